@@ -1,0 +1,1 @@
+"""Compiled mathematics: arrays in, arrays out."""

@@ -1,0 +1,46 @@
+"""The one way this package compiles a function.
+
+Strict IEEE arithmetic, no fast-math: sums are taken in the order written, so a function gives the same
+bits whether it is called from Python, inlined into the fused loop, or vectorised by the compiler.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Words = NDArray[np.uint64]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@cache
+def source_stamp() -> str:
+    """A digest of every source file of the package."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def compiled(function: F) -> F:
+    """Compile `function` on first call, without the GIL, and keep the machine code on disk.
+
+    Numba dates cached code by the file of the function alone, although functions of other files are
+    inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
+    """
+    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if cache_file is not None:
+        cache_file._source_stamp = source_stamp()
+    return dispatcher  # type: ignore[no-any-return]

@@ -1,0 +1,153 @@
+"""Small explicit random streams.
+
+A stream is an array of four 64-bit words, the state of the SFC64 generator of Chris Doty-Humphrey
+(PractRand). `stream(seed)` starts where `numpy.random.SFC64(seed)` starts; `uniform` returns the bits of
+that generator's `random()`, and `normal` its `standard_normal()` up to the rounding of the tables, so that
+NumPy is the test of this file.
+The functions are compiled, need no objects, and are called by the fused loops and by Python alike.
+"""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+
+Seed = int | np.random.SeedSequence | None
+
+
+def sequence(seed: Seed) -> np.random.SeedSequence:
+    """`seed` as a SeedSequence; None draws fresh entropy."""
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise ValueError(f"seed must be a non-negative integer, a SeedSequence or None, got {seed!r}")
+    return np.random.SeedSequence(seed)
+
+
+def stream(seed: Seed = None) -> Words:
+    """A new stream; the same seed gives the same stream."""
+    state = np.ones(4, dtype=np.uint64)
+    state[:3] = sequence(seed).generate_state(3, np.uint64)
+    discard(state, 12)
+    return state
+
+
+@compiled
+def bits(state: Words) -> np.uint64:
+    """The next 64 random bits."""
+    a, b, c, n = state[0], state[1], state[2], state[3]
+    out = np.uint64(a + b + n)
+    state[3] = n + np.uint64(1)
+    state[0] = b ^ (b >> np.uint64(11))
+    state[1] = c + (c << np.uint64(3))
+    state[2] = ((c << np.uint64(24)) | (c >> np.uint64(40))) + out
+    return out
+
+
+@compiled
+def discard(state: Words, n: int) -> None:
+    """Skip `n` draws."""
+    for _ in range(n):
+        bits(state)
+
+
+@compiled
+def reseed(state: Words, word: np.uint64) -> None:
+    """Start the stream anew from one 64-bit word (PractRand's own seeding)."""
+    state[0] = state[1] = state[2] = word
+    state[3] = np.uint64(1)
+    discard(state, 12)
+
+
+@compiled
+def uniform(state: Words) -> float:
+    """Uniform on [0, 1), with 53 random bits."""
+    return np.float64(bits(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+def _ziggurat() -> tuple[float, Longs, Floats, Floats]:
+    """The 256 layers of Marsaglia and Tsang's ziggurat (2000), every layer of the same area.
+
+    Worked out with 40 digits and then rounded, so that the tables are the same on every machine.
+    """
+    with localcontext() as context:
+        context.prec = 40
+        r = Decimal("3.65415288536100877164542972039951576297")
+        area = Decimal("0.00492867323397465534736177540233602807")  # r exp(-r^2/2) and the tail beyond r
+        x = [Decimal(0)] * 256
+        x[255] = r
+        for i in range(254, 0, -1):
+            x[i] = (-2 * (area / x[i + 1] + (-(x[i + 1] ** 2) / 2).exp()).ln()).sqrt()
+        base = area / (-r * r / 2).exp()
+        scale = Decimal(2**52)
+        accept = [int(r / base * scale), 0] + [int(x[i - 1] / x[i] * scale) for i in range(2, 256)]
+        width = [float(base / scale)] + [float(x[i] / scale) for i in range(1, 256)]
+        density = [float((-xi * xi / 2).exp()) for xi in x]
+    return float(r), np.array(accept, dtype=np.int64), np.array(width), np.array(density)
+
+
+_R, _ACCEPT, _WIDTH, _DENSITY = _ziggurat()
+
+
+@compiled
+def normal(state: Words) -> float:
+    """Standard normal, by the ziggurat method; one draw in 99 of 100 cases."""
+    while True:
+        word = bits(state)
+        layer = np.int64(word & np.uint64(0xFF))
+        negative = (word >> np.uint64(8)) & np.uint64(1)
+        distance = np.int64((word >> np.uint64(9)) & np.uint64(0x000FFFFFFFFFFFFF))
+        x = distance * _WIDTH[layer]
+        if negative != 0:
+            x = -x
+        if distance < _ACCEPT[layer]:
+            return x
+        if layer == 0:
+            while True:
+                xx = -math.log1p(-uniform(state)) / _R
+                yy = -math.log1p(-uniform(state))
+                if yy + yy > xx * xx:
+                    return -(_R + xx) if (distance >> 8) & 1 else _R + xx
+        edge = (_DENSITY[layer - 1] - _DENSITY[layer]) * uniform(state) + _DENSITY[layer]
+        if edge < math.exp(-0.5 * x * x):
+            return x
+
+
+@compiled
+def pick(state: Words, probabilities: Floats) -> int:
+    """An index drawn with the given probabilities: always one draw, whatever they are."""
+    u = uniform(state)
+    last = 0
+    total = 0.0
+    for i in range(probabilities.size):
+        if probabilities[i] > 0.0:
+            last = i
+            total += probabilities[i]
+            if u < total:
+                return i
+    return last
+
+
+@compiled
+def argmax_set(values: Floats, allowed: Bools, probabilities: Floats) -> bool:
+    """Spread probability 1 evenly over the allowed maxima of `values`: a fair tie-break.
+
+    False when no allowed value is a finite number, or one of them is NaN.
+    """
+    best = -np.inf
+    for i in range(values.size):
+        if allowed[i]:
+            if values[i] != values[i]:
+                return False
+            best = max(best, values[i])
+    if not abs(best) < np.inf:
+        return False
+    ties = 0
+    for i in range(values.size):
+        if allowed[i] and values[i] == best:
+            ties += 1
+    for i in range(values.size):
+        probabilities[i] = 1.0 / ties if allowed[i] and values[i] == best else 0.0
+    return True

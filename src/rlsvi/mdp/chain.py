@@ -1,0 +1,31 @@
+"""The chain of Example 1: dithering needs 2^(N-1) episodes to see its one reward."""
+
+import numpy as np
+
+from rlsvi.mdp.finite import FiniteMDP
+
+LEFT, RIGHT = 0, 1
+
+
+def chain(length: int = 50) -> FiniteMDP:
+    """States 1..N (here 0..N-1), N - 1 steps an episode from the left end, reward 1 for ending at the right.
+
+    Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls: stay.
+    """
+    if not isinstance(length, int | np.integer) or length < 2:
+        raise ValueError(f"length must be an integer of at least 2, got {length!r}")
+    N = int(length)
+
+    def successors(s: int, a: int) -> list[tuple[float, int, float]]:
+        left, right = max(s - 1, 0), min(s + 1, N - 1)
+        return [(1.0, left, 0.0)] if a == LEFT else [(1 - 1 / N, right, 0.0), (1 / N, left, 0.0)]
+
+    return FiniteMDP.from_function(
+        successors,
+        horizon=N - 1,
+        states=N,
+        actions=2,
+        start=np.eye(N)[0],
+        terminal_reward=np.eye(N)[-1],
+        name=f"chain of length {N}",
+    )

@@ -1,0 +1,305 @@
+"""A finite-horizon MDP as a table: the one representation all finite problems share.
+
+For every period, state and action the table lists the possible successors with their probabilities and
+rewards. An episode starts in s_0 ~ start, and ends after `horizon` steps or on entering an absorbing
+state; the terminal reward of its last state is paid with the last step.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
+from rlsvi.core.random import normal, pick, uniform
+
+DETERMINISTIC, BERNOULLI, GAUSSIAN = 0, 1, 2
+_NOISE = {"deterministic": DETERMINISTIC, "bernoulli": BERNOULLI, "gaussian": GAUSSIAN}
+
+
+class Table(NamedTuple):
+    """The arrays of a FiniteMDP, as compiled code takes them. A row is (period, state, action)."""
+
+    horizon: int
+    states: int
+    actions: int
+    per_period: bool  # else all periods share the rows of period 0
+    indptr: Longs  # successors of row i: indptr[i] .. indptr[i + 1]
+    successor: Ints
+    probability: Floats
+    reward: Floats  # mean reward of each successor
+    std: Floats  # its standard deviation (Gaussian rewards)
+    noise: int
+    low: float  # the two values of Bernoulli rewards
+    high: float
+    expected: Floats  # mean reward of each row
+    legal: Bools  # (periods or 1, states, actions)
+    absorbing: Bools
+    pays_terminal: bool
+    terminal: Floats
+    start: Floats
+
+
+Successors = Sequence[tuple[float, int, float]]
+
+
+@dataclass(frozen=True)
+class FiniteMDP:
+    """A finite-horizon MDP.
+
+    Parameters
+    ----------
+    horizon : number of periods H.
+    states, actions : S and A.
+    indptr, successor, probability, reward : the rows in compressed form. Row (h S + s) A + a, or s A + a
+        when all periods are alike, owns the entries indptr[row] .. indptr[row + 1]; rows of actions that
+        are not legal are empty. `reward` is the mean reward of the transition.
+    start : distribution of s_0, (S,).
+    terminal_reward : reward of the last state, (S,), or None.
+    rewards : "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given;
+        "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
+    legal : action mask, (S, A) or (H, S, A); None: all legal.
+    absorbing : states that end the episode, (S,); None: none do.
+    """
+
+    horizon: int
+    states: int
+    actions: int
+    indptr: Longs
+    successor: Ints
+    probability: Floats
+    reward: Floats
+    start: Floats
+    terminal_reward: Floats | None = None
+    rewards: str = "deterministic"
+    reward_values: tuple[float, float] = (0.0, 1.0)
+    reward_std: ArrayLike = 1.0
+    legal: Bools | None = None
+    absorbing: Bools | None = None
+    name: str = field(default="finite MDP", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for key in ("horizon", "states", "actions"):
+            if not isinstance(getattr(self, key), int | np.integer) or getattr(self, key) < 1:
+                raise ValueError(f"{key} must be a positive integer, got {getattr(self, key)!r}")
+        if self.rewards not in _NOISE:
+            raise ValueError(f"rewards must be one of {', '.join(_NOISE)}, got {self.rewards!r}")
+        for key, dtype in (
+            ("indptr", np.int64),
+            ("successor", np.int32),
+            ("probability", np.float64),
+            ("reward", np.float64),
+            ("start", np.float64),
+        ):
+            object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=dtype))
+        _check(self, self.table)
+
+    @classmethod
+    def from_function(
+        cls,
+        successors: Callable[[int, int], Successors],
+        *,
+        horizon: int,
+        states: int,
+        actions: int,
+        legal: Bools | None = None,
+        **options: object,
+    ) -> "FiniteMDP":
+        """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, mean reward), ...]`.
+
+        `options` are the remaining arguments of FiniteMDP. Illegal actions are not asked for.
+        """
+        allowed = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
+        allowed = allowed if allowed.ndim == 2 else allowed.any(axis=0)
+        rows = [successors(s, a) if allowed[s, a] else [] for s in range(states) for a in range(actions)]
+        return cls._from_rows(rows, horizon=horizon, states=states, actions=actions, legal=legal, **options)
+
+    @classmethod
+    def from_arrays(
+        cls, P: ArrayLike, R: ArrayLike, *, horizon: int | None = None, **options: object
+    ) -> "FiniteMDP":
+        """Build from dense arrays.
+
+        P : (S, A, S) with `horizon`, or (H, S, A, S).
+        R : mean rewards, (S, A), (S, A, S) or with a leading H.
+        """
+        p = np.asarray(P, dtype=np.float64)
+        if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:
+            raise ValueError(f"P must have shape (S, A, S) or (H, S, A, S), got {p.shape}")
+        if p.ndim == 4 and horizon not in (None, p.shape[0]):
+            raise ValueError(f"horizon is {horizon} but P has {p.shape[0]} periods: leave horizon out")
+        if p.ndim == 3 and horizon is None:
+            raise ValueError("horizon must be given when P has shape (S, A, S)")
+        r = np.asarray(R, dtype=np.float64)
+        if r.shape not in (p.shape, p.shape[:-1]):
+            raise ValueError(f"R must have shape {p.shape[:-1]} or {p.shape}, got {r.shape}")
+        r = np.broadcast_to(r if r.shape == p.shape else r[..., None], p.shape)
+        used = p != 0.0
+        indptr = np.concatenate([[0], np.cumsum(used.sum(axis=-1).ravel())])
+        return cls(
+            p.shape[0] if p.ndim == 4 else horizon,  # type: ignore[arg-type]
+            p.shape[-1],
+            p.shape[-2],
+            indptr,
+            np.broadcast_to(np.arange(p.shape[-1]), p.shape)[used].astype(np.int32),
+            p[used],
+            r[used],
+            **options,  # type: ignore[arg-type]
+        )
+
+    @classmethod
+    def _from_rows(
+        cls, rows: Iterable[Successors], *, horizon: int, states: int, actions: int, **options: object
+    ) -> "FiniteMDP":
+        lists = list(rows)
+        flat = [entry for row in lists for entry in row]
+        return cls(
+            horizon,
+            states,
+            actions,
+            np.concatenate([[0], np.cumsum([len(row) for row in lists])]),
+            np.array([s for _, s, _ in flat], dtype=np.int32),
+            np.array([p for p, _, _ in flat]),
+            np.array([r for _, _, r in flat]),
+            **options,  # type: ignore[arg-type]
+        )
+
+    @cached_property
+    def table(self) -> Table:
+        """The arrays, as compiled code takes them."""
+        S, A = self.states, self.actions
+        rows = len(self.indptr) - 1
+        per_period = rows != S * A
+        mass = np.concatenate([[0.0], np.cumsum(self.probability * self.reward)]) if rows else np.zeros(1)
+        bounded = np.clip(self.indptr, 0, len(self.probability))
+        low, high = (float(v) for v in self.reward_values)
+        legal = np.ones((1, S, A), dtype=bool) if self.legal is None else np.asarray(self.legal, dtype=bool)
+        return Table(
+            int(self.horizon),
+            int(S),
+            int(A),
+            per_period,
+            self.indptr,
+            self.successor,
+            self.probability,
+            self.reward,
+            np.ascontiguousarray(np.broadcast_to(self.reward_std, self.reward.shape), dtype=np.float64),
+            _NOISE[self.rewards],
+            low,
+            high,
+            mass[bounded[1:]] - mass[bounded[:-1]],
+            np.ascontiguousarray(legal if legal.ndim == 3 else legal[None]),
+            np.zeros(S, dtype=bool)
+            if self.absorbing is None
+            else np.ascontiguousarray(self.absorbing, dtype=bool),
+            self.terminal_reward is not None,
+            np.zeros(S)
+            if self.terminal_reward is None
+            else np.ascontiguousarray(self.terminal_reward, dtype=np.float64),
+            self.start,
+        )
+
+
+def _check(mdp: FiniteMDP, t: Table) -> None:
+    """Refuse a table that is not an MDP, naming what is wrong and where."""
+    S, A, H, nnz = t.states, t.actions, t.horizon, len(t.probability)
+    if len(t.indptr) - 1 not in (S * A, H * S * A):
+        raise ValueError(f"indptr must have S A + 1 = {S * A + 1} or H S A + 1 = {H * S * A + 1} entries")
+    if t.indptr[0] != 0 or t.indptr[-1] != nnz or (np.diff(t.indptr) < 0).any():
+        raise ValueError("indptr must rise from 0 to the number of successors")
+    for name, array in (("successor", t.successor), ("reward", t.reward)):
+        if array.shape != (nnz,):
+            raise ValueError(
+                f"{name} must have one entry for each probability ({nnz}), got shape {array.shape}"
+            )
+    if nnz and not (0 <= t.successor.min() and t.successor.max() < S):
+        raise ValueError(f"successor must hold states 0..{S - 1}")
+    for name, array, shape in (("start", t.start, (S,)), ("terminal_reward", t.terminal, (S,))):
+        if array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    for name, array in (("reward", t.reward), ("terminal_reward", t.terminal), ("reward_std", t.std)):
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if (t.std < 0).any():
+        raise ValueError("reward_std must not be negative")
+    if t.absorbing.shape != (S,):
+        raise ValueError(f"absorbing must have shape {(S,)}, got {t.absorbing.shape}")
+    if t.legal.shape not in ((1, S, A), (H, S, A)):
+        raise ValueError(f"legal must have shape {(S, A)} or {(H, S, A)}, got {t.legal.shape}")
+    _check_distributions(t)
+    if t.noise == BERNOULLI:
+        means = np.concatenate([t.reward, t.terminal]) if t.pays_terminal else t.reward
+        if not t.low < t.high or ((means < t.low) | (means > t.high)).any():
+            raise ValueError(
+                f"Bernoulli rewards need means within reward_values {mdp.reward_values}, low < high"
+            )
+
+
+def _check_distributions(t: Table) -> None:
+    S, A = t.states, t.actions
+    if not (t.start >= 0).all() or abs(t.start.sum() - 1.0) > 1e-9:
+        raise ValueError(f"start must be probabilities that sum to one, they sum to {t.start.sum():.12g}")
+    if (t.start > 0)[t.absorbing].any():
+        raise ValueError(
+            "start must not put probability on an absorbing state: the episode would have no step"
+        )
+    if not (t.probability >= 0).all():
+        raise ValueError("probability must be numbers that are not negative")
+    sums = np.concatenate([[0.0], np.cumsum(t.probability)])
+    mass = (sums[t.indptr[1:]] - sums[t.indptr[:-1]]).reshape(-1, S, A)
+    asked = t.legal & ~t.absorbing[None, :, None]
+    bad = np.argwhere((np.abs(mass - 1.0) > 1e-9) & asked)
+    if len(bad):
+        h, s, a = bad[0]
+        raise ValueError(
+            f"the successor probabilities of state {s}, action {a} (period {h}) sum to "
+            f"{mass[h % len(mass), s, a]:.12g}, not to one"
+        )
+    stuck = np.argwhere(~(asked.any(axis=2) | t.absorbing[None]))
+    if len(stuck):
+        raise ValueError(f"legal allows no action in state {stuck[0][1]}: every state needs at least one")
+
+
+@compiled
+def row_of(t: Table, h: int, s: int, a: int) -> int:
+    """The row of the table that belongs to a period, state and action."""
+    return ((h if t.per_period else 0) * t.states + s) * t.actions + a
+
+
+@compiled
+def legal_at(t: Table, h: int, s: int) -> Bools:
+    """Which actions are legal."""
+    return t.legal[h if t.legal.shape[0] > 1 else 0, s]
+
+
+@compiled
+def _reward(t: Table, mean: float, std: float, state: Words) -> float:
+    if t.noise == BERNOULLI:
+        return t.high if uniform(state) * (t.high - t.low) < mean - t.low else t.low
+    if t.noise == GAUSSIAN:
+        return mean + std * normal(state)
+    return mean
+
+
+@compiled
+def first_state(t: Table, state: Words) -> int:
+    """Draw s_0: one random number."""
+    return pick(state, t.start)
+
+
+@compiled
+def step(t: Table, h: int, s: int, a: int, state: Words) -> tuple[int, float]:
+    """Draw (s_{h+1}, r_h): one random number for each, whatever the probabilities are."""
+    row = row_of(t, h, s, a)
+    begin, end = t.indptr[row], t.indptr[row + 1]
+    i = begin + pick(state, t.probability[begin:end])
+    return t.successor[i], _reward(t, t.reward[i], t.std[i], state)
+
+
+@compiled
+def terminal_reward(t: Table, s: int, state: Words) -> float:
+    """Draw r_H, the reward of the last state."""
+    return _reward(t, t.terminal[s], 0.0, state) if t.pays_terminal else 0.0

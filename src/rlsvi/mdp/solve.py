@@ -1,0 +1,77 @@
+"""Exact dynamic programming on a FiniteMDP: V*, Q*, and the value of any policy."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from rlsvi.core.compile import Bools, Floats
+from rlsvi.mdp.finite import FiniteMDP
+
+
+class Solution(NamedTuple):
+    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf where illegal."""
+
+    V: Floats
+    Q: Floats
+
+    @property
+    def policy(self) -> Bools:
+        """Which actions are optimal, (H, S, A)."""
+        return np.isfinite(self.Q) & (self.Q == self.Q.max(axis=2, keepdims=True))
+
+
+def backward_induction(mdp: FiniteMDP) -> Solution:
+    """V*_h(s) = max_a Q*_h(s, a) and Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]."""
+    t = mdp.table
+    V, Q = np.empty((t.horizon + 1, t.states)), np.empty((t.horizon, t.states, t.actions))
+    V[-1] = t.terminal
+    for h in reversed(range(t.horizon)):
+        Q[h] = np.where(t.legal[h % len(t.legal)], _lookahead(mdp, h, V[h + 1]), -np.inf)
+        V[h] = np.where(t.absorbing, t.terminal, Q[h].max(axis=1))
+    return Solution(V, Q)
+
+
+def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
+    """V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
+    t = mdp.table
+    mu = np.asarray(policy)
+    if mu.shape == (t.horizon, t.states) and np.issubdtype(mu.dtype, np.integer):
+        if mu.min() < 0 or mu.max() >= t.actions:
+            raise ValueError(f"policy must hold actions 0..{t.actions - 1}")
+        mu = np.eye(t.actions)[mu]
+    if mu.shape != (t.horizon, t.states, t.actions):
+        raise ValueError(
+            f"policy must be integers {(t.horizon, t.states)} or probabilities "
+            f"{(t.horizon, t.states, t.actions)}, got shape {mu.shape}"
+        )
+    acting = ~t.absorbing[None, :, None]
+    if (
+        not (mu >= 0).all()
+        or (
+            np.abs(mu.sum(axis=2, keepdims=True) - 1)[np.broadcast_to(acting, (*mu.shape[:2], 1))] > 1e-9
+        ).any()
+    ):
+        raise ValueError("policy must hold probabilities that sum to one over the actions")
+    if (np.where(t.legal, 0.0, mu) * acting > 0).any():
+        raise ValueError("policy takes an action that is not legal: mask it out")
+    V = np.empty((t.horizon + 1, t.states))
+    V[-1] = t.terminal
+    for h in reversed(range(t.horizon)):
+        value = np.einsum("sa,sa->s", mu[h], _lookahead(mdp, h, V[h + 1]))
+        V[h] = np.where(t.absorbing, t.terminal, value)
+    return V
+
+
+def _lookahead(mdp: FiniteMDP, h: int, V: Floats) -> Floats:
+    """E[r_h + V(s_{h+1})] for every state and action; 0 for rows without successors."""
+    t = mdp.table
+    rows = t.states * t.actions
+    first = h * rows if t.per_period else 0
+    pointers = t.indptr[first : first + rows + 1]
+    begin, end = pointers[0], pointers[-1]
+    P = csr_matrix(
+        (t.probability[begin:end], t.successor[begin:end], pointers - begin), shape=(rows, t.states)
+    )
+    value: Floats = t.expected[first : first + rows] + P @ V
+    return value.reshape(t.states, t.actions)
