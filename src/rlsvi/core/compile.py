@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -39,8 +39,8 @@ def compiled(function: F) -> F:
     Numba dates cached code by the file of the function alone, although functions of other files are
     inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
     """
-    dispatcher = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:
         cache_file._source_stamp = source_stamp()
-    return dispatcher  # type: ignore[no-any-return]
+    return cast(F, dispatcher)

@@ -99,7 +99,7 @@ def normal(state: Words) -> float:
         layer = np.int64(word & np.uint64(0xFF))
         negative = (word >> np.uint64(8)) & np.uint64(1)
         distance = np.int64((word >> np.uint64(9)) & np.uint64(0x000FFFFFFFFFFFFF))
-        x = distance * _WIDTH[layer]
+        x: float = distance * _WIDTH[layer]
         if negative != 0:
             x = -x
         if distance < _ACCEPT[layer]:
@@ -110,7 +110,7 @@ def normal(state: Words) -> float:
                 yy = -math.log1p(-uniform(state))
                 if yy + yy > xx * xx:
                     return -(_R + xx) if (distance >> 8) & 1 else _R + xx
-        edge = (_DENSITY[layer - 1] - _DENSITY[layer]) * uniform(state) + _DENSITY[layer]
+        edge: float = (_DENSITY[layer - 1] - _DENSITY[layer]) * uniform(state) + _DENSITY[layer]
         if edge < math.exp(-0.5 * x * x):
             return x
 

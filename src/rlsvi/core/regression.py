@@ -52,17 +52,18 @@ def draw(U: Floats, inv: Floats, y: Floats, sigma: float, state: Words) -> None:
 
 
 @compiled
-def two_sum(high: Floats, low: Floats, x: Floats, scale: float) -> None:
-    """high + low += scale x, the rounding errors kept in `low` (Knuth's two-sum).
+def add(total: Floats, error: Floats, x: Floats, scale: float) -> None:
+    """total += scale x, what rounding loses being carried along in `error` (Knuth's two-sum).
 
     A million terms then sum as exactly as one, which the unvisited directions of a posterior need.
     """
     for k in range(x.size):
         term = scale * x[k]
-        total = high[k] + term
-        part = total - high[k]
-        low[k] += (high[k] - (total - part)) + (term - part)
-        high[k] = total
+        rough = total[k] + term
+        part = rough - total[k]
+        carry = error[k] + ((total[k] - (rough - part)) + (term - part))
+        total[k] = rough + carry
+        error[k] = carry - (total[k] - rough)
 
 
 class Posterior:
@@ -85,7 +86,7 @@ class Posterior:
         self.prior_mean = finite("prior_mean", np.broadcast_to(prior_mean, (blocks, dim)).astype(np.float64))
         self.ridge = self.lam * self.sigma**2
         self.factor = prior_factor((blocks,), dim, self.ridge)
-        self._sum, self._low = np.zeros((blocks, dim)), np.zeros((blocks, dim))
+        self._sum, self._error = np.zeros((blocks, dim)), np.zeros((blocks, dim))
         self._squares = np.zeros(blocks)
         self.counts = np.zeros(blocks, dtype=np.int64)
 
@@ -100,7 +101,7 @@ class Posterior:
         target = float(finite("target", np.asarray(target, dtype=np.float64)))
         if not rank_one(self.factor.U[block], self.factor.inv[block], x.copy()):
             raise FactorError(f"the factor of block {block} overflowed: scale the features down")
-        two_sum(self._sum[block], self._low[block], x, target)
+        add(self._sum[block], self._error[block], x, target)
         self._squares[block] += target * target
         self.counts[block] += 1
 
@@ -138,7 +139,7 @@ class Posterior:
         return self.sigma**2 * float(w @ w)
 
     def _y(self) -> Floats:
-        return self._sum + self._low + self.ridge * self.prior_mean
+        return self._sum + self.ridge * self.prior_mean
 
 
 def positive(name: str, value: float) -> float:

@@ -5,7 +5,7 @@ rewards. An episode starts in s_0 ~ start, and ends after `horizon` steps or on 
 state; the terminal reward of its last state is paid with the last step.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -95,7 +95,9 @@ class FiniteMDP:
             ("start", np.float64),
         ):
             object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=dtype))
-        _check(self, self.table)
+        _check_rows(self)
+        _check_arrays(self.table)
+        _check_distributions(self.table)
 
     @classmethod
     def from_function(
@@ -108,14 +110,25 @@ class FiniteMDP:
         legal: Bools | None = None,
         **options: object,
     ) -> "FiniteMDP":
-        """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, mean reward), ...]`.
+        """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, reward), ...]`.
 
         `options` are the remaining arguments of FiniteMDP. Illegal actions are not asked for.
         """
-        allowed = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
-        allowed = allowed if allowed.ndim == 2 else allowed.any(axis=0)
+        mask = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
+        allowed: Bools = np.logical_or.reduce(mask.reshape(-1, states, actions), axis=0)
         rows = [successors(s, a) if allowed[s, a] else [] for s in range(states) for a in range(actions)]
-        return cls._from_rows(rows, horizon=horizon, states=states, actions=actions, legal=legal, **options)
+        entries = [entry for row in rows for entry in row]
+        return cls(
+            horizon,
+            states,
+            actions,
+            np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+            np.array([s for _, s, _ in entries], dtype=np.int32),
+            np.array([p for p, _, _ in entries]),
+            np.array([r for _, _, r in entries]),
+            legal=legal,
+            **options,  # type: ignore[arg-type]
+        )
 
     @classmethod
     def from_arrays(
@@ -150,38 +163,19 @@ class FiniteMDP:
             **options,  # type: ignore[arg-type]
         )
 
-    @classmethod
-    def _from_rows(
-        cls, rows: Iterable[Successors], *, horizon: int, states: int, actions: int, **options: object
-    ) -> "FiniteMDP":
-        lists = list(rows)
-        flat = [entry for row in lists for entry in row]
-        return cls(
-            horizon,
-            states,
-            actions,
-            np.concatenate([[0], np.cumsum([len(row) for row in lists])]),
-            np.array([s for _, s, _ in flat], dtype=np.int32),
-            np.array([p for p, _, _ in flat]),
-            np.array([r for _, _, r in flat]),
-            **options,  # type: ignore[arg-type]
-        )
-
     @cached_property
     def table(self) -> Table:
         """The arrays, as compiled code takes them."""
         S, A = self.states, self.actions
-        rows = len(self.indptr) - 1
-        per_period = rows != S * A
-        mass = np.concatenate([[0.0], np.cumsum(self.probability * self.reward)]) if rows else np.zeros(1)
-        bounded = np.clip(self.indptr, 0, len(self.probability))
         low, high = (float(v) for v in self.reward_values)
         legal = np.ones((1, S, A), dtype=bool) if self.legal is None else np.asarray(self.legal, dtype=bool)
+        absorbing = np.zeros(S, dtype=bool) if self.absorbing is None else self.absorbing
+        terminal = np.zeros(S) if self.terminal_reward is None else self.terminal_reward
         return Table(
             int(self.horizon),
             int(S),
             int(A),
-            per_period,
+            len(self.indptr) - 1 != S * A,
             self.indptr,
             self.successor,
             self.probability,
@@ -190,52 +184,51 @@ class FiniteMDP:
             _NOISE[self.rewards],
             low,
             high,
-            mass[bounded[1:]] - mass[bounded[:-1]],
+            _row_sums(self.indptr, self.probability * self.reward),
             np.ascontiguousarray(legal if legal.ndim == 3 else legal[None]),
-            np.zeros(S, dtype=bool)
-            if self.absorbing is None
-            else np.ascontiguousarray(self.absorbing, dtype=bool),
+            np.ascontiguousarray(absorbing, dtype=bool),
             self.terminal_reward is not None,
-            np.zeros(S)
-            if self.terminal_reward is None
-            else np.ascontiguousarray(self.terminal_reward, dtype=np.float64),
+            np.ascontiguousarray(terminal, dtype=np.float64),
             self.start,
         )
 
 
-def _check(mdp: FiniteMDP, t: Table) -> None:
-    """Refuse a table that is not an MDP, naming what is wrong and where."""
-    S, A, H, nnz = t.states, t.actions, t.horizon, len(t.probability)
-    if len(t.indptr) - 1 not in (S * A, H * S * A):
+def _row_sums(indptr: Longs, entries: Floats) -> Floats:
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.bincount(rows, weights=entries, minlength=len(indptr) - 1).astype(np.float64)
+
+
+def _check_rows(mdp: FiniteMDP) -> None:
+    """Refuse rows that do not fit together, before anything is computed from them."""
+    S, A, H, entries = mdp.states, mdp.actions, mdp.horizon, len(mdp.probability)
+    if len(mdp.indptr) - 1 not in (S * A, H * S * A):
         raise ValueError(f"indptr must have S A + 1 = {S * A + 1} or H S A + 1 = {H * S * A + 1} entries")
-    if t.indptr[0] != 0 or t.indptr[-1] != nnz or (np.diff(t.indptr) < 0).any():
+    if mdp.indptr[0] != 0 or mdp.indptr[-1] != entries or (np.diff(mdp.indptr) < 0).any():
         raise ValueError("indptr must rise from 0 to the number of successors")
-    for name, array in (("successor", t.successor), ("reward", t.reward)):
-        if array.shape != (nnz,):
-            raise ValueError(
-                f"{name} must have one entry for each probability ({nnz}), got shape {array.shape}"
-            )
-    if nnz and not (0 <= t.successor.min() and t.successor.max() < S):
+    for name in ("successor", "reward"):
+        if getattr(mdp, name).shape != (entries,):
+            raise ValueError(f"{name} must have one entry for each of the {entries} probabilities")
+    if entries and (mdp.successor.min() < 0 or mdp.successor.max() >= S):
         raise ValueError(f"successor must hold states 0..{S - 1}")
-    for name, array, shape in (("start", t.start, (S,)), ("terminal_reward", t.terminal, (S,))):
-        if array.shape != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+
+
+def _check_arrays(t: Table) -> None:
+    S, A, H = t.states, t.actions, t.horizon
+    named = (("start", t.start), ("terminal_reward", t.terminal), ("absorbing", t.absorbing))
+    for name, array in named:
+        if array.shape != (S,):
+            raise ValueError(f"{name} must have shape {(S,)}, got {array.shape}")
+    if t.legal.shape not in ((1, S, A), (H, S, A)):
+        raise ValueError(f"legal must have shape {(S, A)} or {(H, S, A)}, got {t.legal.shape}")
     for name, array in (("reward", t.reward), ("terminal_reward", t.terminal), ("reward_std", t.std)):
         if not np.isfinite(array).all():
             raise ValueError(f"{name} must be finite, got NaN or infinity")
     if (t.std < 0).any():
         raise ValueError("reward_std must not be negative")
-    if t.absorbing.shape != (S,):
-        raise ValueError(f"absorbing must have shape {(S,)}, got {t.absorbing.shape}")
-    if t.legal.shape not in ((1, S, A), (H, S, A)):
-        raise ValueError(f"legal must have shape {(S, A)} or {(H, S, A)}, got {t.legal.shape}")
-    _check_distributions(t)
     if t.noise == BERNOULLI:
         means = np.concatenate([t.reward, t.terminal]) if t.pays_terminal else t.reward
         if not t.low < t.high or ((means < t.low) | (means > t.high)).any():
-            raise ValueError(
-                f"Bernoulli rewards need means within reward_values {mdp.reward_values}, low < high"
-            )
+            raise ValueError(f"Bernoulli rewards need means within reward_values, here {t.low} and {t.high}")
 
 
 def _check_distributions(t: Table) -> None:
@@ -243,13 +236,10 @@ def _check_distributions(t: Table) -> None:
     if not (t.start >= 0).all() or abs(t.start.sum() - 1.0) > 1e-9:
         raise ValueError(f"start must be probabilities that sum to one, they sum to {t.start.sum():.12g}")
     if (t.start > 0)[t.absorbing].any():
-        raise ValueError(
-            "start must not put probability on an absorbing state: the episode would have no step"
-        )
+        raise ValueError("start must not put probability on an absorbing state: its episode has no step")
     if not (t.probability >= 0).all():
         raise ValueError("probability must be numbers that are not negative")
-    sums = np.concatenate([[0.0], np.cumsum(t.probability)])
-    mass = (sums[t.indptr[1:]] - sums[t.indptr[:-1]]).reshape(-1, S, A)
+    mass = _row_sums(t.indptr, t.probability).reshape(-1, S, A)
     asked = t.legal & ~t.absorbing[None, :, None]
     bad = np.argwhere((np.abs(mass - 1.0) > 1e-9) & asked)
     if len(bad):
@@ -272,7 +262,8 @@ def row_of(t: Table, h: int, s: int, a: int) -> int:
 @compiled
 def legal_at(t: Table, h: int, s: int) -> Bools:
     """Which actions are legal."""
-    return t.legal[h if t.legal.shape[0] > 1 else 0, s]
+    mask: Bools = t.legal[h if t.legal.shape[0] > 1 else 0, s]
+    return mask
 
 
 @compiled

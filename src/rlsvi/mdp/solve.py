@@ -18,7 +18,8 @@ class Solution(NamedTuple):
     @property
     def policy(self) -> Bools:
         """Which actions are optimal, (H, S, A)."""
-        return np.isfinite(self.Q) & (self.Q == self.Q.max(axis=2, keepdims=True))
+        best: Bools = self.Q == self.Q.max(axis=2, keepdims=True)
+        return best & np.isfinite(self.Q)
 
 
 def backward_induction(mdp: FiniteMDP) -> Solution:
@@ -45,15 +46,10 @@ def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
             f"policy must be integers {(t.horizon, t.states)} or probabilities "
             f"{(t.horizon, t.states, t.actions)}, got shape {mu.shape}"
         )
-    acting = ~t.absorbing[None, :, None]
-    if (
-        not (mu >= 0).all()
-        or (
-            np.abs(mu.sum(axis=2, keepdims=True) - 1)[np.broadcast_to(acting, (*mu.shape[:2], 1))] > 1e-9
-        ).any()
-    ):
+    acting = mu[:, ~t.absorbing]
+    if not (acting >= 0).all() or (np.abs(acting.sum(axis=2) - 1) > 1e-9).any():
         raise ValueError("policy must hold probabilities that sum to one over the actions")
-    if (np.where(t.legal, 0.0, mu) * acting > 0).any():
+    if (acting > 0)[np.broadcast_to(~t.legal, mu.shape)[:, ~t.absorbing]].any():
         raise ValueError("policy takes an action that is not legal: mask it out")
     V = np.empty((t.horizon + 1, t.states))
     V[-1] = t.terminal
@@ -70,8 +66,6 @@ def _lookahead(mdp: FiniteMDP, h: int, V: Floats) -> Floats:
     first = h * rows if t.per_period else 0
     pointers = t.indptr[first : first + rows + 1]
     begin, end = pointers[0], pointers[-1]
-    P = csr_matrix(
-        (t.probability[begin:end], t.successor[begin:end], pointers - begin), shape=(rows, t.states)
-    )
+    P = csr_matrix((t.probability[begin:end], t.successor[begin:end], pointers - begin), shape=(rows, t.states))
     value: Floats = t.expected[first : first + rows] + P @ V
     return value.reshape(t.states, t.actions)

@@ -1,0 +1,217 @@
+"""What RLSVI and LSVI share: the loop over the episodes of a Gymnasium environment, and the user's verbs."""
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+from gymnasium import Env
+
+from rlsvi.agents.explore import Explore, choose
+from rlsvi.agents.gymnasium import Task, action_mask, checked_observation, checked_reward, task_of
+from rlsvi.agents.learner import Learner, broken
+from rlsvi.agents.value_iteration import Prior, Values
+from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.progress import bar
+from rlsvi.core.random import Seed, bits, sequence, stream
+from rlsvi.core.regression import finite, positive
+
+POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # an agent's random streams
+
+
+class FiniteHorizonAgent:
+    """Value iteration by regression over a known number of periods. RLSVI and LSVI say how."""
+
+    lam: float
+    sigma: float
+    basis: Basis | None
+    horizon: int | None
+    prior_mean: float | Floats
+    reward_offset: float
+    explore: Explore
+    seed: Seed
+    samples: bool  # acts on a sample of the posterior, not on its mean
+
+    def _start(self) -> None:
+        """Check the arguments a constructor has stored; nothing is learned yet."""
+        positive("lam", self.lam)
+        positive("sigma", self.sigma)
+        finite("prior_mean", np.asarray(self.prior_mean, dtype=np.float64))
+        finite("reward_offset", np.asarray(self.reward_offset, dtype=np.float64))
+        if self.horizon is not None and (not isinstance(self.horizon, int | np.integer) or self.horizon < 1):
+            raise ValueError(f"horizon must be a positive integer or None, got {self.horizon!r}")
+        if not isinstance(self.explore, Explore):
+            raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
+        self.explore.parameters(0, 1)
+        root = sequence(self.seed)
+        children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
+        self._streams = np.stack([stream(child) for child in children])
+        self._task: Task | None = None
+        self._learner: Learner | None = None
+        self._forget_plans()
+        self.steps = 0
+        self._overshoot = 0
+
+    def _forget_plans(self) -> None:
+        self._mean: Values | None = None
+        self._drawn: Values | None = None
+
+    @property
+    def episodes(self) -> int:
+        """Episodes learned from."""
+        return int(self._learner.memory.episodes[0]) if self._learner else 0
+
+    def clone(self, **changes: Any) -> Self:
+        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
+        names = inspect.signature(type(self)).parameters
+        return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
+
+    def learn(
+        self,
+        env: Env[Any, Any],
+        *,
+        episodes: int | None = None,
+        steps: int | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
+
+        The agent's seed decides everything: it also seeds the environment at the start of every episode.
+        Episodes are played to their end; what exceeds `steps` counts towards the next call, so that
+        learning a and then b is learning a + b.
+        """
+        if (episodes is None) == (steps is None):
+            raise ValueError("give either episodes= or steps=, and only one of them")
+        unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
+        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
+            raise ValueError(f"{unit} must be a whole number that is not negative, got {amount!r}")
+        self._check(task_of(env, self.horizon))
+        begin, goal = getattr(self, unit), int(amount) - (self._overshoot if unit == "steps" else 0)
+        with bar(max(goal, 0), unit, progress) as advance:
+            while getattr(self, unit) < begin + goal:
+                before = getattr(self, unit)
+                self._episode(env)
+                advance(getattr(self, unit) - before)
+        if unit == "steps":
+            self._overshoot = self.steps - begin - goal
+        return self
+
+    def _episode(self, env: Env[Any, Any]) -> None:
+        """One episode: plan, act, learn. If anything fails, the agent is as it was before."""
+        kept = self._streams.copy()
+        try:
+            observation, info = env.reset(seed=int(bits(self._streams[EPISODE]) >> np.uint64(1)))
+            learner = self._bound(observation)
+            learner.plan(self.samples and self.episodes > 0, self._streams[POSTERIOR])
+            rule, parameter = self.explore.parameters(self.episodes, 1)
+            assert self._task is not None
+            seen, masks, actions, rewards = [], [], [], []
+            terminated = False
+            for h in range(learner.horizon):
+                seen.append(checked_observation(self._task, observation))
+                masks.append(action_mask(self._task, info))
+                Q = learner.action_values(learner.values, h, seen[-1])
+                a = choose(rule, parameter[0], Q, masks[-1], self._streams[ACTION])
+                if a < 0:
+                    raise broken()
+                observation, reward, terminated, truncated, info = env.step(self._task.first_action + a)
+                actions.append(a)
+                rewards.append(checked_reward(reward) + self.reward_offset)
+                if terminated or truncated:
+                    break
+            goes_on = not terminated and len(actions) < learner.horizon
+            if goes_on:
+                seen.append(checked_observation(self._task, observation))
+                masks.append(action_mask(self._task, info))
+            learner.remember(seen, masks, np.array(actions), np.array(rewards), goes_on)
+        except BaseException:
+            self._streams[:] = kept
+            raise
+        self.note(len(actions))
+
+    def predict(
+        self,
+        observation: Any,
+        state: int | None = None,
+        episode_start: bool | None = None,
+        deterministic: bool = False,
+        action_mask: Bools | None = None,
+    ) -> tuple[int, int]:
+        """An action, and the state to pass to the next call: the period reached.
+
+        deterministic : act on the posterior mean, greedily. Otherwise as in learning: on a value function
+            sampled at the start of the episode (RLSVI), or with the exploration given (LSVI).
+        action_mask : which actions are legal; all of them by default.
+        """
+        h = 0 if state is None or episode_start else int(state)
+        if self._task is None:
+            raise RuntimeError("this agent has learned nothing yet: call learn first")
+        learner = self._bound(observation)
+        if not 0 <= h < learner.horizon:
+            raise ValueError(f"state is period {h}, but an episode has {learner.horizon}: start a new episode")
+        observation = checked_observation(self._task, observation)
+        legal = self._task.legal(action_mask)
+        Q = learner.action_values(self._plan(deterministic, h == 0), h, observation)
+        if deterministic:
+            a = int(np.argmax(np.where(legal, Q, -np.inf)))
+        else:
+            rule, parameter = self.explore.parameters(self.episodes, 1)
+            a = choose(rule, parameter[0], Q, legal, self._streams[PREDICT])
+        if a < 0 or not np.isfinite(Q[a]):
+            raise broken()
+        return self._task.first_action + a, h + 1
+
+    def _plan(self, mean: bool, first: bool) -> Values:
+        """The posterior mean, kept until more is learned; or a sample, a new one for each episode."""
+        assert self._learner is not None
+        noise = self._streams[PREDICT]
+        if mean or not self.samples:
+            self._mean = self._mean or self._learner.plan(False, noise, self._learner.blank_values())
+            return self._mean
+        if first or self._drawn is None:
+            sampled = self.episodes > 0
+            self._drawn = self._learner.plan(sampled, noise, self._drawn or self._learner.blank_values())
+        return self._drawn
+
+    def _check(self, task: Task) -> None:
+        """Take on a task, or check that it is the one learned so far."""
+        if self._task is None:
+            self._task = task
+        elif self._task != task:
+            raise ValueError(
+                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
+            )
+
+    def adopt(self, task: Task, basis: Basis) -> Learner:
+        """Take on a task of finitely many states, with `basis` unless the agent has its own."""
+        self._check(task)
+        return self._bound(0, basis)
+
+    def note(self, steps: int) -> None:
+        """Count steps that a fused loop has learned from."""
+        self.steps += steps
+        self._forget_plans()
+
+    def _bound(self, example: Any, default: Basis | None = None) -> Learner:
+        """The learner, made when the first observation is there to show what features look like."""
+        assert self._task is not None
+        if self._learner is None:
+            task = self._task
+            basis = self.basis or default or Tabular()
+            features = basis.bind(task.states, task.actions, task.horizon, checked_observation(task, example))
+            self._learner = Learner.new(features, task.actions, task.horizon, task.states, self._prior(features))
+        return self._learner
+
+    def _prior(self, features: Features) -> Prior:
+        assert self._task is not None
+        shape = self._task.horizon, features.blocks, features.dim
+        given = np.asarray(self.prior_mean, dtype=np.float64)
+        weights = features.blocks * features.dim
+        try:
+            mean = np.broadcast_to(given, (shape[0], weights)).reshape(shape)
+        except ValueError:
+            raise ValueError(
+                f"prior_mean must be a number, or of shape ({weights},) or {(shape[0], weights)}: "
+                f"one mean a weight; got {given.shape}"
+            ) from None
+        return Prior(np.ascontiguousarray(mean), float(self.lam), float(self.sigma))

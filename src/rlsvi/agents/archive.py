@@ -1,0 +1,68 @@
+"""Agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code."""
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT, VERSION = "rlsvi agent", 1
+
+
+class ArchiveError(ValueError):
+    """A file that is not a whole, readable agent of this version."""
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write all or nothing: to a temporary name, synced to disk, then renamed."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {target}: there is no folder {target.parent}")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+                archive.writestr(
+                    "header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}, indent=1)
+                )
+                for name, array in arrays.items():
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a file, or a clear error."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "header.json" not in names:
+                raise ArchiveError(f"{path} is not a saved agent: it has no header")
+            header = json.loads(archive.read("header.json"))
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
+                raise ArchiveError(f"{path} is not a saved agent: its header does not say so")
+            if header.get("version") != VERSION:
+                raise ArchiveError(
+                    f"{path} is of version {header.get('version')} of the format, this program reads version "
+                    f"{VERSION}: load it with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')})"
+                )
+            arrays = {name[:-4]: _array(path, archive, name) for name in names if name.endswith(".npy")}
+    except (zipfile.BadZipFile, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ArchiveError(f"{path} is damaged, truncated or not a saved agent: {error}") from error
+    return header, arrays
+
+
+def _array(path: str | os.PathLike[str], archive: zipfile.ZipFile, name: str) -> Any:
+    data = io.BytesIO(archive.read(name))
+    try:
+        return np.lib.format.read_array(data, allow_pickle=False)
+    except ValueError as error:
+        raise ArchiveError(f"{path} is refused: {name} is not a plain array ({error})") from error

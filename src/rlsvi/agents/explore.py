@@ -1,0 +1,118 @@
+"""How an action is chosen from the values of the actions: greedily, or by dithering (appendix A)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Words, compiled
+from rlsvi.core.random import argmax_set, pick
+
+Schedule = float | Callable[[int], float]
+GREEDY, BOLTZMANN = 0, 1
+
+
+@dataclass(frozen=True)
+class Linear:
+    """From `start` to `end` in equal steps over `episodes` episodes, then `end`."""
+
+    start: float
+    end: float
+    episodes: int
+
+    def __call__(self, episode: int) -> float:
+        """The value in an episode."""
+        return self.start + (self.end - self.start) * min(episode / self.episodes, 1.0)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """`start` times `decay` to the power of the episode, but never below `end`."""
+
+    start: float
+    decay: float
+    end: float = 0.0
+
+    def __call__(self, episode: int) -> float:
+        """The value in an episode."""
+        return max(self.start * self.decay**episode, self.end)
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """An action of the highest value, ties broken fairly."""
+
+    def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
+        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        return GREEDY, np.zeros(episodes)
+
+
+@dataclass(frozen=True)
+class EpsilonGreedy:
+    """With probability `epsilon` (a number or a function of the episode) a uniform action, else greedy."""
+
+    epsilon: Schedule = 0.1
+
+    def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
+        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        values = _scheduled(self.epsilon, first, episodes)
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}")
+        return GREEDY, values
+
+
+@dataclass(frozen=True)
+class Boltzmann:
+    """Action a with probability proportional to exp(Q(a) / eta), eta a number or a function of the episode."""
+
+    eta: Schedule = 1.0
+
+    def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
+        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        values = _scheduled(self.eta, first, episodes)
+        if not ((values > 0) & (values < np.inf)).all():
+            raise ValueError(f"eta must be positive and finite, got {self.eta!r}")
+        return BOLTZMANN, values
+
+
+Explore = Greedy | EpsilonGreedy | Boltzmann
+
+
+def _scheduled(schedule: Schedule, first: int, episodes: int) -> Floats:
+    if callable(schedule):
+        return np.array([schedule(first + i) for i in range(episodes)], dtype=np.float64)
+    return np.full(episodes, schedule, dtype=np.float64)
+
+
+@compiled
+def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Floats) -> bool:
+    """The probability of each action. False when the values are not numbers one can compare."""
+    if not argmax_set(Q, legal, out):
+        return False
+    if rule == BOLTZMANN:
+        best = -np.inf
+        for a in range(Q.size):
+            if legal[a]:
+                best = max(best, Q[a])
+        total = 0.0
+        for a in range(Q.size):
+            out[a] = np.exp((Q[a] - best) / parameter) if legal[a] else 0.0
+            total += out[a]
+        for a in range(Q.size):
+            out[a] /= total
+    elif parameter > 0.0:
+        count = 0
+        for a in range(Q.size):
+            count += legal[a]
+        for a in range(Q.size):
+            out[a] = (1.0 - parameter) * out[a] + (parameter / count if legal[a] else 0.0)
+    return True
+
+
+@compiled
+def choose(rule: int, parameter: float, Q: Floats, legal: Bools, stream: Words) -> int:
+    """An action, with one random number whatever the values are; -1 when they cannot be compared."""
+    chances = np.empty(Q.size)
+    if not probabilities(rule, parameter, Q, legal, chances):
+        return -1
+    return pick(stream, chances)

@@ -1,0 +1,92 @@
+"""What an agent needs to know of a Gymnasium environment, and the checks at that border."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.spaces import Discrete
+from gymnasium.vector import VectorEnv
+
+from rlsvi.core.compile import Bools
+
+
+class Task(NamedTuple):
+    """Periods, actions, and the number of states where observations are 0..S-1."""
+
+    horizon: int
+    actions: int
+    states: int | None
+    first_action: int = 0
+
+    def __str__(self) -> str:
+        states = "observations of any kind" if self.states is None else f"{self.states} states"
+        return f"a task of {self.horizon} periods, {self.actions} actions and {states}"
+
+    def legal(self, mask: Any) -> Bools:
+        """`mask` as booleans, checked; None: everything is legal."""
+        if mask is None:
+            return np.ones(self.actions, dtype=np.bool_)
+        legal = np.asarray(mask)
+        if legal.shape != (self.actions,):
+            raise ValueError(f"action_mask must have shape ({self.actions},), got {legal.shape}")
+        if not legal.any():
+            raise ValueError("action_mask allows no action: an observation needs at least one legal action")
+        return legal.astype(np.bool_)
+
+
+def task_of(env: Any, horizon: int | None) -> Task:
+    """The task an environment sets, or an error that says what is missing and what to do."""
+    if isinstance(env, VectorEnv):
+        raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
+    if not isinstance(env, Env):
+        raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
+    if not isinstance(env.action_space, Discrete):
+        raise ValueError(
+            f"env has the action space {env.action_space}, only Discrete actions can be learned: "
+            "wrap the environment so that it offers a finite choice"
+        )
+    limits = [getattr(env.unwrapped, "horizon", None), getattr(env.spec, "max_episode_steps", None)]
+    known = [int(limit) for limit in limits if limit is not None]
+    if horizon is None and not known:
+        raise ValueError(
+            "the number of periods is not known: pass horizon= to the agent, or make the environment with "
+            "max_episode_steps"
+        )
+    observations: Any = env.observation_space
+    finite = isinstance(observations, Discrete) and observations.start == 0
+    return Task(
+        int(horizon) if horizon is not None else min(known),
+        int(env.action_space.n),
+        int(observations.n) if finite else None,
+        int(env.action_space.start),
+    )
+
+
+def checked_observation(task: Task, observation: Any) -> Any:
+    """An observation one can learn from: a state number, or whatever the basis takes, without NaN."""
+    if task.states is not None:
+        if not isinstance(observation, int | np.integer | np.ndarray) or np.ndim(observation) != 0:
+            raise ValueError(f"observation must be a state number, got {observation!r}")
+        state = int(observation)
+        if not 0 <= state < task.states:
+            raise ValueError(f"observation must lie in 0..{task.states - 1}, got {state}")
+        return state
+    if isinstance(observation, np.ndarray) and observation.dtype.kind == "f":
+        if not np.isfinite(observation).all():
+            raise ValueError(f"observation holds NaN or infinity: {observation}")
+        return observation.copy()
+    return observation
+
+
+def checked_reward(reward: Any) -> float:
+    """A reward one can learn from."""
+    value = float(reward)
+    if not math.isfinite(value):
+        raise ValueError(f"the environment returned the reward {value}: rewards must be finite")
+    return value
+
+
+def action_mask(task: Task, info: dict[str, Any]) -> Bools:
+    """The legal actions an environment names in its info."""
+    return task.legal(info.get("action_mask"))

@@ -1,0 +1,146 @@
+"""All past episodes, in sums whose size does not grow with their number.
+
+A period h keeps the states it has seen, with their features, and for the regression of Algorithm 1
+    A'b = sum_i phi_i r_i + sum_i phi_i V_{h+1}(s_i')
+the first sum and, for every block and next state s' seen, the sum of the phi that led there. The targets
+change with every sampled V_{h+1}, these sums do not: A'b is rebuilt exactly, at a cost that depends on
+the number of distinct states only. States that never repeat are rows of the same tables.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.core.cholesky import rank_one
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
+from rlsvi.core.regression import Factor, add
+
+
+class Memory(NamedTuple):
+    """H periods, B blocks of d weights, A actions; room for C states and E sums a period."""
+
+    episodes: Longs  # (1,) learned from so far
+    states: Longs  # (H,) known states
+    phi: Floats  # (H, A, d, C) their features
+    block: Ints  # (H, A, C)
+    legal: Bools  # (H, A, C)
+    alive: Bools  # (H, B) blocks that a known state can touch
+    lives: Longs  # (H,) how many
+    live: Ints  # (H, B) which, in order of their first sight
+    reward: Floats  # (H, B, d) sum of phi r
+    reward_error: Floats
+    sums: Longs  # (H,) distinct pairs of a block and a next state
+    sum_block: Ints  # (H, E)
+    sum_next: Ints  # (H, E) the next state, as known in period h + 1
+    sum_link: Ints  # (H, E) another sum into the same next state, or -1
+    sum_head: Ints  # (H, C) the last sum into a next state, or -1
+    into: Floats  # (H, E, d) sum of phi
+    into_error: Floats
+
+
+def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
+    """A memory of nothing."""
+    return Memory(
+        episodes=np.zeros(1, dtype=np.int64),
+        states=np.zeros(H, dtype=np.int64),
+        phi=np.zeros((H, A, d, room)),
+        block=np.zeros((H, A, room), dtype=np.int32),
+        legal=np.zeros((H, A, room), dtype=np.bool_),
+        alive=np.zeros((H, B), dtype=np.bool_),
+        lives=np.zeros(H, dtype=np.int64),
+        live=np.zeros((H, B), dtype=np.int32),
+        reward=np.zeros((H, B, d)),
+        reward_error=np.zeros((H, B, d)),
+        sums=np.zeros(H, dtype=np.int64),
+        sum_block=np.zeros((H, room), dtype=np.int32),
+        sum_next=np.zeros((H, room), dtype=np.int32),
+        sum_link=np.full((H, room), -1, dtype=np.int32),
+        sum_head=np.full((H, room), -1, dtype=np.int32),
+        into=np.zeros((H, room, d)),
+        into_error=np.zeros((H, room, d)),
+    )
+
+
+_STATE_AXIS = {"phi": 3, "block": 2, "legal": 2, "sum_head": 1}
+_SUM_AXIS = {"sum_block": 1, "sum_next": 1, "sum_link": 1, "into": 1, "into_error": 1}
+
+
+@compiled
+def is_full(memory: Memory) -> bool:
+    """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
+    full = memory.states.max() >= memory.phi.shape[3] or memory.sums.max() >= memory.into.shape[1]
+    return bool(full)
+
+
+def resized(memory: Memory, states: int, sums: int) -> Memory:
+    """The same memory with room for `states` states and `sums` sums a period."""
+    fields = memory._asdict()
+    for axes, room in ((_STATE_AXIS, states), (_SUM_AXIS, sums)):
+        for name, axis in axes.items():
+            old = fields[name]
+            shape = list(old.shape)
+            shape[axis] = room
+            new = np.full(shape, -1 if name in ("sum_link", "sum_head") else 0, dtype=old.dtype)
+            kept = tuple(slice(min(n, m)) for n, m in zip(old.shape, shape, strict=True))
+            new[kept] = old[kept]
+            fields[name] = new
+    return Memory(**fields)
+
+
+@compiled
+def add_state(memory: Memory, h: int, phi: Floats, block: Ints, legal: Bools) -> int:
+    """Make a state known in period h, from the features (A, d) and blocks (A,) of its actions."""
+    j: int = memory.states[h]
+    memory.states[h] = j + 1
+    for a in range(block.size):
+        memory.block[h, a, j] = block[a]
+        memory.legal[h, a, j] = legal[a]
+        for k in range(phi.shape[1]):
+            memory.phi[h, a, k, j] = phi[a, k]
+        if legal[a] and not memory.alive[h, block[a]]:
+            memory.alive[h, block[a]] = True
+            memory.live[h, memory.lives[h]] = block[a]
+            memory.lives[h] += 1
+    return j
+
+
+@compiled
+def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
+    """The sum of features of `block` that led to the state `following` of period h + 1."""
+    e: int = memory.sum_head[h, following]
+    while e >= 0:
+        if memory.sum_block[h, e] == block:
+            return e
+        e = memory.sum_link[h, e]
+    e = memory.sums[h]
+    memory.sums[h] = e + 1
+    memory.sum_block[h, e] = block
+    memory.sum_next[h, e] = following
+    memory.sum_link[h, e] = memory.sum_head[h, following]
+    memory.sum_head[h, following] = e
+    return e
+
+
+@compiled
+def add_episode(
+    memory: Memory, factor: Factor, visited: Longs, actions: Longs, rewards: Floats, steps: int, goes_on: bool
+) -> bool:
+    """Learn from an episode of `steps` steps through the known states `visited`.
+
+    `goes_on`: it was cut off, and visited[steps] is where it would have gone on; otherwise it ended.
+    False when a factor failed.
+    """
+    x = np.empty(memory.phi.shape[2])
+    for h in range(steps):
+        a, j = actions[h], visited[h]
+        b = memory.block[h, a, j]
+        for k in range(x.size):
+            x[k] = memory.phi[h, a, k, j]
+        add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
+        if goes_on or h + 1 < steps:
+            e = _sum_of(memory, h, b, visited[h + 1])
+            add(memory.into[h, e], memory.into_error[h, e], x, 1.0)
+        if not rank_one(factor.U[h, b], factor.inv[h, b], x):
+            return False
+    memory.episodes[0] += 1
+    return True

@@ -1,0 +1,64 @@
+"""What a basis is: for a state and an action, which block of weights, and a feature vector inside it.
+
+Q_h(s, a) = phi(s, a) . theta[h, block(s, a)]. A dense basis has one block, state features have a block an
+action, a table has a block of one number for each state and action.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rlsvi.core.compile import Floats, Ints
+
+At = Callable[[int, Any], tuple[Ints, Floats]]
+
+
+class FeatureTable(NamedTuple):
+    """Features of finitely many states, as compiled code takes them."""
+
+    phi: Floats  # (H, or 1 if the periods are alike; S, A, d)
+    block: Ints  # (S, A)
+
+
+class Features(NamedTuple):
+    """A basis bound to a problem.
+
+    `at(h, observation)` gives the blocks (A,) and the features (A, d) of every action; `table` holds all
+    of them when the observations are 0..S-1.
+    """
+
+    blocks: int
+    dim: int
+    at: At
+    table: FeatureTable | None
+
+
+class Basis(Protocol):
+    """Anything that can be bound to a problem. The constructor only stores its arguments."""
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """Features of the states 0..states-1, or of observations like `example` when `states` is None."""
+        ...
+
+
+def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
+    """Features of finitely many states, after checking them."""
+    if not np.isfinite(phi).all():
+        raise ValueError(f"{name} gives features that are NaN or infinite: a basis must be finite everywhere")
+    table = FeatureTable(np.ascontiguousarray(phi, dtype=np.float64), np.ascontiguousarray(block, np.int32))
+
+    def at(h: int, state: Any) -> tuple[Ints, Floats]:
+        return table.block[state], table.phi[h % len(table.phi), state]
+
+    return Features(blocks, phi.shape[3], at, table)
+
+
+def vector(name: str, features: Any) -> Floats:
+    """`features` as a finite vector."""
+    x = np.asarray(features, dtype=np.float64)
+    if x.ndim != 1:
+        raise ValueError(f"{name} must return a vector of features, got an array of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"{name} returned features that are NaN or infinite")
+    return x

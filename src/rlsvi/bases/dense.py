@@ -1,0 +1,80 @@
+"""A generalisation matrix given as an array, and the two random ones of the paper's chain experiments."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.compile import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """Phi_h in R^{SA x K} as an array, (H, S, A, K), or (S, A, K) when all periods share it."""
+
+    phi: Floats
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block of K weights."""
+        phi = np.asarray(self.phi, dtype=np.float64)
+        phi = phi[None] if phi.ndim == 3 else phi
+        if phi.ndim != 4 or phi.shape[0] not in (1, horizon) or phi.shape[1:3] != (states, actions):
+            raise ValueError(
+                f"phi must have shape (S, A, K) or (H, S, A, K) with S = {states}, A = {actions}, "
+                f"H = {horizon}, got {np.shape(self.phi)}"
+            )
+        return from_table(phi, np.zeros((phi.shape[1], actions), dtype=np.int32), 1, "Dense")
+
+
+def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "HSA", seed: int = 0) -> Dense:
+    """A random basis whose span holds 1 and Q* but which is not otherwise informative.
+
+    Algorithm "Generating a random coherent basis" (appendix C), step by step.
+
+    Parameters
+    ----------
+    Q : the optimal values, (H, S, A); illegal entries (-inf) count as 0.
+    features : K, from 2 to HSA.
+    scale : the 2-norm every column, stacked over all periods, is scaled to. "HSA" is the paper's text.
+    seed : draws Psi and W.
+    """
+    q = np.where(np.isneginf(Q), 0.0, Q)
+    n, K = q.size, features
+    if q.ndim != 3 or not np.isfinite(q).all():
+        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
+    if not isinstance(K, int | np.integer) or not 2 <= K <= n:
+        raise ValueError(f"features must be an integer from 2 (for 1 and Q*) to HSA = {n}, got {features!r}")
+    if scale not in ("HSA", "sqrt(HSA)"):
+        raise ValueError(f'scale must be "HSA" or "sqrt(HSA)", got {scale!r}')
+    rng = np.random.default_rng(seed)
+    Psi = rng.standard_normal((n, K))
+    Psi[:, 0] = 1.0
+    Psi[:, 1] = q.ravel()
+    W = rng.standard_normal((n, K))
+    W[:, 0] = 1.0
+    span, _ = np.linalg.qr(Psi)
+    W_P = span @ (span.T @ W)  # P W, for P = Psi (Psi' Psi)^-1 Psi'
+    W_P *= (n if scale == "HSA" else np.sqrt(n)) / np.linalg.norm(W_P, axis=0)
+    return Dense(W_P.reshape(*q.shape, K))
+
+
+def agnostic(
+    Q: Floats, features: int, rho: float, *, rho_is: Literal["variance", "std"] = "variance", seed: int = 0
+) -> Dense:
+    """Basis functions phi_hk ~ N(Q*_h, rho I): the true values seen through noise (section 6.1.2).
+
+    rho = 0 is coherent. Read literally rho is a variance; `rho_is="std"` reads it as a standard deviation.
+    """
+    q = np.where(np.isneginf(Q), 0.0, Q)
+    if q.ndim != 3 or not np.isfinite(q).all():
+        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
+    if not isinstance(features, int | np.integer) or features < 1:
+        raise ValueError(f"features must be a positive integer, got {features!r}")
+    if not 0 <= rho < np.inf:
+        raise ValueError(f"rho must be finite and not negative, got {rho!r}")
+    if rho_is not in ("variance", "std"):
+        raise ValueError(f'rho_is must be "variance" or "std", got {rho_is!r}')
+    std = np.sqrt(rho) if rho_is == "variance" else rho
+    noise = np.random.default_rng(seed).standard_normal((*q.shape, features))
+    return Dense(q[..., None] + std * noise)

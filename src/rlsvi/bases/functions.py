@@ -1,0 +1,78 @@
+"""Features computed from the observation: any callable, any fitted scikit-learn transformer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rlsvi.bases.basis import Features, from_table, vector
+from rlsvi.core.compile import Floats, Ints
+
+
+@dataclass(frozen=True)
+class StateFeatures:
+    """`function(observation) -> (d,)`, with a block of weights for every action."""
+
+    function: Callable[[Any], Any]
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block of d weights an action."""
+        block = np.arange(actions, dtype=np.int32)
+        dim = len(vector("function", self.function(example)))
+
+        def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            x = _of_length(dim, vector("function", self.function(observation)))
+            return block, np.broadcast_to(x, (actions, dim))
+
+        return _bound(actions, dim, at, states)
+
+
+@dataclass(frozen=True)
+class ActionFeatures:
+    """`function(observation, action) -> (K,)`, one block of weights for all actions."""
+
+    function: Callable[[Any, int], Any]
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block of K weights."""
+        block = np.zeros(actions, dtype=np.int32)
+        dim = len(vector("function", self.function(example, 0)))
+
+        def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            rows = [vector("function", self.function(observation, a)) for a in range(actions)]
+            return block, np.stack([_of_length(dim, x) for x in rows])
+
+        return _bound(1, dim, at, states)
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A fitted scikit-learn transformer of observation vectors, with a block of weights for every action."""
+
+    transformer: Any
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block an action, of as many weights as the transformer has outputs."""
+        if not hasattr(self.transformer, "transform"):
+            raise TypeError(f"transformer must have a transform method, got {type(self.transformer).__name__}")
+
+        def features(observation: Any) -> Floats:
+            row = self.transformer.transform(np.asarray(observation, dtype=np.float64).reshape(1, -1))
+            row = row.toarray() if hasattr(row, "toarray") else np.asarray(row)
+            return vector("transformer", row[0])
+
+        return StateFeatures(features).bind(states, actions, horizon, example)
+
+
+def _bound(blocks: int, dim: int, at: Any, states: int | None) -> Features:
+    if states is None:
+        return Features(blocks, dim, at, None)
+    rows = [at(0, s) for s in range(states)]
+    return from_table(np.stack([phi for _, phi in rows])[None], np.stack([b for b, _ in rows]), blocks, "function")
+
+
+def _of_length(dim: int, x: Floats) -> Floats:
+    if len(x) != dim:
+        raise ValueError(f"function must always return the same number of features: {dim} at first, now {len(x)}")
+    return x

@@ -1,0 +1,23 @@
+"""Phi = I: one weight for each state and action, learning without generalisation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rlsvi.bases.basis import Features, from_table
+
+
+@dataclass(frozen=True)
+class Tabular:
+    """One weight a state and action; for observations that are 0..S-1."""
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block of one number for each state and action."""
+        if states is None:
+            raise ValueError(
+                f"the tabular basis needs observations that are numbered 0..S-1 (a Discrete space), "
+                f"not {example!r}: use bases.StateFeatures, or wrap the environment"
+            )
+        block = np.arange(states * actions, dtype=np.int32).reshape(states, actions)
+        return from_table(np.ones((1, states, actions, 1)), block, states * actions, "Tabular")

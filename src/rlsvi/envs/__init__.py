@@ -1,0 +1,39 @@
+"""Gymnasium faces of the problems; `register()` makes them known to `gymnasium.make`.
+
+The classes are imported when first asked for, so that registering them stays cheap.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlsvi.envs.chain import ChainEnv
+    from rlsvi.envs.deep_sea import DeepSeaEnv
+    from rlsvi.envs.finite import FiniteMDPEnv
+    from rlsvi.envs.river_swim import RiverSwimEnv
+
+__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RiverSwimEnv", "register"]
+
+IDS = {
+    "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
+    "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
+    "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
+}
+_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite"} | {
+    name: module for module, name in (entry.split(":") for entry in IDS.values())
+}
+
+
+def register() -> None:
+    """Register the environments with Gymnasium; those already registered are left alone."""
+    import gymnasium
+
+    for name, entry_point in IDS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(id=name, entry_point=entry_point)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

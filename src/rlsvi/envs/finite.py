@@ -1,0 +1,123 @@
+"""A FiniteMDP as a Gymnasium environment."""
+
+from math import ceil, sqrt
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from rlsvi.core.random import reseed
+from rlsvi.envs.render import GREY, INK, Canvas, mix
+from rlsvi.mdp.finite import FiniteMDP, first_state, legal_at, step, terminal_reward
+
+
+class FiniteMDPEnv(gymnasium.Env[Any, Any]):
+    """A thin face over the table: observations are state numbers, actions are action numbers.
+
+    The episode ends, with `terminated`, after the last period or in an absorbing state; its terminal reward
+    is paid with the last step. Where some action is illegal, info["action_mask"] tells which are legal.
+    The environment draws from a stream of its own, in the order of the fused loop: the first state, then
+    successor and reward of each step, then the terminal reward.
+
+    Parameters
+    ----------
+    mdp : the problem.
+    render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
+
+    def __init__(self, mdp: FiniteMDP, render_mode: str | None = None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            modes = ", ".join(self.metadata["render_modes"])
+            raise ValueError(f"render_mode must be one of {modes} or None, got {render_mode!r}")
+        self.mdp = mdp
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Discrete(mdp.states)
+        self.action_space = gymnasium.spaces.Discrete(mdp.actions)
+        self._masked = not mdp.table.legal[:, ~mdp.table.absorbing].all()
+        self._stream = np.empty(4, dtype=np.uint64)
+        self._seeded = False
+        self._path: list[int] = []  # s_0 .. s_h of this episode, and a_0 .. a_{h-1}
+        self._actions: list[int] = []
+        self._running = False
+
+    @property
+    def horizon(self) -> int:
+        """H, the most steps an episode has."""
+        return int(self.mdp.horizon)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """Start an episode; with a seed, start the random stream anew."""
+        super().reset(seed=seed)
+        if seed is not None and seed >= 2**64:
+            raise ValueError(f"seed must be below 2**64, got {seed}")
+        if seed is not None or not self._seeded:
+            word = int(self.np_random.integers(2**63)) if seed is None else seed
+            reseed(self._stream, np.uint64(word))
+            self._seeded = True
+        self._path, self._actions = [int(first_state(self.mdp.table, self._stream))], []
+        self._running = True
+        return self._path[-1], self._info()
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        """Take one step; an action that is not possible is refused and changes nothing."""
+        t, h = self.mdp.table, len(self._actions)
+        if not self._running:
+            raise ResetNeeded("the episode is over: call reset()" if self._path else "call reset() first")
+        s = self._path[-1]
+        if not self.action_space.contains(action):
+            raise ValueError(f"action {action!r} is not one of 0..{t.actions - 1}")
+        a = int(action)
+        if not legal_at(t, h, s)[a]:
+            raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
+        next_state, reward = step(t, h, s, a, self._stream)
+        self._path.append(int(next_state))
+        self._actions.append(a)
+        terminated = h + 1 == t.horizon or bool(t.absorbing[next_state])
+        if terminated:
+            reward += terminal_reward(t, next_state, self._stream)
+            self._running = False
+        return self._path[-1], float(reward), terminated, False, self._info()
+
+    def render(self) -> Any:
+        """The picture, (height, width, 3), or the text, as render_mode says."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() shows nothing: make the environment with a render_mode")
+            return None
+        if not self._path:
+            raise ResetNeeded("call reset() before render()")
+        return self._text() if self.render_mode == "ansi" else self._picture()
+
+    def _info(self) -> dict[str, Any]:
+        if not self._masked:
+            return {}
+        h, s = min(len(self._actions), self.horizon - 1), self._path[-1]
+        mask = legal_at(self.mdp.table, h, s).astype(np.int8)
+        return {"action_mask": mask if mask.any() else np.ones_like(mask)}
+
+    def _period(self) -> str:
+        return f"period {len(self._actions)} of {self.horizon}"
+
+    def _text(self) -> str:
+        return f"{self._period()}: state {self._path[-1]} of {self.mdp.states}"
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """Any MDP: its states in a square, those of this episode shaded."""
+        columns = ceil(sqrt(self.mdp.states))
+        rows = ceil(self.mdp.states / columns)
+        cell, margin = max(6, min(48, 480 // columns)), 16
+        canvas = Canvas(columns * cell + 2 * margin, rows * cell + 3 * margin)
+        visited = set(self._path)
+        for s in range(self.mdp.states):
+            y, x = (margin + k * cell for k in divmod(s, columns))
+            colour = mix(GREY, INK, 0.35) if s in visited else GREY
+            canvas.box(x + 1, y + 1, x + cell - 1, y + cell - 1, colour, radius=cell / 6)
+        row, column = divmod(self._path[-1], columns)
+        canvas.agent((margin + (column + 0.5) * cell, margin + (row + 0.5) * cell), cell / 4)
+        canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        return canvas.image()

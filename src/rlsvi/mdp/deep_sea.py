@@ -1,0 +1,69 @@
+"""Deep sea: one path of N right moves, each a little dear, leads to the treasure.
+
+The hard-exploration problem of the behaviour suite for reinforcement learning (Osband et al. 2020): rewards
+lead away from the treasure, and without planned exploration it takes about 2^N episodes to find it.
+"""
+
+import numpy as np
+
+from rlsvi.core.random import Seed, sequence
+from rlsvi.mdp.finite import FiniteMDP, Successors
+
+
+def deep_sea(
+    size: int = 10,
+    *,
+    stochastic: bool = False,
+    move_cost: float = 0.01,
+    randomize_actions: bool = True,
+    seed: Seed = 0,
+) -> FiniteMDP:
+    """An N x N grid sunk through row by row, from (0, 0); the state is row * N + column, and N * N the end.
+
+    Right costs move_cost / N and, in the last column, finds the treasure of 1. Stochastic: right fails with
+    probability 1/N and the diver sinks straight down; the two corners at the bottom add N(0, 1) noise.
+
+    Parameters
+    ----------
+    size : N, also the number of steps of an episode.
+    stochastic : whether moves fail and rewards are noisy.
+    move_cost : cost of the N right moves together.
+    randomize_actions : draw for each cell which of the two actions is right; else action 1 is, everywhere.
+    seed : of that draw.
+    """
+    if not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
+    if not np.isfinite(move_cost):
+        raise ValueError(f"move_cost must be a finite number, got {move_cost!r}")
+    N = int(size)
+    right = np.ones((N, N), dtype=int)
+    if randomize_actions:
+        right = np.random.default_rng(sequence(seed)).integers(2, size=(N, N))
+
+    def successors(s: int, a: int) -> Successors:
+        row, column = divmod(s, N)
+        if row == N:
+            return []
+        goes_right = a == right[row, column]
+        reward = goes_right * (float(column == N - 1) - move_cost / N)
+        fails = 1 / N if stochastic and goes_right else 0.0
+        reached = min(column + 1, N - 1) if goes_right else max(column - 1, 0)
+        odds: dict[int, float] = {}
+        for p, next_column in ((1 - fails, reached), (fails, column)):
+            next_state = (row + 1) * N + next_column if row + 1 < N else N * N
+            odds[next_state] = odds.get(next_state, 0.0) + p
+        return [(p, next_state, reward) for next_state, p in odds.items() if p > 0]
+
+    corners = {(N - 1) * N, N * N - 1} if stochastic else set()
+    std = [float(s in corners) for s in range(N * N) for a in range(2) for _ in successors(s, a)]
+    return FiniteMDP.from_function(
+        successors,
+        horizon=N,
+        states=N * N + 1,
+        actions=2,
+        start=np.eye(N * N + 1)[0],
+        absorbing=np.arange(N * N + 1) == N * N,
+        rewards="gaussian" if stochastic else "deterministic",
+        reward_std=np.array(std),
+        name=f"{'stochastic ' if stochastic else ''}deep sea of size {N}",
+    )

@@ -1,0 +1,71 @@
+"""Random MDPs from the prior of Theorem 1: Dirichlet transitions, and rewards of -1 or 0."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlsvi.core.compile import Floats
+from rlsvi.core.random import Seed, sequence
+from rlsvi.mdp.finite import FiniteMDP
+
+
+def dirichlet(
+    states: int,
+    actions: int,
+    horizon: int,
+    *,
+    alpha_P: ArrayLike = 1.0,
+    alpha_R: ArrayLike = 1.0,
+    homogeneous: bool = False,
+    start: ArrayLike | None = None,
+    seed: Seed = 0,
+) -> FiniteMDP:
+    """One MDP drawn from the prior over which Theorem 1 takes its expectation.
+
+    For every (s, a, h), independently, P(s, a, h) ~ Dirichlet(alpha_P) over the states, and the
+    probabilities of the rewards -1 and 0 are Dirichlet(alpha_R).
+
+    Parameters
+    ----------
+    alpha_P : a number, the weight of every state, or one for each state, (S,).
+    alpha_R : a number, or the two weights of the rewards -1 and 0.
+    homogeneous : draw once for all periods instead of for each.
+    start : the first state, or the distribution of it, (S,); None: state 0.
+    seed : of the draw.
+    """
+    for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
+        if not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"{key} must be a positive integer, got {count!r}")
+    weights_P, weights_R = _weights("alpha_P", alpha_P, states), _weights("alpha_R", alpha_R, 2)
+    rng = np.random.default_rng(sequence(seed))
+    shape = (states, actions) if homogeneous else (horizon, states, actions)
+    P = rng.dirichlet(weights_P, size=shape)
+    R = -rng.dirichlet(weights_R, size=shape)[..., 0]
+    return FiniteMDP.from_arrays(
+        P,
+        R,
+        horizon=horizon,
+        start=_distribution(0 if start is None else start, states),
+        rewards="bernoulli",
+        reward_values=(-1.0, 0.0),
+        name=f"random MDP with S = {states}, A = {actions}, H = {horizon}",
+    )
+
+
+def _weights(name: str, alpha: ArrayLike, n: int) -> Floats:
+    """`alpha` as n positive weights."""
+    weights = np.asarray(alpha, dtype=np.float64)
+    if weights.shape not in ((), (n,)):
+        raise ValueError(f"{name} must be a number or have shape {(n,)}, got shape {weights.shape}")
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(f"{name} must be positive and finite, got {alpha!r}")
+    return np.broadcast_to(weights, (n,)).copy()
+
+
+def _distribution(start: ArrayLike, states: int) -> Floats:
+    """`start` as probabilities; FiniteMDP checks those it is given."""
+    s = np.asarray(start)
+    if s.shape == () and np.issubdtype(s.dtype, np.integer):
+        if not 0 <= s < states:
+            raise ValueError(f"start must be a state 0..{states - 1}, got {start!r}")
+        s = np.arange(states) == s
+    return s.astype(np.float64)

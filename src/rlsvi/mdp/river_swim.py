@@ -1,0 +1,37 @@
+"""River swim: a small reward downstream, a large one upstream, and a current in between."""
+
+import numpy as np
+
+from rlsvi.mdp.finite import FiniteMDP, Successors
+
+LEFT, RIGHT = 0, 1
+
+
+def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
+    """The river of Strehl and Littman (2008), swum from its first state.
+
+    Left, with the current, always succeeds. Right, against it, goes on with probability 0.35, stays with 0.6
+    and is washed back with 0.05; at the first state it goes on with 0.6 or stays, at the last it stays with
+    0.6 or is washed back. Left pays 0.005 in the first state, right 1 in the last.
+    """
+    if not isinstance(states, int | np.integer) or states < 2:
+        raise ValueError(f"states must be an integer of at least 2, got {states!r}")
+    last = int(states) - 1
+
+    def successors(s: int, a: int) -> Successors:
+        if a == LEFT:
+            return [(1.0, max(s - 1, 0), 0.005 if s == 0 else 0.0)]
+        if s == 0:
+            return [(0.4, 0, 0.0), (0.6, 1, 0.0)]
+        if s == last:
+            return [(0.4, last - 1, 1.0), (0.6, last, 1.0)]
+        return [(0.05, s - 1, 0.0), (0.6, s, 0.0), (0.35, s + 1, 0.0)]
+
+    return FiniteMDP.from_function(
+        successors,
+        horizon=horizon,
+        states=last + 1,
+        actions=2,
+        start=np.eye(last + 1)[0],
+        name=f"river swim of {last + 1} states",
+    )

@@ -1,0 +1,230 @@
+"""The fused loop: planning, acting, the MDP's answers and learning in one compiled function.
+
+It calls what the Gymnasium loop of an agent calls, in the same order and with the same random streams, so
+both give the same episodes bit for bit; an agent may go from one to the other at any episode.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.agent import ACTION, EPISODE, POSTERIOR, FiniteHorizonAgent
+from rlsvi.agents.explore import choose, probabilities
+from rlsvi.agents.gymnasium import Task
+from rlsvi.agents.learner import broken, table_row, table_values
+from rlsvi.agents.memory import Memory, add_episode, is_full
+from rlsvi.agents.value_iteration import Prior, Values, value_iteration
+from rlsvi.bases import FeatureTable
+from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
+from rlsvi.core.random import bits, reseed
+from rlsvi.core.regression import Factor
+from rlsvi.mdp.finite import Table, first_state, legal_at, row_of, step, terminal_reward
+from rlsvi.problems import Problem
+
+DONE, FULL, BROKEN = 0, 1, 2
+
+
+class Trace(NamedTuple):
+    """What happened, step by step: (episodes, H) each, -1 after the end of an episode."""
+
+    states: Ints
+    actions: Ints
+    rewards: Floats
+
+
+class History(NamedTuple):
+    """What each episode brought.
+
+    reward : the sum of its rewards.
+    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not asked for.
+    realised : realised regret V*_0(s_0) - reward.
+    """
+
+    reward: Floats
+    regret: Floats
+    realised: Floats
+    trace: Trace
+
+
+def simulate(
+    agent: FiniteHorizonAgent,
+    problem: Problem,
+    episodes: int,
+    *,
+    regret: bool = True,
+    trace: bool = False,
+    advance: Callable[[int], None] = lambda n: None,
+) -> History:
+    """Let `agent` learn `episodes` more episodes of `problem`; it releases the GIL.
+
+    regret : evaluate the policy of every episode exactly.
+    trace : keep every step.
+    advance : called now and then with the number of episodes just finished.
+    """
+    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes < 0:
+        raise ValueError(f"episodes must be a whole number that is not negative, got {episodes!r}")
+    table = problem.mdp.table
+    learner = agent.adopt(Task(table.horizon, table.actions, table.states), problem.basis)
+    assert learner.features.table is not None
+    history = _blank(episodes, table.horizon if trace else 0, episodes if trace else 0)
+    optimal = problem.solution.V[0]
+    done, chunk = 0, 64
+    while done < episodes:
+        count = min(chunk, episodes - done)
+        rule, parameters = agent.explore.parameters(agent.episodes, count)
+        now = slice(done, done + count)
+        part = History(*(a[now] for a in history[:3]), Trace(*(a[now] for a in history.trace)))  # type: ignore[call-arg, arg-type]
+        finished, steps, status = run(
+            table,
+            learner.features.table,
+            learner.index,
+            learner.memory,
+            learner.factor,
+            learner.prior,
+            learner.values,
+            agent.samples,
+            rule,
+            parameters,
+            agent.reward_offset,
+            agent._streams,
+            optimal,
+            regret,
+            part,
+        )
+        agent.note(steps)
+        done += finished
+        advance(finished)
+        if status == BROKEN:
+            raise broken()
+        if status == FULL:
+            learner.make_room()
+        chunk = min(2 * chunk, 4096)
+    return history
+
+
+def _blank(episodes: int, horizon: int, traced: int) -> History:
+    nan = np.full(episodes, np.nan)
+    shape = traced, horizon
+    trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
+    return History(np.zeros(episodes), nan, nan.copy(), trace)
+
+
+@compiled
+def run(
+    table: Table,
+    features: FeatureTable,
+    index: Ints,
+    memory: Memory,
+    factor: Factor,
+    prior: Prior,
+    values: Values,
+    samples: bool,
+    rule: int,
+    parameters: Floats,
+    offset: float,
+    streams: Words,
+    optimal: Floats,
+    regret: bool,
+    out: History,
+) -> tuple[int, int, int]:
+    """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status)."""
+    H, A = table.horizon, table.actions
+    states, actions, rewards = np.empty(H + 1, np.int64), np.empty(H, np.int64), np.empty(H)
+    visited = np.empty(H + 1, np.int64)
+    Q, nature, scratch = np.empty(A), np.empty(4, np.uint64), np.empty(4, np.uint64)
+    mass = np.zeros((2, table.states))
+    front = np.empty((2, table.states), np.int64)
+    total = 0
+    for i in range(parameters.size):
+        if is_full(memory):
+            return i, total, FULL
+        sampled = samples and memory.episodes[0] > 0
+        reseed(nature, bits(streams[EPISODE]) >> np.uint64(1))
+        s = first_state(table, nature)
+        if not value_iteration(memory, factor, prior, values, sampled, streams[POSTERIOR]):
+            return i, total, BROKEN
+        best = optimal[s]
+        if regret:
+            out.regret[i] = best - policy_value(
+                table, features, index, memory, prior, values, rule, parameters[i], s, mass, front
+            )
+        T, h = H, 0
+        while h < T:
+            legal = legal_at(table, h, s)
+            table_values(features, index, memory, prior, values, h, s, Q, scratch)
+            a = choose(rule, parameters[i], Q, legal, streams[ACTION])
+            if a < 0:
+                return i, total, BROKEN
+            states[h], actions[h] = s, a
+            s, rewards[h] = step(table, h, s, a, nature)
+            h += 1
+            if h == H or table.absorbing[s]:
+                T = h
+                rewards[h - 1] += terminal_reward(table, s, nature)
+        gain = 0.0
+        for h in range(T):
+            gain += rewards[h]
+            visited[h] = table_row(features, index, memory, h, states[h], legal_at(table, h, states[h]))
+            if out.trace.states.size > 0:
+                out.trace.states[i, h] = states[h]
+                out.trace.actions[i, h] = actions[h]
+                out.trace.rewards[i, h] = rewards[h]
+            rewards[h] += offset
+        out.reward[i] = gain
+        out.realised[i] = best - gain
+        if not add_episode(memory, factor, visited, actions, rewards, T, False):
+            return i, total, BROKEN
+        total += T
+    return parameters.size, total, DONE
+
+
+@compiled
+def policy_value(
+    table: Table,
+    features: FeatureTable,
+    index: Ints,
+    memory: Memory,
+    prior: Prior,
+    values: Values,
+    rule: int,
+    parameter: float,
+    start: int,
+    mass: Floats,
+    front: Longs,
+) -> float:
+    """V^mu_0(start) of the policy the agent plays in this episode, exactly.
+
+    Goes forward over the states the policy can reach, with the probability `mass` of being in each;
+    `front` lists them. Both hold two periods, and `mass` is zero before and after.
+    """
+    Q, chances, scratch = np.empty(table.actions), np.empty(table.actions), np.empty(4, np.uint64)
+    value = 0.0
+    here, size = 0, 1
+    front[0, 0] = start
+    mass[0, start] = 1.0
+    for h in range(table.horizon):
+        there, reached = 1 - here, 0
+        for i in range(size):
+            s = front[here, i]
+            weight = mass[here, s]
+            mass[here, s] = 0.0
+            table_values(features, index, memory, prior, values, h, s, Q, scratch)
+            if not probabilities(rule, parameter, Q, legal_at(table, h, s), chances):
+                return np.nan
+            for a in range(table.actions):
+                if chances[a] > 0.0:
+                    row = row_of(table, h, s, a)
+                    value += weight * chances[a] * table.expected[row]
+                    for j in range(table.indptr[row], table.indptr[row + 1]):
+                        flow = weight * chances[a] * table.probability[j]
+                        following = table.successor[j]
+                        if h + 1 == table.horizon or table.absorbing[following]:
+                            value += flow * table.terminal[following]
+                        elif flow > 0.0:
+                            if mass[there, following] == 0.0:
+                                front[there, reached] = following
+                                reached += 1
+                            mass[there, following] += flow
+        here, size = there, reached
+    return value
