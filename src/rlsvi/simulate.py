@@ -19,7 +19,7 @@ from rlsvi.bases import FeatureTable
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
 from rlsvi.core.regression import Factor
-from rlsvi.mdp.finite import Table, first_state, legal_at, row_of, step, terminal_reward
+from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
 
 DONE, FULL, BROKEN = 0, 1, 2
@@ -47,6 +47,40 @@ class History(NamedTuple):
     trace: Trace
 
 
+class Work(NamedTuple):
+    """Room for the compiled loop to work in."""
+
+    states: Longs  # (H,) the episode
+    actions: Longs  # (H,)
+    rewards: Floats  # (H,)
+    visited: Longs  # (H,) rows of the states in memory
+    Q: Floats  # (A,)
+    chances: Floats  # (A,)
+    x: Floats  # (d,)
+    nature: Words  # the MDP's random stream
+    scratch: Words
+    mass: Floats  # (2, S)
+    front: Longs  # (2, S)
+
+
+def _work(H: int, S: int, A: int, d: int) -> Work:
+    longs = [np.empty(H, np.int64) for _ in range(3)]
+    words = [np.empty(4, np.uint64) for _ in range(2)]
+    return Work(
+        longs[0],
+        longs[1],
+        np.empty(H),
+        longs[2],
+        np.empty(A),
+        np.empty(A),
+        np.empty(d),
+        words[0],
+        words[1],
+        np.zeros((2, S)),
+        np.empty((2, S), np.int64),
+    )
+
+
 def simulate(
     agent: FiniteHorizonAgent,
     problem: Problem,
@@ -69,6 +103,7 @@ def simulate(
     assert learner.features.table is not None
     history = _blank(episodes, table.horizon if trace else 0, episodes if trace else 0)
     optimal = problem.solution.V[0]
+    work = _work(table.horizon, table.states, table.actions, learner.features.dim)
     done, chunk = 0, 64
     while done < episodes:
         count = min(chunk, episodes - done)
@@ -91,6 +126,7 @@ def simulate(
             optimal,
             regret,
             part,
+            work,
         )
         agent.note(steps)
         done += finished
@@ -127,15 +163,12 @@ def run(
     optimal: Floats,
     regret: bool,
     out: History,
+    work: Work,
 ) -> tuple[int, int, int]:
     """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status)."""
-    H, A = table.horizon, table.actions
-    states, actions, rewards = np.empty(H + 1, np.int64), np.empty(H, np.int64), np.empty(H)
-    visited = np.empty(H + 1, np.int64)
-    Q, nature, scratch = np.empty(A), np.empty(4, np.uint64), np.empty(4, np.uint64)
-    mass = np.zeros((2, table.states))
-    front = np.empty((2, table.states), np.int64)
-    total = 0
+    H, total = table.horizon, 0
+    states, actions, rewards, visited = work.states, work.actions, work.rewards, work.visited
+    Q, nature = work.Q, work.nature
     for i in range(parameters.size):
         if is_full(memory):
             return i, total, FULL
@@ -147,13 +180,13 @@ def run(
         best = optimal[s]
         if regret:
             out.regret[i] = best - policy_value(
-                table, features, index, memory, prior, values, rule, parameters[i], s, mass, front
+                table, features, index, memory, prior, values, rule, parameters[i], s, work
             )
         T, h = H, 0
         while h < T:
-            legal = legal_at(table, h, s)
-            table_values(features, index, memory, prior, values, h, s, Q, scratch)
-            a = choose(rule, parameters[i], Q, legal, streams[ACTION])
+            legal = table.legal[mask_of(table, h), s]
+            table_values(features, index, memory, prior, values, h, s, Q, work.scratch)
+            a = choose(rule, parameters[i], Q, legal, work.chances, streams[ACTION])
             if a < 0:
                 return i, total, BROKEN
             states[h], actions[h] = s, a
@@ -165,7 +198,9 @@ def run(
         gain = 0.0
         for h in range(T):
             gain += rewards[h]
-            visited[h] = table_row(features, index, memory, h, states[h], legal_at(table, h, states[h]))
+            visited[h] = table_row(
+                features, index, memory, h, states[h], table.legal[mask_of(table, h), states[h]]
+            )
             if out.trace.states.size > 0:
                 out.trace.states[i, h] = states[h]
                 out.trace.actions[i, h] = actions[h]
@@ -173,7 +208,7 @@ def run(
             rewards[h] += offset
         out.reward[i] = gain
         out.realised[i] = best - gain
-        if not add_episode(memory, factor, visited, actions, rewards, T, False):
+        if not add_episode(memory, factor, visited, actions, rewards, T, False, work.x):
             return i, total, BROKEN
         total += T
     return parameters.size, total, DONE
@@ -190,15 +225,14 @@ def policy_value(
     rule: int,
     parameter: float,
     start: int,
-    mass: Floats,
-    front: Longs,
+    work: Work,
 ) -> float:
     """V^mu_0(start) of the policy the agent plays in this episode, exactly.
 
     Goes forward over the states the policy can reach, with the probability `mass` of being in each;
     `front` lists them. Both hold two periods, and `mass` is zero before and after.
     """
-    Q, chances, scratch = np.empty(table.actions), np.empty(table.actions), np.empty(4, np.uint64)
+    Q, chances, mass, front = work.Q, work.chances, work.mass, work.front
     value = 0.0
     here, size = 0, 1
     front[0, 0] = start
@@ -209,8 +243,8 @@ def policy_value(
             s = front[here, i]
             weight = mass[here, s]
             mass[here, s] = 0.0
-            table_values(features, index, memory, prior, values, h, s, Q, scratch)
-            if not probabilities(rule, parameter, Q, legal_at(table, h, s), chances):
+            table_values(features, index, memory, prior, values, h, s, Q, work.scratch)
+            if not probabilities(rule, parameter, Q, table.legal[mask_of(table, h), s], chances):
                 return np.nan
             for a in range(table.actions):
                 if chances[a] > 0.0:

@@ -111,7 +111,7 @@ class FiniteHorizonAgent:
                 seen.append(checked_observation(self._task, observation))
                 masks.append(action_mask(self._task, info))
                 Q = learner.action_values(learner.values, h, seen[-1])
-                a = choose(rule, parameter[0], Q, masks[-1], self._streams[ACTION])
+                a = choose(rule, parameter[0], Q, masks[-1], np.empty_like(Q), self._streams[ACTION])
                 if a < 0:
                     raise broken()
                 observation, reward, terminated, truncated, info = env.step(self._task.first_action + a)
@@ -156,7 +156,7 @@ class FiniteHorizonAgent:
             a = int(np.argmax(np.where(legal, Q, -np.inf)))
         else:
             rule, parameter = self.explore.parameters(self.episodes, 1)
-            a = choose(rule, parameter[0], Q, legal, self._streams[PREDICT])
+            a = choose(rule, parameter[0], Q, legal, np.empty_like(Q), self._streams[PREDICT])
         if a < 0 or not np.isfinite(Q[a]):
             raise broken()
         return self._task.first_action + a, h + 1

@@ -110,9 +110,11 @@ def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Flo
 
 
 @compiled
-def choose(rule: int, parameter: float, Q: Floats, legal: Bools, stream: Words) -> int:
-    """An action, with one random number whatever the values are; -1 when they cannot be compared."""
-    chances = np.empty(Q.size)
+def choose(rule: int, parameter: float, Q: Floats, legal: Bools, chances: Floats, stream: Words) -> int:
+    """An action, with one random number whatever the values are; -1 when they cannot be compared.
+
+    `chances` is overwritten with the probability of each action.
+    """
     if not probabilities(rule, parameter, Q, legal, chances):
         return -1
     return pick(stream, chances)

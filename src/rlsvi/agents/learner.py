@@ -38,7 +38,7 @@ class Learner:
             prior,
             memory,
             prior_factor((horizon, features.blocks), features.dim, ridge),
-            no_values(*shape, memory.phi.shape[3]),
+            no_values(*shape, memory.sum_head.shape[1]),
             np.full((horizon, states or 0), -1, dtype=np.int32),
         )
 
@@ -50,7 +50,7 @@ class Learner:
     @property
     def actions(self) -> int:
         """A."""
-        return int(self.memory.phi.shape[1])
+        return self.memory.block.shape[1] // self.memory.sum_head.shape[1]
 
     @property
     def states(self) -> int | None:
@@ -66,13 +66,13 @@ class Learner:
 
     def blank_values(self) -> Values:
         """Arrays for one more value function of this memory."""
-        H, A, d, room = self.memory.phi.shape
-        return no_values(H, A, self.memory.alive.shape[1], d, room)
+        H, d, _ = self.memory.phi.shape
+        return no_values(H, self.actions, self.memory.alive.shape[1], d, self.memory.sum_head.shape[1])
 
     def action_values(self, values: Values, h: int, observation: Any) -> Floats:
         """Q_h(observation, .), also where nothing has been seen."""
         if self.states and self.index[h, observation] >= 0:
-            return values.Q[h, :, self.index[h, observation]].copy()
+            return values.Q[h, self._pairs(h, observation)].copy()
         block, phi = self.features.at(h, observation)
         Q, scratch = np.empty(self.actions), np.empty(4, dtype=np.uint64)
         new_values(self.memory, self.prior, values, h, block, np.ascontiguousarray(phi), Q, scratch)
@@ -91,20 +91,26 @@ class Learner:
             ],
             dtype=np.int64,
         )
-        if not add_episode(self.memory, self.factor, visited, actions, rewards, len(actions), goes_on):
+        if not add_episode(
+            self.memory, self.factor, visited, actions, rewards, len(actions), goes_on, np.empty(self.features.dim)
+        ):
             raise broken()
 
     def _row(self, h: int, observation: Any, legal: Bools) -> int | None:
         """The row of a known state, whose legal actions must be the ones it had before."""
         if not self.states or self.index[h, observation] < 0:
             return None
-        row = int(self.index[h, observation])
-        if (self.memory.legal[h, :, row] != legal).any():
+        if ((self.memory.barred[h, self._pairs(h, observation)] == 0.0) != legal).any():
             raise ValueError(
                 f"the action mask of state {observation} in period {h} has changed: legal actions must depend on "
                 "the period and the observation alone, so put into the observation what they depend on"
             )
-        return row
+        return int(self.index[h, observation])
+
+    def _pairs(self, h: int, state: int) -> slice:
+        """Where the actions of a known state stand."""
+        first = int(self.index[h, state]) * self.actions
+        return slice(first, first + self.actions)
 
     def _add(self, h: int, observation: Any, legal: Bools) -> int:
         block, phi = self.features.at(h, observation)
@@ -119,7 +125,7 @@ class Learner:
             return
         rooms = []
         for used, room in (
-            (self.memory.states.max(), self.memory.phi.shape[3]),
+            (self.memory.states.max(), self.memory.sum_head.shape[1]),
             (self.memory.sums.max(), self.memory.into.shape[1]),
         ):
             rooms.append(2 * room if used >= room else room)
@@ -127,8 +133,7 @@ class Learner:
         old, self.values = self.values, self.blank_values()
         for name in ("theta", "key", "spread"):
             getattr(self.values, name)[:] = getattr(old, name)
-        room = old.Q.shape[2]
-        self.values.Q[:, :, :room], self.values.V[:, :room] = old.Q, old.V
+        self.values.Q[:, : old.Q.shape[1]], self.values.V[:, : old.V.shape[1]] = old.Q, old.V
 
 
 def broken() -> FactorError:
@@ -155,7 +160,7 @@ def table_values(
     row = index[h, s]
     if row >= 0:
         for a in range(Q.size):
-            Q[a] = values.Q[h, a, row]
+            Q[a] = values.Q[h, row * Q.size + a]
     else:
         phi = features.phi[h if features.phi.shape[0] > 1 else 0, s]
         new_values(memory, prior, values, h, features.block[s], phi, Q, scratch)

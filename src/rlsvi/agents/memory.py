@@ -21,9 +21,9 @@ class Memory(NamedTuple):
 
     episodes: Longs  # (1,) learned from so far
     states: Longs  # (H,) known states
-    phi: Floats  # (H, A, d, C) their features
-    block: Ints  # (H, A, C)
-    legal: Bools  # (H, A, C)
+    phi: Floats  # (H, d, C A) the features of each pair of a known state j and an action a, at j A + a
+    block: Ints  # (H, C A)
+    barred: Floats  # (H, C A) 0 where the action is legal, -inf where it is not
     alive: Bools  # (H, B) blocks that a known state can touch
     lives: Longs  # (H,) how many
     live: Ints  # (H, B) which, in order of their first sight
@@ -43,9 +43,9 @@ def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
     return Memory(
         episodes=np.zeros(1, dtype=np.int64),
         states=np.zeros(H, dtype=np.int64),
-        phi=np.zeros((H, A, d, room)),
-        block=np.zeros((H, A, room), dtype=np.int32),
-        legal=np.zeros((H, A, room), dtype=np.bool_),
+        phi=np.zeros((H, d, room * A)),
+        block=np.zeros((H, room * A), dtype=np.int32),
+        barred=np.zeros((H, room * A)),
         alive=np.zeros((H, B), dtype=np.bool_),
         lives=np.zeros(H, dtype=np.int64),
         live=np.zeros((H, B), dtype=np.int32),
@@ -61,21 +61,25 @@ def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
     )
 
 
-_STATE_AXIS = {"phi": 3, "block": 2, "legal": 2, "sum_head": 1}
-_SUM_AXIS = {"sum_block": 1, "sum_next": 1, "sum_link": 1, "into": 1, "into_error": 1}
+_PAIRS = {"phi": 2, "block": 1, "barred": 1}  # arrays that grow with the known states, and along which axis
+_STATES = {"sum_head": 1}
+_SUMS = {"sum_block": 1, "sum_next": 1, "sum_link": 1, "into": 1, "into_error": 1}
 
 
 @compiled
 def is_full(memory: Memory) -> bool:
     """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
-    full = memory.states.max() >= memory.phi.shape[3] or memory.sums.max() >= memory.into.shape[1]
-    return bool(full)
+    for h in range(memory.states.size):
+        if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
+            return True
+    return False
 
 
 def resized(memory: Memory, states: int, sums: int) -> Memory:
     """The same memory with room for `states` states and `sums` sums a period."""
     fields = memory._asdict()
-    for axes, room in ((_STATE_AXIS, states), (_SUM_AXIS, sums)):
+    actions = memory.block.shape[1] // memory.sum_head.shape[1]
+    for axes, room in ((_PAIRS, states * actions), (_STATES, states), (_SUMS, sums)):
         for name, axis in axes.items():
             old = fields[name]
             shape = list(old.shape)
@@ -93,10 +97,11 @@ def add_state(memory: Memory, h: int, phi: Floats, block: Ints, legal: Bools) ->
     j: int = memory.states[h]
     memory.states[h] = j + 1
     for a in range(block.size):
-        memory.block[h, a, j] = block[a]
-        memory.legal[h, a, j] = legal[a]
+        pair = j * block.size + a
+        memory.block[h, pair] = block[a]
+        memory.barred[h, pair] = 0.0 if legal[a] else -np.inf
         for k in range(phi.shape[1]):
-            memory.phi[h, a, k, j] = phi[a, k]
+            memory.phi[h, k, pair] = phi[a, k]
         if legal[a] and not memory.alive[h, block[a]]:
             memory.alive[h, block[a]] = True
             memory.live[h, memory.lives[h]] = block[a]
@@ -123,19 +128,26 @@ def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
 
 @compiled
 def add_episode(
-    memory: Memory, factor: Factor, visited: Longs, actions: Longs, rewards: Floats, steps: int, goes_on: bool
+    memory: Memory,
+    factor: Factor,
+    visited: Longs,
+    actions: Longs,
+    rewards: Floats,
+    steps: int,
+    goes_on: bool,
+    x: Floats,
 ) -> bool:
     """Learn from an episode of `steps` steps through the known states `visited`.
 
     `goes_on`: it was cut off, and visited[steps] is where it would have gone on; otherwise it ended.
-    False when a factor failed.
+    False when a factor failed. `x` (d,) is overwritten.
     """
-    x = np.empty(memory.phi.shape[2])
+    A = memory.block.shape[1] // memory.sum_head.shape[1]
     for h in range(steps):
-        a, j = actions[h], visited[h]
-        b = memory.block[h, a, j]
+        pair = visited[h] * A + actions[h]
+        b = memory.block[h, pair]
         for k in range(x.size):
-            x[k] = memory.phi[h, a, k, j]
+            x[k] = memory.phi[h, k, pair]
         add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
         if goes_on or h + 1 < steps:
             e = _sum_of(memory, h, b, visited[h + 1])

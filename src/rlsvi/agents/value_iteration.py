@@ -22,7 +22,7 @@ class Values(NamedTuple):
     """One value function: the weights theta_h, and Q_h and V_h at the known states."""
 
     theta: Floats  # (H, B, d); blocks that are not alive hold nothing
-    Q: Floats  # (H, A, C)
+    Q: Floats  # (H, C A)
     V: Floats  # (H, C)
     key: Words  # (1,) names the noise of the blocks that are not alive
     spread: Floats  # (1,) and its scale
@@ -31,7 +31,7 @@ class Values(NamedTuple):
 def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
     """Arrays for a value function."""
     return Values(
-        np.zeros((H, B, d)), np.zeros((H, A, room)), np.zeros((H, room)), np.zeros(1, np.uint64), np.zeros(1)
+        np.zeros((H, B, d)), np.zeros((H, room * A)), np.zeros((H, room)), np.zeros(1, np.uint64), np.zeros(1)
     )
 
 
@@ -72,34 +72,38 @@ def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> 
         for k in range(d):
             values.theta[h, b, k] = memory.reward[h, b, k] + ridge * prior.mean[h, b, k]
     for e in range(memory.sums[h]):
-        theta = values.theta[h, memory.sum_block[h, e]]
+        theta, into = values.theta[h, memory.sum_block[h, e]], memory.into[h, e]
         v = values.V[h + 1, memory.sum_next[h, e]]
         for k in range(d):
-            theta[k] += memory.into[h, e, k] * v
+            theta[k] += into[k] * v
 
 
 @compiled
 def known_values(memory: Memory, values: Values, h: int) -> None:
-    """Q_h = phi . theta_h and V_h = max_a Q_h at the states known in period h."""
-    A, d = memory.phi.shape[1], memory.phi.shape[2]
+    """Q_h = phi . theta_h, -inf where illegal, and V_h = max_a Q_h at the states known in period h."""
+    Q, V, theta, phi = values.Q[h], values.V[h], values.theta[h], memory.phi[h]
     n = memory.states[h]
-    V = values.V[h, :n]
-    V[:] = -np.inf
-    for a in range(A):
-        Q = values.Q[h, a, :n]
-        Q[:] = 0.0
-        for k in range(d):
-            phi = memory.phi[h, a, k, :n]
-            if values.theta.shape[1] == 1:
-                weight = values.theta[h, 0, k]
-                for j in range(n):
-                    Q[j] += phi[j] * weight
-            else:
-                for j in range(n):
-                    Q[j] += phi[j] * values.theta[h, memory.block[h, a, j], k]
+    A = Q.size // V.size
+    for pair in range(n * A):
+        Q[pair] = memory.barred[h, pair]
+    if theta.shape[0] == 1:
+        k = theta.shape[1] % 2
+        if k == 1:
+            for pair in range(n * A):
+                Q[pair] += phi[0, pair] * theta[0, 0]
+        for k in range(k, theta.shape[1], 2):  # two features a pass, added in their order
+            w0, w1 = theta[0, k], theta[0, k + 1]
+            for pair in range(n * A):
+                Q[pair] = (Q[pair] + phi[k, pair] * w0) + phi[k + 1, pair] * w1
+    else:
+        for k in range(theta.shape[1]):
+            for pair in range(n * A):
+                Q[pair] += phi[k, pair] * theta[memory.block[h, pair], k]
+    for j in range(n):
+        V[j] = Q[j * A]
+    for a in range(1, A):
         for j in range(n):
-            if memory.legal[h, a, j] and Q[j] > V[j]:
-                V[j] = Q[j]
+            V[j] = max(V[j], Q[j * A + a])
 
 
 @compiled

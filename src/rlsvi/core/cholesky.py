@@ -36,28 +36,31 @@ def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
 
 @compiled
 def solve_lower(U: Floats, inv: Floats, b: Floats) -> None:
-    """b <- L^-1 b."""
+    """b <- L^-1 b, two columns at a time."""
     d = b.size
-    for j in range(d):
-        b[j] *= inv[j]
-        for i in range(j + 1, d):
-            b[i] -= U[j, i] * b[j]
+    for j in range(0, d - 1, 2):
+        first = b[j] * inv[j]
+        second = (b[j + 1] - U[j, j + 1] * first) * inv[j + 1]
+        b[j], b[j + 1] = first, second
+        for i in range(j + 2, d):
+            b[i] = (b[i] - U[j, i] * first) - U[j + 1, i] * second
+    if d % 2 == 1:
+        b[d - 1] *= inv[d - 1]
 
 
 @compiled
 def solve_upper(U: Floats, inv: Floats, b: Floats) -> None:
-    """b <- L^-T b, the sums split over four partial ones so that they can run side by side."""
+    """b <- L^-T b, two rows at a time."""
     d = b.size
-    for j in range(d - 1, -1, -1):
-        s0 = s1 = s2 = s3 = 0.0
-        i = j + 1
-        while i + 3 < d:
-            s0 += U[j, i] * b[i]
-            s1 += U[j, i + 1] * b[i + 1]
-            s2 += U[j, i + 2] * b[i + 2]
-            s3 += U[j, i + 3] * b[i + 3]
-            i += 4
-        while i < d:
-            s0 += U[j, i] * b[i]
-            i += 1
-        b[j] = (b[j] - ((s0 + s1) + (s2 + s3))) * inv[j]
+    for j in range(d - 1, 0, -2):
+        first, second = b[j], b[j - 1]
+        for i in range(j + 1, d):
+            first -= U[j, i] * b[i]
+            second -= U[j - 1, i] * b[i]
+        b[j] = first * inv[j]
+        b[j - 1] = (second - U[j - 1, j] * b[j]) * inv[j - 1]
+    if d % 2 == 1:
+        first = b[0]
+        for i in range(1, d):
+            first -= U[0, i] * b[i]
+        b[0] = first * inv[0]

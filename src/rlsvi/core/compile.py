@@ -2,6 +2,8 @@
 
 Strict IEEE arithmetic, no fast-math: sums are taken in the order written, so a function gives the same
 bits whether it is called from Python, inlined into the fused loop, or vectorised by the compiler.
+Nothing is allocated in compiled code: arrays come from the caller. So no reference is ever counted there,
+which would cost more than the mathematics.
 """
 
 import hashlib
@@ -39,7 +41,9 @@ def compiled(function: F) -> F:
     Numba dates cached code by the file of the function alone, although functions of other files are
     inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
     """
-    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)(
+        function
+    )
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:
         cache_file._source_stamp = source_stamp()

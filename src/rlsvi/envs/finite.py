@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rlsvi.core.random import reseed
 from rlsvi.envs.render import GREY, INK, Canvas, mix
-from rlsvi.mdp.finite import FiniteMDP, first_state, legal_at, step, terminal_reward
+from rlsvi.mdp.finite import FiniteMDP, first_state, mask_of, step, terminal_reward
 
 
 class FiniteMDPEnv(gymnasium.Env[Any, Any]):
@@ -73,7 +73,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         if not self.action_space.contains(action):
             raise ValueError(f"action {action!r} is not one of 0..{t.actions - 1}")
         a = int(action)
-        if not legal_at(t, h, s)[a]:
+        if not t.legal[mask_of(t, h), s, a]:
             raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
         next_state, reward = step(t, h, s, a, self._stream)
         self._path.append(int(next_state))
@@ -97,7 +97,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         if not self._masked:
             return {}
         h, s = min(len(self._actions), self.horizon - 1), self._path[-1]
-        mask = legal_at(self.mdp.table, h, s).astype(np.int8)
+        mask = self.mdp.table.legal[mask_of(self.mdp.table, h), s].astype(np.int8)
         return {"action_mask": mask if mask.any() else np.ones_like(mask)}
 
     def _period(self) -> str:

@@ -260,10 +260,9 @@ def row_of(t: Table, h: int, s: int, a: int) -> int:
 
 
 @compiled
-def legal_at(t: Table, h: int, s: int) -> Bools:
-    """Which actions are legal."""
-    mask: Bools = t.legal[h if t.legal.shape[0] > 1 else 0, s]
-    return mask
+def mask_of(t: Table, h: int) -> int:
+    """The action mask `t.legal[mask_of(t, h)]` belongs to period h."""
+    return h if t.legal.shape[0] > 1 else 0
 
 
 @compiled
