@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 as the paper prints them, in plain NumPy: the slow, obvious twin the engine is measured against.
+"""Algorithms 1 and 2 as the paper prints them, in plain NumPy: what the engine is measured against.
 
 Every episode builds A and b from all past episodes. Theta is sampled with the Cholesky factor of the precision:
 inverting it, as printed, gives a covariance that is not positive definite at the paper's own scale.
@@ -39,13 +39,13 @@ class PseudoCode:
     def episode(self, table):
         """Algorithm 2, one turn of its loop, on the arrays of a FiniteMDP."""
         theta = self.plan()
-        s, l = 0, self.l
+        s, now = 0, self.l
         for h in range(self.H):
             q = self.Phi[h, s] @ theta[h]
             a = self.rng.choice(np.flatnonzero(q == q.max()))
             row = slice(*table.indptr[s * table.actions + a :][:2])
-            self.s[l, h], self.a[l, h], self.r[l, h] = s, a, 0.0
+            self.s[now, h], self.a[now, h], self.r[now, h] = s, a, 0.0
             s = self.rng.choice(table.successor[row], p=table.probability[row])
-        self.s[l, -1], self.r[l, -1] = s, table.terminal[s]
+        self.s[now, -1], self.r[now, -1] = s, table.terminal[s]
         self.l += 1
-        return self.r[l].sum()
+        return self.r[now].sum()

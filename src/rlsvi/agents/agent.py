@@ -1,6 +1,7 @@
 """What RLSVI and LSVI share: the loop over the episodes of a Gymnasium environment, and the user's verbs."""
 
 import inspect
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -47,6 +48,7 @@ class FiniteHorizonAgent:
         children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
         self._streams = np.stack([stream(child) for child in children])
         self._task: Task | None = None
+        self._problem_basis: Basis | None = None
         self._learner: Learner | None = None
         self._forget_plans()
         self.steps = 0
@@ -63,8 +65,17 @@ class FiniteHorizonAgent:
 
     def clone(self, **changes: Any) -> Self:
         """A new agent with the same arguments, except for `changes`, that has learned nothing."""
-        names = inspect.signature(type(self)).parameters
-        return type(self)(**{**{name: getattr(self, name) for name in names}, **changes})
+        return type(self)(**{**self.arguments(), **changes})
+
+    def arguments(self) -> dict[str, Any]:
+        """What the constructor was given."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
+        from rlsvi.agents.saving import save
+
+        save(self, path)
 
     def learn(
         self,
@@ -173,40 +184,30 @@ class FiniteHorizonAgent:
             self._drawn = self._learner.plan(sampled, noise, self._drawn or self._learner.blank_values())
         return self._drawn
 
-    def _check(self, task: Task) -> None:
-        """Take on a task, or check that it is the one learned so far."""
-        if self._task is None:
-            self._task = task
-        elif self._task != task:
-            raise ValueError(
-                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
-            )
-
     def adopt(self, task: Task, basis: Basis) -> Learner:
         """Take on a task of finitely many states, with `basis` unless the agent has its own."""
         self._check(task)
-        return self._bound(0, basis)
+        if self._learner is None:
+            self._problem_basis = basis
+        return self._bound(0)
 
     def note(self, steps: int) -> None:
-        """Count steps that a fused loop has learned from."""
+        """Count steps that have been learned from."""
         self.steps += steps
         self._forget_plans()
 
-    def _bound(self, example: Any, default: Basis | None = None) -> Learner:
-        """The learner, made when the first observation is there to show what features look like."""
+    def features(self, example: Any) -> Features:
+        """The agent's basis, or the problem's, or else a table, bound to the task."""
         assert self._task is not None
-        if self._learner is None:
-            task = self._task
-            basis = self.basis or default or Tabular()
-            features = basis.bind(task.states, task.actions, task.horizon, checked_observation(task, example))
-            self._learner = Learner.new(features, task.actions, task.horizon, task.states, self._prior(features))
-        return self._learner
+        basis = self.basis or self._problem_basis or Tabular()
+        return basis.bind(self._task.states, self._task.actions, self._task.horizon, example)
 
-    def _prior(self, features: Features) -> Prior:
+    def prior(self, features: Features) -> Prior:
+        """The prior of the weights."""
         assert self._task is not None
         shape = self._task.horizon, features.blocks, features.dim
-        given = np.asarray(self.prior_mean, dtype=np.float64)
         weights = features.blocks * features.dim
+        given = np.asarray(self.prior_mean, dtype=np.float64)
         try:
             mean = np.broadcast_to(given, (shape[0], weights)).reshape(shape)
         except ValueError:
@@ -215,3 +216,20 @@ class FiniteHorizonAgent:
                 f"one mean a weight; got {given.shape}"
             ) from None
         return Prior(np.ascontiguousarray(mean), float(self.lam), float(self.sigma))
+
+    def _check(self, task: Task) -> None:
+        """Take on a task, or check that it is the one learned so far."""
+        if self._learner is None:
+            self._task = task
+        elif self._task != task:
+            raise ValueError(
+                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
+            )
+
+    def _bound(self, example: Any) -> Learner:
+        """The learner, made when the first observation is there to show what features look like."""
+        assert self._task is not None
+        if self._learner is None:
+            task, features = self._task, self.features(checked_observation(self._task, example))
+            self._learner = Learner.new(features, task.actions, task.horizon, task.states, self.prior(features))
+        return self._learner

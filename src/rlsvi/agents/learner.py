@@ -50,7 +50,7 @@ class Learner:
     @property
     def actions(self) -> int:
         """A."""
-        return self.memory.block.shape[1] // self.memory.sum_head.shape[1]
+        return int(self.memory.block.shape[1] // self.memory.sum_head.shape[1])
 
     @property
     def states(self) -> int | None:

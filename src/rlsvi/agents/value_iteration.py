@@ -87,11 +87,11 @@ def known_values(memory: Memory, values: Values, h: int) -> None:
     for pair in range(n * A):
         Q[pair] = memory.barred[h, pair]
     if theta.shape[0] == 1:
-        k = theta.shape[1] % 2
-        if k == 1:
+        odd = theta.shape[1] % 2
+        if odd == 1:
             for pair in range(n * A):
                 Q[pair] += phi[0, pair] * theta[0, 0]
-        for k in range(k, theta.shape[1], 2):  # two features a pass, added in their order
+        for k in range(odd, theta.shape[1], 2):  # two features a pass, added in their order
             w0, w1 = theta[0, k], theta[0, k + 1]
             for pair in range(n * A):
                 Q[pair] = (Q[pair] + phi[k, pair] * w0) + phi[k + 1, pair] * w1

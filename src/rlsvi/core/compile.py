@@ -27,10 +27,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @cache
 def source_stamp() -> str:
-    """A digest of every source file of the package."""
+    """A digest of every source file that compiled code is made of."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted([*root.glob("[cmba]*/*.py"), root / "simulate.py"]):  # core, mdp, bases, agents
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -41,9 +41,8 @@ def compiled(function: F) -> F:
     Numba dates cached code by the file of the function alone, although functions of other files are
     inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
     """
-    dispatcher: Any = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)(
-        function
-    )
+    options: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "forceinline": True}
+    dispatcher: Any = numba.njit(cache=True, nogil=True, **options)(function)
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None:
         cache_file._source_stamp = source_stamp()

@@ -46,7 +46,7 @@ class Table(NamedTuple):
 Successors = Sequence[tuple[float, int, float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FiniteMDP:
     """A finite-horizon MDP.
 
@@ -83,8 +83,9 @@ class FiniteMDP:
 
     def __post_init__(self) -> None:
         for key in ("horizon", "states", "actions"):
-            if not isinstance(getattr(self, key), int | np.integer) or getattr(self, key) < 1:
-                raise ValueError(f"{key} must be a positive integer, got {getattr(self, key)!r}")
+            value = getattr(self, key)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{key} must be a positive integer, got {value!r}")
         if self.rewards not in _NOISE:
             raise ValueError(f"rewards must be one of {', '.join(_NOISE)}, got {self.rewards!r}")
         for key, dtype in (
@@ -94,7 +95,12 @@ class FiniteMDP:
             ("reward", np.float64),
             ("start", np.float64),
         ):
-            object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=dtype))
+            array = np.asarray(getattr(self, key))
+            whole = np.issubdtype(dtype, np.integer)
+            if array.ndim != 1 or (whole and array.size and array.dtype.kind not in "iu"):
+                kind = "integers" if whole else "numbers"
+                raise ValueError(f"{key} must be a vector of {kind}, got {array.dtype} of shape {array.shape}")
+            object.__setattr__(self, key, array.astype(dtype))
         _check_rows(self)
         _check_arrays(self.table)
         _check_distributions(self.table)
@@ -115,6 +121,8 @@ class FiniteMDP:
         `options` are the remaining arguments of FiniteMDP. Illegal actions are not asked for.
         """
         mask = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
+        if mask.shape not in ((states, actions), (horizon, states, actions)):
+            raise ValueError(f"legal must have shape {(states, actions)} or {(horizon, states, actions)}")
         allowed: Bools = np.logical_or.reduce(mask.reshape(-1, states, actions), axis=0)
         rows = [successors(s, a) if allowed[s, a] else [] for s in range(states) for a in range(actions)]
         entries = [entry for row in rows for entry in row]
@@ -185,10 +193,10 @@ class FiniteMDP:
             low,
             high,
             _row_sums(self.indptr, self.probability * self.reward),
-            np.ascontiguousarray(legal if legal.ndim == 3 else legal[None]),
-            np.ascontiguousarray(absorbing, dtype=bool),
+            np.array(legal if legal.ndim == 3 else legal[None]),
+            np.array(absorbing, dtype=bool),
             self.terminal_reward is not None,
-            np.ascontiguousarray(terminal, dtype=np.float64),
+            np.array(terminal, dtype=np.float64),
             self.start,
         )
 
@@ -208,6 +216,10 @@ def _check_rows(mdp: FiniteMDP) -> None:
     for name in ("successor", "reward"):
         if getattr(mdp, name).shape != (entries,):
             raise ValueError(f"{name} must have one entry for each of the {entries} probabilities")
+    if np.shape(mdp.reward_std) not in ((), (entries,)):
+        raise ValueError(f"reward_std must be a number or one for each of the {entries} probabilities")
+    if len(mdp.reward_values) != 2:
+        raise ValueError(f"reward_values must be a pair (low, high), got {mdp.reward_values!r}")
     if entries and (mdp.successor.min() < 0 or mdp.successor.max() >= S):
         raise ValueError(f"successor must hold states 0..{S - 1}")
 
@@ -282,7 +294,7 @@ def first_state(t: Table, state: Words) -> int:
 
 @compiled
 def step(t: Table, h: int, s: int, a: int, state: Words) -> tuple[int, float]:
-    """Draw (s_{h+1}, r_h): one random number for each, whatever the probabilities are."""
+    """Draw s_{h+1}, with one random number whatever the probabilities are, and then r_h."""
     row = row_of(t, h, s, a)
     begin, end = t.indptr[row], t.indptr[row + 1]
     i = begin + pick(state, t.probability[begin:end])

@@ -10,16 +10,20 @@ from rlsvi.mdp.finite import FiniteMDP
 
 
 class Solution(NamedTuple):
-    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf where illegal."""
+    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf where illegal.
+
+    In absorbing states both are the terminal reward.
+    """
 
     V: Floats
     Q: Floats
 
     @property
     def policy(self) -> Bools:
-        """Which actions are optimal, (H, S, A)."""
-        best: Bools = self.Q == self.Q.max(axis=2, keepdims=True)
-        return best & np.isfinite(self.Q)
+        """Which actions are optimal up to rounding, (H, S, A)."""
+        best = self.Q.max(axis=2, keepdims=True)
+        optimal: Bools = self.Q >= best - 1e-12 * np.maximum(np.abs(best), 1.0)
+        return optimal
 
 
 def backward_induction(mdp: FiniteMDP) -> Solution:
@@ -29,7 +33,8 @@ def backward_induction(mdp: FiniteMDP) -> Solution:
     V[-1] = t.terminal
     for h in reversed(range(t.horizon)):
         Q[h] = np.where(t.legal[h % len(t.legal)], _lookahead(mdp, h, V[h + 1]), -np.inf)
-        V[h] = np.where(t.absorbing, t.terminal, Q[h].max(axis=1))
+        Q[h, t.absorbing] = t.terminal[t.absorbing, None]
+        V[h] = Q[h].max(axis=1)
     return Solution(V, Q)
 
 

@@ -1,0 +1,166 @@
+"""Agents to and from files: every argument, array and random stream, so that learning goes on bit for bit."""
+
+import os
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+import rlsvi
+from rlsvi.agents import archive
+from rlsvi.agents.agent import FiniteHorizonAgent
+from rlsvi.agents.archive import ArchiveError
+from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
+from rlsvi.agents.gymnasium import Task
+from rlsvi.agents.learner import Learner
+from rlsvi.agents.lsvi import LSVI
+from rlsvi.agents.memory import Memory, empty, resized
+from rlsvi.agents.rlsvi import RLSVI
+from rlsvi.bases import Basis, Dense, Features, Tabular
+
+AGENTS = {"RLSVI": RLSVI, "LSVI": LSVI}
+PLAIN = {kind.__name__: kind for kind in (Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, Tabular, Dense)}
+ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which no file holds
+
+
+def save(agent: FiniteHorizonAgent, path: str | os.PathLike[str]) -> None:
+    """Write an agent to a file, all of it or nothing."""
+    arrays: dict[str, Any] = {"streams": agent._streams}
+    header = {
+        "rlsvi": rlsvi.__version__,
+        "agent": type(agent).__name__,
+        "arguments": {name: _plain(name, value, arrays) for name, value in agent.arguments().items()},
+        "problem_basis": _plain("problem_basis", agent._problem_basis, arrays),
+        "task": agent._task,
+        "steps": agent.steps,
+        "overshoot": agent._overshoot,
+    }
+    learner = agent._learner
+    if learner is not None:
+        memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))
+        arrays |= {f"memory.{name}": array for name, array in memory._asdict().items()}
+        arrays |= {"factor.U": learner.factor.U, "factor.inv": learner.factor.inv, "index": learner.index}
+        header["features"] = [learner.features.blocks, learner.features.dim]
+    archive.write(path, header, arrays)
+
+
+def load(path: str | os.PathLike[str], basis: Basis | None = None) -> FiniteHorizonAgent:
+    """Read an agent from a file. `basis` is needed if it was a Python function, which no file holds."""
+    header, arrays = archive.read(path)
+    try:
+        agent = _agent(header, arrays, basis)
+        if "features" in header:
+            agent._learner = _learner(agent, header["features"], arrays)
+    except ArchiveError as error:
+        raise ArchiveError(f"{path} {error}") from None
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ArchiveError(f"{path} is not a saved agent that this program knows: {error!r}") from error
+    return agent
+
+
+def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) -> FiniteHorizonAgent:
+    arguments, problem_basis = header["arguments"], header["problem_basis"]
+    if ELSEWHERE in (arguments["basis"], problem_basis):
+        if basis is None:
+            raise ArchiveError("holds no basis, for it was a Python function: pass it as load(path, basis=...)")
+        arguments["basis"], problem_basis = basis, None
+    elif basis is not None:
+        raise ArchiveError("holds its basis: leave basis= out")
+    agent: FiniteHorizonAgent = AGENTS[header["agent"]](**{k: _value(v, arrays) for k, v in arguments.items()})
+    agent._problem_basis = _value(problem_basis, arrays)
+    agent._streams[:] = _array(arrays, "streams", (4, 4), np.uint64)
+    agent._task = None if header["task"] is None else Task(*header["task"])
+    agent.steps, agent._overshoot = int(header["steps"]), int(header["overshoot"])
+    return agent
+
+
+def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]) -> Learner:
+    """The learner, after checking that its arrays fit together and point nowhere outside."""
+    (blocks, dim), task = shape, agent._task
+    assert task is not None
+    memory = Memory(**{name: arrays[f"memory.{name}"] for name in Memory._fields})
+    room, sums = memory.sum_head.shape[1], memory.into.shape[1]
+    for name, array in resized(empty(task.horizon, task.actions, blocks, dim), room, sums)._asdict().items():
+        _array(arrays, f"memory.{name}", array.shape, array.dtype)
+    index = _array(arrays, "index", (task.horizon, task.states or 0), np.int32)
+    for array, least, most in (
+        (memory.states, 0, room),
+        (memory.sums, 0, sums),
+        (memory.lives, 0, blocks),
+        (memory.block, 0, blocks - 1),
+        (memory.live, 0, blocks - 1),
+        (memory.sum_block, 0, blocks - 1),
+        (memory.sum_next, 0, room - 1),
+        (memory.sum_link, -1, sums - 1),
+        (memory.sum_head, -1, sums - 1),
+        (index, -1, room - 1),
+    ):
+        if array.size and (array.min() < least or array.max() > most):
+            raise ArchiveError("is damaged: an index in it points outside its tables")
+    features = agent.features(0) if task.states is not None else _later(agent, task, blocks, dim)
+    if (features.blocks, features.dim) != (blocks, dim):
+        raise ArchiveError(
+            f"was learned with {blocks} blocks of {dim} features, not {features.blocks} of {features.dim}"
+        )
+    learner = Learner.new(features, task.actions, task.horizon, task.states, agent.prior(features))
+    learner.memory, learner.index = memory, index
+    learner.values = learner.blank_values()
+    learner.factor.U[:] = _array(arrays, "factor.U", learner.factor.U.shape, np.float64)
+    learner.factor.inv[:] = _array(arrays, "factor.inv", learner.factor.inv.shape, np.float64)
+    return learner
+
+
+def _later(agent: FiniteHorizonAgent, task: Task, blocks: int, dim: int) -> Features:
+    """Features of observations of any kind, bound when the first one comes."""
+    bound: list[Features] = []
+
+    def at(h: int, observation: Any) -> Any:
+        if not bound:
+            features = agent.features(observation)
+            if (features.blocks, features.dim) != (blocks, dim):
+                raise ValueError(f"basis must give {blocks} blocks of {dim} features, as the agent learned with")
+            bound.append(features)
+        return bound[0].at(h, observation)
+
+    return Features(blocks, dim, at, None)
+
+
+def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
+    """`value` as JSON, with its arrays put aside."""
+    if isinstance(value, np.ndarray):
+        arrays[f"argument.{name}"] = value
+        return {"array": f"argument.{name}"}
+    if isinstance(value, np.random.SeedSequence):
+        return {"type": "SeedSequence", "entropy": value.entropy, "spawn_key": list(value.spawn_key)}
+    if is_dataclass(value) and type(value).__name__ in PLAIN:
+        parts = {f.name: _plain(f"{name}.{f.name}", getattr(value, f.name), arrays) for f in fields(value)}
+        return {"type": type(value).__name__, **parts}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.number):
+        return value.item()
+    if name in ("basis", "problem_basis"):
+        return ELSEWHERE
+    raise ValueError(
+        f"{name} is {value!r}, which a file cannot hold: use rlsvi.Linear or rlsvi.Exponential instead"
+    )
+
+
+def _value(plain: Any, arrays: dict[str, Any]) -> Any:
+    """What `_plain` was given."""
+    if not isinstance(plain, dict):
+        return plain
+    if "array" in plain:
+        return arrays[plain["array"]]
+    parts = {name: _value(part, arrays) for name, part in plain.items() if name != "type"}
+    if plain["type"] == "SeedSequence":
+        return np.random.SeedSequence(parts["entropy"], spawn_key=tuple(parts["spawn_key"]))
+    return PLAIN[plain["type"]](**parts)
+
+
+def _array(arrays: dict[str, Any], name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of the file, if it is what it must be."""
+    array = arrays[name]
+    if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+        raise ArchiveError(f"is damaged: {name} is {array.dtype}{array.shape}, expected {np.dtype(dtype)}{shape}")
+    return array

@@ -1,0 +1,175 @@
+"""The command line: progress on stderr, results on stdout, exit code 0 only when it worked."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rlsvi.agents.agent import FiniteHorizonAgent
+    from rlsvi.problems import Problem
+    from rlsvi.study.runs import Runs
+
+app = typer.Typer(
+    help="Deep exploration with few episodes: randomized least-squares value iteration (RLSVI).",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+AGENTS = {
+    "rlsvi": "sample a plausible value function each episode and act greedily on it",
+    "lsvi-greedy": "least-squares value iteration, greedy",
+    "lsvi-epsilon": "least-squares value iteration, a random action with probability --epsilon",
+    "lsvi-boltzmann": "least-squares value iteration, actions in proportion to exp(Q / --eta)",
+}
+PROBLEMS = {
+    "chain": ("the paper's chain: one reward, at the far end", ("length", "features", "rho")),
+    "deep-sea": ("bsuite's DeepSea: one treasure in an N x N grid", ("size", "stochastic")),
+    "river-swim": ("swim against the current, or take the small reward at the start", ("states", "horizon")),
+    "dirichlet": ("an MDP drawn from the prior of Theorem 1", ("states", "actions", "horizon")),
+}
+TOY_TEXT = "a toy-text environment of Gymnasium by its id, such as FrozenLake-v1"
+
+
+@app.command("list")
+def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """List the agents and problems there are."""
+    problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}
+    if as_json:
+        print(json.dumps({"agents": AGENTS, "problems": problems}, indent=1))
+        return
+    for title, entries in (("agents", AGENTS), ("problems", problems)):
+        print(title)
+        for name, what in entries.items():
+            print(f"  {name:<16}{what}")
+
+
+@app.command()
+def compare(
+    problem: Annotated[str, typer.Argument(help=f"One of {', '.join(PROBLEMS)}; or {TOY_TEXT}.")],
+    agents: Annotated[str, typer.Option(help=f"Separated by commas: {', '.join(AGENTS)}.")] = "rlsvi,lsvi-epsilon",
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes a run.")] = 2000,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each agent; every seed draws its own problem.")] = 20,
+    length: Annotated[int | None, typer.Option(help="chain: number of states N; N - 1 steps an episode.")] = None,
+    features: Annotated[int | None, typer.Option(help="chain: K random basis functions; else a table.")] = None,
+    rho: Annotated[float | None, typer.Option(help="chain: noise of an agnostic basis; else coherent.")] = None,
+    size: Annotated[int | None, typer.Option(help="deep-sea: N, for N x N cells and N steps.")] = None,
+    stochastic: Annotated[bool | None, typer.Option("--stochastic", help="deep-sea: with noise.")] = None,
+    states: Annotated[int | None, typer.Option(help="river-swim, dirichlet: number of states.")] = None,
+    actions: Annotated[int | None, typer.Option(help="dirichlet: number of actions.")] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="river-swim, dirichlet, Gymnasium: steps an episode.")
+    ] = None,
+    lam: Annotated[float, typer.Option("--lam", "--lambda", help="Prior precision (RLSVI), ridge (LSVI).")] = 1.0,
+    sigma: Annotated[float, typer.Option(help="Noise of a target in RLSVI's regression.")] = 0.1,
+    epsilon: Annotated[float, typer.Option(help="Probability of a random action.")] = 0.1,
+    eta: Annotated[float, typer.Option(help="Temperature of Boltzmann exploration.")] = 0.1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Threads, by default one a core.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for regret.png, summary.json, runs.parquet.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Compare agents on a problem, over many seeds, on all cores.
+
+    Prints the total expected regret of each (median and quartiles over the seeds), what is left of it an
+    episode at the end, and how many seeds learned, that is collected ten rewards, and when.
+
+    Example: rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-boltzmann
+    """
+    known = locals()
+    options = {name: known[name] for _, names in PROBLEMS.values() for name in names if known[name] is not None}
+    settings = {"problem": problem, **options, "lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
+    try:
+        import rlsvi
+
+        patterns = {name.strip(): _agent(name.strip(), settings) for name in agents.split(",")}
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        runs = rlsvi.compare(
+            patterns,
+            lambda seed: _problem(problem, options, seed),
+            episodes,
+            seeds,
+            workers=workers,
+            progress=not quiet,
+        )
+        _show(runs, settings | {"episodes": episodes, "seeds": seeds}, out, as_json)
+    except (ValueError, TypeError, ArithmeticError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        print("stopped; nothing was written", file=sys.stderr)
+        raise typer.Exit(130) from None
+
+
+def _problem(name: str, options: dict[str, Any], seed: int) -> "Problem":
+    from gymnasium.error import Error
+
+    from rlsvi import problems
+
+    takes = PROBLEMS[name][1] if name in PROBLEMS else ("horizon",)
+    for option in options:
+        if option not in takes:
+            raise ValueError(f"--{option} does not go with {name}, which takes --{', --'.join(takes)}")
+    if name not in PROBLEMS:
+        try:
+            return problems.gymnasium(name, **options)
+        except Error as error:
+            raise ValueError(
+                f"unknown problem {name!r}: there are {', '.join(PROBLEMS)}, or {TOY_TEXT}"
+            ) from error
+    if name != "river-swim":
+        options = {**options, "seed": seed}
+    made: Problem = getattr(problems, name.replace("-", "_"))(**options)
+    return made
+
+
+def _agent(name: str, settings: dict[str, Any]) -> "FiniteHorizonAgent":
+    import rlsvi
+
+    if name == "rlsvi":
+        return rlsvi.RLSVI(lam=settings["lam"], sigma=settings["sigma"])
+    if name == "lsvi-greedy":
+        return rlsvi.LSVI(lam=settings["lam"])
+    if name == "lsvi-epsilon":
+        return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.EpsilonGreedy(settings["epsilon"]))
+    if name == "lsvi-boltzmann":
+        return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.Boltzmann(settings["eta"]))
+    raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}")
+
+
+def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """The summary on stdout, and everything in the folder `out`."""
+    result = {"settings": settings, "summary": runs.summary().to_dicts()}
+    if as_json:
+        print(json.dumps(result, indent=1))
+    else:
+        _print_table(runs)
+    if out is not None:
+        runs.frame.write_parquet(out / "runs.parquet")
+        (out / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
+        print(f"picture: {runs.plot(out / 'regret.png')}", file=sys.stderr)
+        print(f"numbers: {out / 'summary.json'}, {out / 'runs.parquet'}", file=sys.stderr)
+
+
+def _print_table(runs: "Runs") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"{runs.problem}, {runs.episodes} episodes, {len(runs.seeds)} seeds"
+    table = Table("agent", title=title, title_justify="left")
+    for column in ("expected regret", "quartiles", "per episode at the end", "learned", "episodes to 10 rewards"):
+        table.add_column(column, justify="right")
+    for row in runs.summary().to_dicts():
+        table.add_row(
+            row["agent"],
+            f"{row['regret']:.1f}",
+            f"{row['regret_q25']:.1f} - {row['regret_q75']:.1f}",
+            f"{row['regret_last_tenth']:.4f}",
+            f"{row['learned']}/{row['seeds']}",
+            "never" if row["episodes_to_10"] is None else f"{row['episodes_to_10']:.0f}",
+        )
+    Console().print(table)

@@ -1,0 +1,1 @@
+"""Many simulations and what they show."""

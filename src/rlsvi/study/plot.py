@@ -1,0 +1,59 @@
+"""Figures one can publish."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rlsvi.core.compile import Floats
+
+if TYPE_CHECKING:
+    from rlsvi.study.runs import Runs
+
+# Okabe and Ito's colours, told apart by readers of all kinds of sight.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
+LINES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2))]
+INK, PALE = "#222222", "#d9d9d9"
+
+
+def styled(axes: Axes) -> Axes:
+    """No frame but two thin axes, a pale grid behind the data."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.grid(color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, labelsize=9)
+    return axes
+
+
+def thinned(episodes: int, points: int = 600) -> Floats:
+    """At most `points` episodes to draw, the first and the last among them."""
+    return np.unique(np.linspace(0, episodes - 1, min(points, episodes)).round().astype(np.int64)).astype(
+        np.float64
+    )
+
+
+def regret_figure(runs: "Runs") -> Figure:
+    """Cumulative expected regret against episodes, one colour an agent."""
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    axes = styled(figure.subplots())
+    at = thinned(runs.episodes)
+    columns = at.astype(np.int64)
+    for i, agent in enumerate(runs.agents):
+        curves = runs.cumulative(agent)[:, columns]
+        colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]
+        low, middle, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
+        axes.plot(at + 1, curves.T, color=colour, linewidth=0.5, alpha=0.25)
+        axes.fill_between(at + 1, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(at + 1, middle, color=colour, linestyle=line, linewidth=2.0, label=agent)
+    axes.set_xlim(1, runs.episodes)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("episode", color=INK)
+    axes.set_ylabel("cumulative expected regret", color=INK)
+    count = len(runs.seeds)
+    axes.set_title(
+        f"{runs.problem}: median, quartiles and all of {count} seeds", loc="left", fontsize=10, color=INK
+    )
+    axes.legend(frameon=False, fontsize=9)
+    return figure
