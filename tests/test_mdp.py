@@ -385,7 +385,9 @@ def test_backward_induction_is_brute_force(mdp):
     for h, s in np.ndindex(mdp.horizon + 1, mdp.states):
         best = brute_value(mdp, h, s, lambda h, s, q: max(q.values()))
         assert solution.V[h, s] == pytest.approx(best, abs=1e-12)
-    assert np.isneginf(solution.Q).any() == (not mdp.table.legal.all())
+    acting = ~mdp.table.absorbing
+    barred = np.broadcast_to(~mdp.table.legal, solution.Q.shape)
+    assert (np.isneginf(solution.Q) == barred)[:, acting].all()
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -407,7 +409,7 @@ def test_evaluate_is_brute_force_and_at_most_optimal(mdp, seed):
 def test_the_optimal_policy_is_legal_and_attains_the_optimum(mdp):
     solution = backward_induction(mdp)
     assert solution.policy.any(axis=2).all()
-    assert not (solution.policy & ~mdp.table.legal).any()
+    assert not (solution.policy & ~mdp.table.legal)[:, ~mdp.table.absorbing].any()
     assert evaluate(mdp, solution.policy.argmax(axis=2)) == pytest.approx(solution.V, abs=1e-12)
 
 
