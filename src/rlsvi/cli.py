@@ -156,13 +156,21 @@ def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: boo
 
 
 def _print_table(runs: "Runs") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     title = f"{runs.problem}, {runs.episodes} episodes, {len(runs.seeds)} seeds"
-    table = Table("agent", title=title, title_justify="left")
-    for column in ("expected regret", "quartiles", "per episode at the end", "learned", "episodes to 10 rewards"):
-        table.add_column(column, justify="right")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("agent", no_wrap=True)
+    for column in (
+        "expected\nregret",
+        "its\nquartiles",
+        "an episode,\nat the end",
+        "learned",
+        "episodes to\n10 in all",
+    ):
+        table.add_column(column, justify="right", no_wrap=True)
     for row in runs.summary().to_dicts():
         table.add_row(
             row["agent"],

@@ -1,0 +1,221 @@
+"""The plan of the house: imports run downward, importing is cheap, compiled code is dated, and is Python's."""
+
+import ast
+import copy
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rlsvi
+from rlsvi.core.compile import source_stamp
+from rlsvi.core.random import bits, stream
+
+SOURCE = Path(rlsvi.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+INSIDE = [path for path in FILES if path != SOURCE / "__init__.py"]  # the front door opens on every floor
+FLOORS = {
+    "core": 0,
+    "mdp": 1,
+    "bases": 1,
+    "agents": 2,
+    "envs": 2,
+    "problems": 2,
+    "simulate": 3,
+    "study": 4,
+    "paper": 5,
+    "report": 6,
+    "cli": 6,
+}
+HEAVY = ("numba", "polars", "matplotlib", "scipy", "sklearn")
+
+
+def python(code, *arguments, **environment):
+    """Run code in a new Python; stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---- floors -----------------------------------------------------------------------------------------------
+
+
+def part(path):
+    """The folder or file directly under rlsvi that a source file belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def without_typing(tree):
+    """All nodes but those under `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            node = ast.Module(node.orelse, [])
+        yield node
+        yield from without_typing(node)
+
+
+def imported(tree):
+    """The parts of rlsvi that a file imports anywhere, also inside functions."""
+    for node in without_typing(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute here"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "rlsvi":
+            names = [f"rlsvi.{node.attr}"]
+        else:
+            continue
+        for name in names:
+            words = name.split(".")
+            if words[0] == "rlsvi" and len(words) > 1 and words[1] != "__version__":
+                yield rlsvi._HOME.get(words[1], words[1]).split(".")[0]
+
+
+def test_the_reader_of_imports_sees_them_all():
+    code = """
+from typing import TYPE_CHECKING
+import numpy, rlsvi.mdp.chain
+from rlsvi import problems, RLSVI, __version__
+if TYPE_CHECKING:
+    from rlsvi.cli import app
+else:
+    import rlsvi.report
+def f():
+    from rlsvi.core.random import stream
+    import rlsvi
+    return rlsvi.compare, rlsvi.__version__
+"""
+    assert list(imported(ast.parse(code))) == ["mdp", "problems", "agents", "report", "core", "study"]
+
+
+@pytest.mark.parametrize("path", INSIDE, ids=lambda p: p.relative_to(SOURCE).as_posix())
+def test_imports_run_downward(path):
+    floor = FLOORS[part(path)]
+    upward = {name for name in imported(ast.parse(path.read_text())) if FLOORS[name] > floor}
+    assert not upward, f"{path.name} is on floor {floor} and imports {upward}"
+
+
+def test_files_were_found():
+    assert {"core", "mdp", "bases", "agents", "envs", "study"} <= {part(path) for path in INSIDE}
+
+
+# ---- imports ----------------------------------------------------------------------------------------------
+
+
+def test_importing_rlsvi_is_light():
+    loaded = json.loads(python("import rlsvi, sys, json; print(json.dumps(sorted(sys.modules)))"))
+    assert "rlsvi" in loaded
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_help_works_and_is_light():
+    code = "import sys, atexit; from rlsvi.cli import app; atexit.register(lambda: print(*sys.modules)); app()"
+    out = python(code, "--help")
+    assert "compare" in out
+    assert "list" in out
+    assert not set(HEAVY) & set(out.split())
+
+
+def test_public_names_resolve():
+    for name in rlsvi.__all__:
+        assert getattr(rlsvi, name) is not None
+    assert sorted(rlsvi.__all__) == sorted({*rlsvi._HOME, *rlsvi._MODULES})
+    assert set(rlsvi.__all__) <= set(dir(rlsvi))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        rlsvi.nothing  # noqa: B018
+
+
+# ---- compiled code ----------------------------------------------------------------------------------------
+
+
+def compiled_files():
+    inside = [p for folder in ("core", "mdp", "bases", "agents") for p in SOURCE.glob(f"{folder}/*.py")]
+    return sorted([*inside, SOURCE / "simulate.py"])
+
+
+def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
+    files = compiled_files()
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.relative_to(SOURCE).as_posix().encode() + b"\0" + path.read_bytes())
+    assert source_stamp.__wrapped__() == digest.hexdigest()
+    using = [path for path in FILES if "@compiled" in path.read_text()]
+    assert len(using) >= 8
+    assert set(using) <= set(files)
+
+
+def test_numba_dates_cached_code_by_the_stamp():
+    """Uses Numba's internals as core.compile does; if they change, this notices."""
+    bits(stream(0))
+    cache_file = bits._cache._cache_file
+    assert cache_file._source_stamp == source_stamp()
+    assert cache_file._load_index()  # compiled code is there
+    other = copy.copy(cache_file)
+    other._source_stamp = "of other sources"
+    assert not other._load_index()  # and would be ignored
+
+
+def test_every_function_is_compiled_the_one_way():
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert path == SOURCE / "core" / "compile.py" or not any((n or "").startswith("numba") for n in names)
+
+
+def test_nothing_is_compiled_with_fast_math():
+    assert not [path for path in FILES if "fastmath" in path.read_text()]
+
+
+PLAY = """
+import sys, numpy as np, rlsvi
+from rlsvi.simulate import simulate
+problem, arrays = rlsvi.problems.chain(6, 4, seed=3), {}
+agents = {
+    "rlsvi": rlsvi.RLSVI(seed=1),
+    "table": rlsvi.RLSVI(seed=2, basis=rlsvi.bases.Tabular(), sigma=0.5),
+    "boltzmann": rlsvi.LSVI(seed=3, explore=rlsvi.Boltzmann(0.3)),
+    "epsilon": rlsvi.LSVI(seed=4, explore=rlsvi.EpsilonGreedy(0.3)),
+}
+for name, agent in agents.items():
+    history = simulate(agent, problem, 15, trace=True)
+    for field in ("reward", "regret", "realised"):
+        arrays[f"{name} {field}"] = getattr(history, field)
+    for field in history.trace._fields:
+        arrays[f"{name} {field}"] = getattr(history.trace, field)
+    arrays[f"{name} factor"], arrays[f"{name} theta"] = agent._learner.factor.U, agent._learner.values.theta
+from rlsvi.core.random import bits
+arrays["compiled"] = np.array(hasattr(bits, "py_func"))
+np.savez(sys.argv[1], **arrays)
+"""
+
+
+def test_compiled_loops_and_plain_python_give_the_same_bits(tmp_path):
+    """The same seeds with and without compilation: every state, action, reward, regret, weight and factor."""
+    # A word of 64 bits that wraps around is a warning in Python.
+    python(PLAY, str(tmp_path / "compiled.npz"), NUMBA_DISABLE_JIT="0")
+    python(PLAY, str(tmp_path / "python.npz"), NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore")
+    with np.load(tmp_path / "compiled.npz") as compiled, np.load(tmp_path / "python.npz") as plain:
+        assert compiled["compiled"]
+        assert not plain["compiled"]
+        assert set(compiled) == set(plain)
+        different = [name for name in compiled if compiled[name].tobytes() != plain[name].tobytes()]
+        assert different == ["compiled"]
+        assert np.isfinite(compiled["rlsvi regret"]).all()
+        assert len(set(compiled["rlsvi states"].ravel().tolist())) > 2  # it went somewhere

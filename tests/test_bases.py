@@ -1,0 +1,322 @@
+"""Bases: tables, arrays, the paper's two random bases against their text, features of observations."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures
+
+import rlsvi
+from rlsvi.bases import ActionFeatures, Dense, StateFeatures, Tabular, Transformer, agnostic, coherent
+from rlsvi.mdp import backward_induction
+
+H, S, A = 4, 5, 2
+
+
+@pytest.fixture(scope="module")
+def Q():
+    return backward_induction(rlsvi.mdp.chain(S)).Q
+
+
+# ---- tabular and dense ------------------------------------------------------------------------------------
+
+
+def test_a_table_has_a_block_of_one_weight_for_each_state_and_action():
+    features = Tabular().bind(S, A, H, 0)
+    assert (features.blocks, features.dim) == (S * A, 1)
+    assert sorted(features.table.block.ravel()) == list(range(S * A))
+    assert np.array_equal(features.table.phi, np.ones((1, S, A, 1)))
+
+
+def test_a_table_needs_numbered_states():
+    with pytest.raises(ValueError, match=r"Discrete.*StateFeatures"):
+        Tabular().bind(None, A, H, np.zeros(3))
+
+
+@pytest.mark.parametrize("shape", [(S, A, 3), (H, S, A, 3), (1, S, A, 3)])
+def test_dense_takes_one_array_or_one_a_period(shape):
+    phi = np.random.default_rng(0).standard_normal(shape)
+    features = Dense(phi).bind(S, A, H, 0)
+    assert (features.blocks, features.dim) == (1, 3)
+    each = np.broadcast_to(phi, (H, S, A, 3))
+    for h in range(H):
+        for s in range(S):
+            block, rows = features.at(h, s)
+            assert np.array_equal(rows, each[h, s])
+            assert block.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("shape", [(S, A), (A, S, 3), (H + 1, S, A, 3), (S, A + 1, 3), (1, H, S, A, 3)])
+def test_dense_refuses_other_shapes(shape):
+    with pytest.raises(
+        ValueError, match=r"phi must have shape \(S, A, K\) or \(H, S, A, K\) with S = 5, A = 2, H = 4"
+    ):
+        Dense(np.zeros(shape)).bind(S, A, H, 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_dense_refuses_features_that_are_not_finite(bad):
+    phi = np.zeros((S, A, 3))
+    phi[2, 1, 0] = bad
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        Dense(phi).bind(S, A, H, 0)
+
+
+def test_the_arrays_of_a_basis_are_as_compiled_code_wants_them():
+    phi = np.asfortranarray(np.ones((S, A, 3), dtype=np.float32))
+    table = Dense(phi).bind(S, A, H, 0).table
+    assert table.phi.flags.c_contiguous
+    assert table.phi.dtype == np.float64
+    assert table.block.dtype == np.int32
+
+
+# ---- coherent ---------------------------------------------------------------------------------------------
+
+
+def appendix_c(Q, K, seed):
+    """Algorithm "Generating a random coherent basis", line by line, with the projection written out."""
+    H, S, A = Q.shape
+    rng = np.random.default_rng(seed)
+    Psi = rng.standard_normal((H * S * A, K))  # 1
+    Psi[:, 0] = 1  # 2
+    stacked = np.concatenate([Q[h].ravel() for h in range(H)])  # 3
+    Psi[:, 1] = stacked  # 4
+    P = Psi @ np.linalg.inv(Psi.T @ Psi) @ Psi.T  # 5
+    W = rng.standard_normal((H * S * A, K))  # 6
+    W[:, 0] = 1  # 7
+    W_P = P @ W  # 8
+    for k in range(K):
+        W_P[:, k] = W_P[:, k] / np.sqrt((W_P[:, k] ** 2).sum()) * (H * S * A)  # 9
+    return W_P.reshape(H, S, A, K)  # 10
+
+
+@pytest.mark.parametrize(("K", "seed"), [(2, 0), (3, 1), (10, 2), (40, 3)])
+def test_coherent_is_the_algorithm_of_appendix_c(Q, K, seed):
+    # Both are exact but for rounding, which the projection's inverse magnifies by the condition of Psi'Psi.
+    np.testing.assert_allclose(coherent(Q, K, seed=seed).phi, appendix_c(Q, K, seed), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("scale", "norm"), [("HSA", H * S * A), ("sqrt(HSA)", math.sqrt(H * S * A))])
+@pytest.mark.parametrize("K", [2, 6])
+def test_a_coherent_basis_spans_1_and_Q_with_scaled_independent_columns(Q, K, scale, norm):
+    columns = coherent(Q, K, scale=scale, seed=4).phi.reshape(-1, K)
+    np.testing.assert_allclose(np.linalg.norm(columns, axis=0), norm, rtol=1e-14)
+    assert np.linalg.matrix_rank(columns) == K
+    for target in (np.ones(Q.size), Q.ravel()):
+        weights, *_ = np.linalg.lstsq(columns, target, rcond=None)
+        assert np.abs(columns @ weights - target).max() < 1e-12
+
+
+def test_a_coherent_basis_spans_nothing_else_in_particular(Q):
+    """Another problem's values are not in the span of 6 of 40 directions."""
+    columns = coherent(Q, 6).phi.reshape(-1, 6)
+    target = np.random.default_rng(0).standard_normal(Q.size)
+    weights, *_ = np.linalg.lstsq(columns, target, rcond=None)
+    assert np.linalg.norm(columns @ weights - target) > 0.5 * np.linalg.norm(target)
+
+
+def test_the_seed_draws_the_coherent_basis(Q):
+    assert np.array_equal(coherent(Q, 3, seed=1).phi, coherent(Q, 3, seed=1).phi)
+    assert not np.allclose(coherent(Q, 3, seed=1).phi, coherent(Q, 3, seed=2).phi)
+
+
+def test_illegal_actions_count_as_zero():
+    Q = np.arange(12.0).reshape(2, 3, 2)
+    masked = Q.copy()
+    masked[0, 1, 1], Q[0, 1, 1] = -np.inf, 0
+    assert np.array_equal(coherent(masked, 3).phi, coherent(Q, 3).phi)
+    assert np.array_equal(agnostic(masked, 3, 0.1).phi, agnostic(Q, 3, 0.1).phi)
+
+
+@pytest.mark.parametrize("features", [1, 0, -3, H * S * A + 1, 2.0, "3", True])
+def test_coherent_names_a_wrong_number_of_features(Q, features):
+    with pytest.raises(ValueError, match="features must be an integer from 2"):
+        coherent(Q, features)
+
+
+@pytest.mark.parametrize("make", [lambda Q: coherent(Q, 3), lambda Q: agnostic(Q, 3, 0.1)])
+@pytest.mark.parametrize("wrong", [np.zeros((5, 2)), np.full((4, 5, 2), np.nan), np.full((4, 5, 2), np.inf)])
+def test_random_bases_name_wrong_values(make, wrong):
+    with pytest.raises(ValueError, match="Q must be finite values of shape"):
+        make(wrong)
+
+
+def test_coherent_names_an_unknown_scale(Q):
+    with pytest.raises(ValueError, match='scale must be "HSA"'):
+        coherent(Q, 3, scale="one")
+
+
+# ---- agnostic ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rho_is", "std"), [("variance", math.sqrt(0.09)), ("std", 0.09)])
+def test_an_agnostic_basis_is_Q_with_noise_of_the_size_asked_for(Q, rho_is, std):
+    K = 5000
+    noise = agnostic(Q, K, 0.09, rho_is=rho_is, seed=0).phi - Q[..., None]
+    n = noise.size
+    # Standard errors: std / sqrt(n) of the mean, std / sqrt(2 n) of the standard deviation; 4 of them.
+    assert abs(noise.mean()) < 4 * std / math.sqrt(n)
+    assert abs(noise.std() - std) < 4 * std / math.sqrt(2 * n)
+    # At each of the 40 entries too: 5 standard errors.
+    assert np.abs(noise.mean(axis=-1)).max() < 5 * std / math.sqrt(K)
+
+
+def test_an_agnostic_basis_without_noise_is_Q(Q):
+    assert np.array_equal(agnostic(Q, 3, 0.0).phi, np.repeat(Q[..., None], 3, axis=-1))
+
+
+def test_the_seed_draws_the_agnostic_basis(Q):
+    assert np.array_equal(agnostic(Q, 3, 0.1, seed=1).phi, agnostic(Q, 3, 0.1, seed=1).phi)
+    assert not np.allclose(agnostic(Q, 3, 0.1, seed=1).phi, agnostic(Q, 3, 0.1, seed=2).phi)
+
+
+@pytest.mark.parametrize("rho", [-0.1, np.nan, np.inf])
+def test_agnostic_names_a_wrong_rho(Q, rho):
+    with pytest.raises(ValueError, match="rho must be finite and not negative"):
+        agnostic(Q, 3, rho)
+
+
+def test_agnostic_names_wrong_features_and_an_unknown_reading(Q):
+    with pytest.raises(ValueError, match="features must be a positive integer"):
+        agnostic(Q, 0, 0.1)
+    with pytest.raises(ValueError, match='rho_is must be "variance" or "std"'):
+        agnostic(Q, 3, 0.1, rho_is="precision")
+
+
+# ---- features of observations -----------------------------------------------------------------------------
+
+
+def test_state_features_have_a_block_an_action():
+    features = StateFeatures(lambda x: [1.0, x[0], x[0] * x[1]]).bind(None, 3, 7, np.zeros(2))
+    assert (features.blocks, features.dim, features.table) == (3, 3, None)
+    block, phi = features.at(0, np.array([2.0, 5.0]))
+    assert block.tolist() == [0, 1, 2]
+    assert phi.tolist() == [[1.0, 2.0, 10.0]] * 3
+
+
+def test_action_features_have_one_block():
+    features = ActionFeatures(lambda x, a: [x, a, x * a]).bind(None, 3, 7, 1.0)
+    assert (features.blocks, features.dim, features.table) == (1, 3, None)
+    block, phi = features.at(0, 2.0)
+    assert block.tolist() == [0, 0, 0]
+    assert phi.tolist() == [[2, 0, 0], [2, 1, 2], [2, 2, 4]]
+
+
+@pytest.mark.parametrize("basis", [StateFeatures(lambda s: [1, s]), ActionFeatures(lambda s, a: [s, a])])
+def test_features_of_numbered_states_are_a_table(basis):
+    features = basis.bind(S, A, H, 0)
+    assert features.table.phi.shape == (1, S, A, 2)
+    for s in range(S):
+        block, phi = features.at(3, s)
+        assert np.array_equal(features.table.phi[0, s], phi)
+        assert np.array_equal(features.table.block[s], block)
+        assert (phi[1, 1] == s) or (phi[1].tolist() == [s, 1])
+
+
+def kinds(function):
+    return [StateFeatures(function), ActionFeatures(lambda x, a: function(x))]
+
+
+@pytest.mark.parametrize("basis", kinds(lambda x: [1.0, np.nan] if x > 2 else [1.0, x]))
+def test_features_that_are_not_finite_are_refused(basis):
+    features = basis.bind(None, A, H, 0.0)
+    with pytest.raises(ValueError, match="function returned features that are NaN or infinite"):
+        features.at(0, 3.0)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        basis.bind(S, A, H, 0)
+
+
+@pytest.mark.parametrize("basis", kinds(lambda x: [1.0] * (2 + int(x > 2))))
+def test_features_of_changing_length_are_refused(basis):
+    features = basis.bind(None, A, H, 0.0)
+    with pytest.raises(ValueError, match="same number of features: 2 at first, now 3"):
+        features.at(0, 3.0)
+    with pytest.raises(ValueError, match="same number of features"):
+        basis.bind(S, A, H, 0)
+
+
+@pytest.mark.parametrize("basis", kinds(lambda x: [[1.0, x]]) + kinds(lambda x: x))
+def test_features_that_are_no_vector_are_refused(basis):
+    with pytest.raises(ValueError, match="function must return a vector"):
+        basis.bind(None, A, H, 0.0)
+
+
+@pytest.mark.xfail(strict=True, reason="doubt: a basis of no features is accepted")
+@pytest.mark.parametrize("basis", [*kinds(lambda x: []), Dense(np.zeros((S, A, 0)))])
+def test_a_basis_without_features_is_refused(basis):
+    with pytest.raises(ValueError, match="feature"):
+        basis.bind(S, A, H, 0)
+
+
+# ---- scikit-learn -----------------------------------------------------------------------------------------
+
+POINTS = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [PolynomialFeatures(2), RBFSampler(n_components=7, random_state=0)],
+    ids=["PolynomialFeatures", "RBFSampler"],
+)
+def test_a_fitted_transformer_serves_as_features(transformer):
+    expected = transformer.fit(POINTS).transform(POINTS)
+    features = Transformer(transformer).bind(None, 3, H, POINTS[0])
+    assert (features.blocks, features.dim) == (3, expected.shape[1])
+    for point, row in zip(POINTS, expected, strict=True):
+        block, phi = features.at(0, point)
+        assert block.tolist() == [0, 1, 2]
+        assert np.array_equal(phi, np.tile(row, (3, 1)))
+
+
+def test_a_transformer_may_return_sparse_rows():
+    encoder = OneHotEncoder().fit(np.arange(S).reshape(-1, 1))
+    features = Transformer(encoder).bind(S, A, H, 0)
+    assert (features.blocks, features.dim) == (A, S)
+    assert np.array_equal(features.table.phi[0, :, 1], np.eye(S))
+
+
+def test_an_agent_learns_through_a_transformer_of_states_as_through_a_table():
+    """One hot states with a block an action are a table in another order: the same mean values."""
+    problem = rlsvi.problems.chain(S)
+    encoder = OneHotEncoder().fit(np.arange(S).reshape(-1, 1))
+    agents = [rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(1.0), seed=0, basis=b) for b in (Transformer(encoder), None)]
+    for agent in agents:
+        rlsvi.simulate.simulate(agent, problem, 50)
+    for h in range(H):
+        for s in range(S):
+            q = [a._learner.action_values(a._plan(True, True), h, s) for a in agents]
+            np.testing.assert_allclose(q[0], q[1], rtol=1e-12)
+
+
+def test_a_transformer_of_another_dimension_is_refused():
+    transformer = PolynomialFeatures(2).fit(POINTS)
+    with pytest.raises(ValueError, match="2 features"):
+        Transformer(transformer).bind(None, A, H, np.zeros(3))
+
+
+def test_a_transformer_that_is_not_fitted_is_refused():
+    with pytest.raises(ValueError, match="not fitted"):
+        Transformer(PolynomialFeatures(2)).bind(None, A, H, np.zeros(2))
+
+
+def test_a_transformer_must_transform():
+    with pytest.raises(TypeError, match="transformer must have a transform method, got int"):
+        Transformer(3).bind(None, A, H, np.zeros(2))
+
+
+def test_what_a_transformer_returns_must_be_finite():
+    class Reciprocal:
+        def transform(self, X):
+            with np.errstate(divide="ignore"):
+                return 1 / X
+
+    features = Transformer(Reciprocal()).bind(None, A, H, np.ones(2))
+    with pytest.raises(ValueError, match="transformer returned features that are NaN or infinite"):
+        features.at(0, np.zeros(2))
+
+
+def test_agents_refuse_a_basis_that_does_not_fit_the_problem():
+    agent = rlsvi.RLSVI(basis=Dense(np.zeros((S + 1, A, 3))), seed=0)
+    with pytest.raises(ValueError, match="phi must have shape"):
+        rlsvi.simulate.simulate(agent, rlsvi.problems.chain(S), 1)

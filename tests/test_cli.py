@@ -1,0 +1,173 @@
+"""The command line: results on stdout, the rest on stderr, clear errors and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import rlsvi
+from rlsvi.cli import AGENTS, PROBLEMS, app
+
+SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
+CHAIN = ("compare", "chain", "--length", "4", "--features", "3", *SMALL)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def strict_json(text):
+    """JSON as the standard has it: no NaN, no Infinity."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_list_names_agents_and_problems():
+    result = run("list")
+    assert result.exit_code == 0
+    for name in (*AGENTS, *PROBLEMS):
+        assert name in result.stdout
+
+
+def test_list_as_json():
+    listed = strict_json(run("list", "--json").stdout)
+    assert list(listed["agents"]) == list(AGENTS)
+    assert set(PROBLEMS) < set(listed["problems"])
+
+
+def test_compare_prints_a_row_an_agent():
+    result = run(*CHAIN, "--agents", "rlsvi,lsvi-greedy,lsvi-epsilon,lsvi-boltzmann")
+    assert result.exit_code == 0, result.stderr
+    for name in AGENTS:
+        assert name in result.stdout
+    assert "30 episodes, 2 seeds" in result.stdout
+    assert result.stderr == ""
+
+
+def test_compare_as_json_is_what_the_library_says():
+    result = run(*CHAIN, "--agents", "rlsvi, lsvi-epsilon", "--json", "--sigma", "0.2", "--epsilon", "0.3")
+    assert result.exit_code == 0, result.stderr
+    found = strict_json(result.stdout)
+    agents = {
+        "rlsvi": rlsvi.RLSVI(sigma=0.2),
+        "lsvi-epsilon": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.3)),
+    }
+    runs = rlsvi.compare(agents, lambda seed: rlsvi.problems.chain(4, 3, seed=seed), 30, 2, progress=False)
+    assert found["summary"] == runs.summary().to_dicts()
+    assert found["settings"]["length"] == 4
+    assert found["settings"]["sigma"] == 0.2
+
+
+def test_compare_writes_readable_files(tmp_path):
+    out = tmp_path / "deep" / "folder"
+    result = run(*CHAIN, "--json", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    frame = pl.read_parquet(out / "runs.parquet")
+    assert frame.height == 2 * 2 * 30
+    assert {"agent", "seed", "episode", "reward", "regret"} <= set(frame.columns)
+    assert strict_json((out / "summary.json").read_text()) == strict_json(result.stdout)
+    assert (out / "regret.png").read_bytes().startswith(b"\x89PNG")
+    assert "regret.png" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ("deep-sea", "--size", 3),
+        ("deep-sea", "--size", 3, "--stochastic"),
+        ("river-swim", "--states", 4, "--horizon", 5),
+        ("dirichlet", "--states", 3, "--actions", 2, "--horizon", 3),
+        ("chain", "--length", 4, "--features", 3, "--rho", 0.1),
+        ("FrozenLake-v1", "--horizon", 10),
+    ],
+    ids=str,
+)
+def test_compare_knows_every_problem(problem):
+    result = run("compare", *problem, *SMALL, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert [row["agent"] for row in strict_json(result.stdout)["summary"]] == ["rlsvi", "lsvi-epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("chain", "--agents", "rlsvi,dqn"), ("'dqn'", "--agents", *AGENTS)),
+        (("chain", "--agents", ""), ("unknown agent ''", *AGENTS)),
+        (("nowhere",), ("unknown problem 'nowhere'", *PROBLEMS)),
+        (("Nowhere-v0",), ("unknown problem 'Nowhere-v0'", *PROBLEMS)),
+        (("CartPole-v1",), ("CartPole", "FiniteMDP")),
+        (("chain", "--size", 5), ("--size does not go with chain", "--length", "--features", "--rho")),
+        (("river-swim", "--stochastic"), ("--stochastic does not go with river-swim",)),
+        (("FrozenLake-v1", "--length", 4), ("--length does not go with FrozenLake-v1",)),
+        (("chain", "--lam", -1), ("lam must be a positive, finite number, got -1.0",)),
+        (("chain", "--lambda", "nan"), ("lam must be a positive, finite number, got nan",)),
+        (("chain", "--sigma", 0), ("sigma must be a positive, finite number, got 0.0",)),
+        (("chain", "--epsilon", 2), ("epsilon must lie in [0, 1], got 2.0",)),
+        (("chain", "--agents", "lsvi-boltzmann", "--eta", 0), ("eta must be positive and finite, got 0.0",)),
+        (("chain", "--length", 1), ("length must be an integer of at least 2, got 1",)),
+        (("chain", "--length", 5, "--features", 1), ("features must be an integer from 2",)),
+        (("chain", "--rho", 0.1), ("rho needs features",)),
+        (("chain", "--episodes", 0), ("--episodes",)),
+        (("chain", "--seeds", 0), ("--seeds",)),
+        (("chain", "--workers", 0), ("--workers",)),
+        (("chain", "--length", "five"), ("--length",)),
+        (("chain", "--colour", "red"), ("--colour",)),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_named_without_a_traceback(arguments, words):
+    result = run("compare", *arguments, "--quiet")
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+@pytest.mark.xfail(strict=True, reason="bug: Gymnasium's ModuleNotFoundError comes through as a traceback")
+def test_an_environment_of_a_missing_module_is_an_unknown_problem():
+    result = run("compare", "missing:Env-v0", "--quiet")
+    assert result.exit_code == 2
+    assert "missing" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run(*CHAIN, "--out", tmp_path / "file" / "folder")
+    assert result.exit_code == 2
+    assert str(tmp_path / "file") in result.stderr
+
+
+def command(*arguments):
+    """The program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", "from rlsvi.cli import app; app()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+def test_the_program_keeps_results_and_progress_apart():
+    done = command("compare", "chain", "--length", "4", "--episodes", "30", "--seeds", "2", "--json")
+    assert done.returncode == 0
+    assert len(strict_json(done.stdout)["summary"]) == 2
+    assert "episodes" in done.stderr
+
+
+def test_the_program_fails_with_one_line():
+    done = command("compare", "chain", "--agents", "dqn")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.strip().count("\n") == 0
+    assert done.stderr.startswith("error: unknown agent 'dqn'")

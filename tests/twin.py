@@ -1,0 +1,89 @@
+"""Shared by several tests: Algorithm 1 as the paper writes it, in plain NumPy, and the whole state of an agent."""
+
+import numpy as np
+
+from rlsvi.agents.memory import resized
+
+
+class Rows:
+    """A basis written out: phi(h, s, a) as one row of all weights, zero outside the block it touches."""
+
+    def __init__(self, features):
+        self.features, self.weights = features, features.blocks * features.dim
+
+    def __call__(self, h, observation):
+        """The rows of all actions, (A, weights)."""
+        block, phi = self.features.at(h, observation)
+        rows = np.zeros((len(block), self.features.blocks, self.features.dim))
+        rows[np.arange(len(block)), block] = phi
+        return rows.reshape(len(block), -1)
+
+
+def regression(episodes, h, rows, theta_next, offset=0.0):
+    """A and b of period h. An episode is a list of (state, action, reward, next state or None, its mask)."""
+    A, b = [], []
+    for episode in episodes:
+        if len(episode) > h:
+            state, action, reward, following, legal = episode[h]
+            A.append(rows(h, state)[action])
+            best = 0.0 if following is None else (rows(h + 1, following) @ theta_next)[legal].max()
+            b.append(reward + offset + best)
+    return np.array(A).reshape(-1, rows.weights), np.array(b)
+
+
+def ridge_regression(A, b, ridge, mean):
+    """argmin |A theta - b|^2 + ridge |theta - mean|^2, as one least-squares problem."""
+    K = A.shape[1]
+    mean = np.broadcast_to(mean, (K,))
+    stacked = np.vstack([A, np.sqrt(ridge) * np.eye(K)])
+    return np.linalg.lstsq(stacked, np.concatenate([b, np.sqrt(ridge) * mean]), rcond=None)[0]
+
+
+def lsvi(episodes, rows, H, ridge, mean=0.0, offset=0.0):
+    """Least-squares value iteration from all raw episodes: theta (H, weights) and every period's A."""
+    means = np.broadcast_to(mean, (H, rows.weights))
+    theta, data = np.zeros((H, rows.weights)), [None] * H
+    for h in reversed(range(H)):
+        data[h], b = regression(episodes, h, rows, theta[h + 1] if h + 1 < H else None, offset)
+        theta[h] = ridge_regression(data[h], b, ridge, means[h])
+    return theta, data
+
+
+def deviation(A, ridge, x):
+    """Posterior standard deviation of x . theta, for noise of standard deviation 1."""
+    return np.sqrt(x @ np.linalg.solve(A.T @ A + ridge * np.eye(A.shape[1]), x))
+
+
+def raw_episodes(trace, mdp):
+    """The episodes of a fused trace, as `regression` takes them."""
+    legal = mdp.table.legal
+    episodes = []
+    for states, actions, rewards in zip(*trace, strict=True):
+        T = int((states >= 0).sum())
+        steps = []
+        for h in range(T):
+            following = int(states[h + 1]) if h + 1 < T else None
+            mask = None if following is None else legal[(h + 1) % len(legal), following]
+            steps.append((int(states[h]), int(actions[h]), float(rewards[h]), following, mask))
+        episodes.append(steps)
+    return episodes
+
+
+def state_of(agent):
+    """All that an agent's future depends on, by name; room that is not used yet does not count."""
+    found = {"streams": agent._streams, "steps": np.array([agent.steps, agent.episodes, agent._overshoot])}
+    learner = agent._learner
+    if learner is not None:
+        memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))
+        found |= {f"memory.{name}": array for name, array in memory._asdict().items()}
+        found |= {"U": learner.factor.U, "inv": learner.factor.inv, "index": learner.index}
+    return {name: array.copy() for name, array in found.items()}
+
+
+def assert_same(first, second):
+    """Two states, bit for bit."""
+    assert first.keys() == second.keys()
+    for name in first:
+        assert first[name].dtype == second[name].dtype, name
+        assert first[name].shape == second[name].shape, name
+        assert first[name].tobytes() == second[name].tobytes(), name
