@@ -30,8 +30,8 @@ def twenty():
 
 @pytest.fixture(scope="module")
 def long():
-    """Four seeds to the end; run once with all 20, none of them added anything after episode 1250."""
-    return runs_of(own_chain, 100_000, [0, 1, 11, 17], RLSVI=RLSVI(lam=1.0, sigma=0.1))
+    """Six seeds to the end; run once with all 20, none of them added anything after episode 1250."""
+    return runs_of(own_chain, 100_000, [0, 1, 2, 6, 11, 17], RLSVI=RLSVI(lam=1.0, sigma=0.1))
 
 
 def test_rlsvi_learns_the_chain_with_every_seed_in_hundreds_of_episodes(twenty):
@@ -106,12 +106,10 @@ def test_rlsvi_learns_deep_sea_with_every_seed():
     found = [np.flatnonzero(runs.histories["RLSVI", seed].reward > 0.5) for seed in runs.seeds]
     assert all(len(episodes) >= 10 for episodes in found)
     tenth = [episodes[9] + 1 for episodes in found]
-    print("deep sea: first", sorted(int(e[0]) + 1 for e in found), "tenth", sorted(map(int, tenth)))
-    assert np.median(tenth) < 250
+    assert np.median(tenth) < 250  # measured: 164, from 120 to 191
     best = rlsvi.problems.deep_sea(20).solution.V[0, 0]
     last = np.stack([runs.histories["RLSVI", seed].regret[-100:] for seed in runs.seeds])
-    print("last", last.sum(axis=1))
-    assert last.mean() < 0.01 * best
+    assert last.mean() < 0.01 * best  # it goes on to explore a little: measured .0025
 
 
 def test_dithering_does_not_find_the_treasure_of_deep_sea():

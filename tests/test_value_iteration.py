@@ -379,6 +379,17 @@ def test_bad_sigma_is_named(sigma):
         RLSVI(sigma=sigma)
 
 
+@pytest.mark.xfail(strict=True, reason="ZeroDivisionError")
+def test_a_linear_schedule_over_no_episodes_is_refused_by_name():
+    with pytest.raises(ValueError, match="episodes"):
+        LSVI(explore=EpsilonGreedy(Linear(1.0, 0.1, 0)))
+
+
+def test_a_reward_offset_that_is_not_one_number_is_refused():
+    with pytest.raises(ValueError, match="reward_offset must"):
+        RLSVI(reward_offset=[1.0, 2.0])
+
+
 def test_explore_must_be_a_rule():
     with pytest.raises(TypeError, match="explore must be"):
         LSVI(explore=0.1)

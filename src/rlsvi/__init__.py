@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlsvi import bases, envs, mdp, problems, simulate
     from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
     from rlsvi.agents.saving import load
-    from rlsvi.core.regression import Posterior
+    from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
@@ -33,7 +33,7 @@ _HOME = {
     "FiniteMDP": "mdp",
     "Greedy": "agents",
     "Linear": "agents",
-    "Posterior": "core.regression",
+    "Posterior": "core.posterior",
     "Problem": "problems",
     "Runs": "study.runs",
     "compare": "study.compare",

@@ -117,10 +117,9 @@ def _problem(name: str, options: dict[str, Any], seed: int) -> "Problem":
     if name not in PROBLEMS:
         try:
             return problems.gymnasium(name, **options)
-        except Error as error:
-            raise ValueError(
-                f"unknown problem {name!r}: there are {', '.join(PROBLEMS)}, or {TOY_TEXT}"
-            ) from error
+        except (Error, ImportError) as error:
+            known = f"there are {', '.join(PROBLEMS)}, or {TOY_TEXT}"
+            raise ValueError(f"unknown problem {name!r}: {known} (Gymnasium says: {error})") from error
     if name != "river-swim":
         options = {**options, "seed": seed}
     made: Problem = getattr(problems, name.replace("-", "_"))(**options)

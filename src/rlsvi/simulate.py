@@ -16,6 +16,7 @@ from rlsvi.agents.learner import broken, table_row, table_values
 from rlsvi.agents.memory import Memory, add_episode, is_full
 from rlsvi.agents.value_iteration import Prior, Values, value_iteration
 from rlsvi.bases import FeatureTable
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
 from rlsvi.core.regression import Factor
@@ -96,8 +97,7 @@ def simulate(
     trace : keep every step.
     advance : called now and then with the number of episodes just finished.
     """
-    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer) or episodes < 0:
-        raise ValueError(f"episodes must be a whole number that is not negative, got {episodes!r}")
+    whole("episodes", episodes, 0)
     table = problem.mdp.table
     learner = agent.adopt(Task(table.horizon, table.actions, table.states), problem.basis)
     assert learner.features.table is not None
@@ -121,7 +121,7 @@ def simulate(
             agent.samples,
             rule,
             parameters,
-            agent.reward_offset,
+            float(agent.reward_offset),
             agent._streams,
             optimal,
             regret,
@@ -179,9 +179,10 @@ def run(
             return i, total, BROKEN
         best = optimal[s]
         if regret:
-            out.regret[i] = best - policy_value(
-                table, features, index, memory, prior, values, rule, parameters[i], s, work
-            )
+            value = policy_value(table, features, index, memory, prior, values, rule, parameters[i], s, work)
+            if value != value:
+                return i, total, BROKEN
+            out.regret[i] = best - value
         T, h = H, 0
         while h < T:
             legal = table.legal[mask_of(table, h), s]
@@ -227,7 +228,7 @@ def policy_value(
     start: int,
     work: Work,
 ) -> float:
-    """V^mu_0(start) of the policy the agent plays in this episode, exactly.
+    """V^mu_0(start) of the policy the agent plays in this episode, exactly; NaN if its values are not finite.
 
     Goes forward over the states the policy can reach, with the probability `mass` of being in each;
     `front` lists them. Both hold two periods, and `mass` is zero before and after.

@@ -8,14 +8,14 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.explore import Explore, choose
-from rlsvi.agents.gymnasium import Task, action_mask, checked_observation, checked_reward, task_of
-from rlsvi.agents.learner import Learner, broken
+from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
+from rlsvi.agents.learner import Learner, Place, broken
 from rlsvi.agents.value_iteration import Prior, Values
 from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.core.checks import finite, ridge_of, shaped, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
-from rlsvi.core.regression import finite, positive
 
 POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # an agent's random streams
 
@@ -35,12 +35,11 @@ class FiniteHorizonAgent:
 
     def _start(self) -> None:
         """Check the arguments a constructor has stored; nothing is learned yet."""
-        positive("lam", self.lam)
-        positive("sigma", self.sigma)
-        finite("prior_mean", np.asarray(self.prior_mean, dtype=np.float64))
-        finite("reward_offset", np.asarray(self.reward_offset, dtype=np.float64))
-        if self.horizon is not None and (not isinstance(self.horizon, int | np.integer) or self.horizon < 1):
-            raise ValueError(f"horizon must be a positive integer or None, got {self.horizon!r}")
+        ridge_of(self.lam, self.sigma)
+        finite("prior_mean", self.prior_mean)
+        shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
+        if self.horizon is not None:
+            whole("horizon", self.horizon, 1)
         if not isinstance(self.explore, Explore):
             raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
         self.explore.parameters(0, 1)
@@ -94,10 +93,11 @@ class FiniteHorizonAgent:
         if (episodes is None) == (steps is None):
             raise ValueError("give either episodes= or steps=, and only one of them")
         unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
-        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 0:
-            raise ValueError(f"{unit} must be a whole number that is not negative, got {amount!r}")
+        whole(unit, amount, 0)
         self._check(task_of(env, self.horizon))
-        begin, goal = getattr(self, unit), int(amount) - (self._overshoot if unit == "steps" else 0)
+        begin, goal = getattr(self, unit), int(amount or 0)
+        if unit == "steps":
+            goal, self._overshoot = goal - self._overshoot, 0
         with bar(max(goal, 0), unit, progress) as advance:
             while getattr(self, unit) < begin + goal:
                 before = getattr(self, unit)
@@ -115,28 +115,26 @@ class FiniteHorizonAgent:
             learner = self._bound(observation)
             learner.plan(self.samples and self.episodes > 0, self._streams[POSTERIOR])
             rule, parameter = self.explore.parameters(self.episodes, 1)
-            assert self._task is not None
-            seen, masks, actions, rewards = [], [], [], []
-            terminated = False
-            for h in range(learner.horizon):
-                seen.append(checked_observation(self._task, observation))
-                masks.append(action_mask(self._task, info))
-                Q = learner.action_values(learner.values, h, seen[-1])
-                a = choose(rule, parameter[0], Q, masks[-1], np.empty_like(Q), self._streams[ACTION])
+            places = [self._look(0, observation, info.get("action_mask"))]
+            actions: list[int] = []
+            rewards: list[float] = []
+            terminated = truncated = False
+            while len(actions) < learner.horizon and not (terminated or truncated):
+                Q = learner.action_values(learner.values, places[-1])
+                a = choose(rule, parameter[0], Q, places[-1].legal, np.empty_like(Q), self._streams[ACTION])
                 if a < 0:
                     raise broken()
-                observation, reward, terminated, truncated, info = env.step(self._task.first_action + a)
+                observation, reward, terminated, truncated, info = env.step(self._first_action + a)
                 actions.append(a)
                 rewards.append(checked_reward(reward) + self.reward_offset)
-                if terminated or truncated:
-                    break
-            goes_on = not terminated and len(actions) < learner.horizon
-            if goes_on:
-                seen.append(checked_observation(self._task, observation))
-                masks.append(action_mask(self._task, info))
-            learner.remember(seen, masks, np.array(actions), np.array(rewards), goes_on)
+                if len(actions) < learner.horizon and not terminated:
+                    places.append(self._look(len(actions), observation, info.get("action_mask")))
+            goes_on = len(places) > len(actions)
+            learner.remember(places, np.array(actions), np.array(rewards), goes_on)
         except BaseException:
             self._streams[:] = kept
+            if self.episodes == 0:
+                self._learner = None
             raise
         self.note(len(actions))
 
@@ -155,22 +153,33 @@ class FiniteHorizonAgent:
         action_mask : which actions are legal; all of them by default.
         """
         h = 0 if state is None or episode_start else int(state)
-        if self._task is None:
+        if self._learner is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
-        learner = self._bound(observation)
-        if not 0 <= h < learner.horizon:
-            raise ValueError(f"state is period {h}, but an episode has {learner.horizon}: start a new episode")
-        observation = checked_observation(self._task, observation)
-        legal = self._task.legal(action_mask)
-        Q = learner.action_values(self._plan(deterministic, h == 0), h, observation)
+        if not 0 <= h < self._learner.horizon:
+            raise ValueError(f"state is period {h} of {self._learner.horizon}: start a new episode")
+        place = self._look(h, observation, action_mask, remembered=True)
+        Q = self._learner.action_values(self._plan(deterministic, h == 0), place)
+        rule, parameter = self.explore.parameters(self.episodes, 1)
         if deterministic:
-            a = int(np.argmax(np.where(legal, Q, -np.inf)))
+            a = int(np.argmax(np.where(place.legal, Q, -np.inf)))
         else:
-            rule, parameter = self.explore.parameters(self.episodes, 1)
-            a = choose(rule, parameter[0], Q, legal, np.empty_like(Q), self._streams[PREDICT])
+            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
         if a < 0 or not np.isfinite(Q[a]):
             raise broken()
-        return self._task.first_action + a, h + 1
+        return self._first_action + a, h + 1
+
+    def _look(self, h: int, observation: Any, mask: Any, remembered: bool = False) -> Place:
+        """An observation as the learner sees it, checked; `remembered`: without a mask, the one learned with."""
+        assert self._task is not None
+        assert self._learner is not None
+        observation = checked_observation(self._task, observation)
+        if mask is None and remembered:
+            mask = self._learner.legal(h, observation)
+        return self._learner.look(h, observation, self._task.legal(mask))
+
+    @property
+    def _first_action(self) -> int:
+        return self._task.first_action if self._task else 0
 
     def _plan(self, mean: bool, first: bool) -> Values:
         """The posterior mean, kept until more is learned; or a sample, a new one for each episode."""
@@ -186,10 +195,16 @@ class FiniteHorizonAgent:
 
     def adopt(self, task: Task, basis: Basis) -> Learner:
         """Take on a task of finitely many states, with `basis` unless the agent has its own."""
+        if self.horizon not in (None, task.horizon):
+            raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
         self._check(task)
-        if self._learner is None:
+        if self.basis is None and self._learner is None:
             self._problem_basis = basis
-        return self._bound(0)
+        learner = self._bound(0)
+        known, given = learner.features.table, basis.bind(task.states, task.actions, task.horizon, 0).table
+        if self.basis is None and not (known and given and np.array_equal(known.phi, given.phi)):
+            raise ValueError("this agent has learned through another basis: use agent.clone()")
+        return learner
 
     def note(self, steps: int) -> None:
         """Count steps that have been learned from."""

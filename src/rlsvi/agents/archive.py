@@ -4,6 +4,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 FORMAT, VERSION = "rlsvi agent", 1
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError, ValueError)
 
 
 class ArchiveError(ValueError):
@@ -55,7 +57,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
                     f"{VERSION}: load it with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')})"
                 )
             arrays = {name[:-4]: _array(path, archive, name) for name in names if name.endswith(".npy")}
-    except (zipfile.BadZipFile, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ArchiveError, FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except DAMAGE as error:
         raise ArchiveError(f"{path} is damaged, truncated or not a saved agent: {error}") from error
     return header, arrays
 
@@ -64,5 +68,5 @@ def _array(path: str | os.PathLike[str], archive: zipfile.ZipFile, name: str) ->
     data = io.BytesIO(archive.read(name))
     try:
         return np.lib.format.read_array(data, allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, SyntaxError) as error:
         raise ArchiveError(f"{path} is refused: {name} is not a plain array ({error})") from error

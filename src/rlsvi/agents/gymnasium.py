@@ -1,6 +1,5 @@
 """What an agent needs to know of a Gymnasium environment, and the checks at that border."""
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ from gymnasium import Env
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
+from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Bools
 
 
@@ -72,21 +72,12 @@ def checked_observation(task: Task, observation: Any) -> Any:
         if not 0 <= state < task.states:
             raise ValueError(f"observation must lie in 0..{task.states - 1}, got {state}")
         return state
-    if isinstance(observation, np.ndarray) and observation.dtype.kind == "f":
-        if not np.isfinite(observation).all():
-            raise ValueError(f"observation holds NaN or infinity: {observation}")
-        return observation.copy()
+    floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
+    if floats and not np.isfinite(observation).all():
+        raise ValueError(f"observation holds NaN or infinity: {observation}")
     return observation
 
 
 def checked_reward(reward: Any) -> float:
     """A reward one can learn from."""
-    value = float(reward)
-    if not math.isfinite(value):
-        raise ValueError(f"the environment returned the reward {value}: rewards must be finite")
-    return value
-
-
-def action_mask(task: Task, info: dict[str, Any]) -> Bools:
-    """The legal actions an environment names in its info."""
-    return task.legal(info.get("action_mask"))
+    return float(shaped("reward", finite("reward", reward), ()))

@@ -1,7 +1,7 @@
 """What a finite-horizon agent knows: its memory, its posterior, and the value function it acts on."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,17 @@ from rlsvi.agents.value_iteration import Prior, Values, new_values, no_values, v
 from rlsvi.bases.basis import Features, FeatureTable
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.regression import Factor, FactorError, prior_factor
+
+
+class Place(NamedTuple):
+    """An observation in its period: the row of a known state, or else the features of a new one."""
+
+    h: int
+    observation: Any
+    legal: Bools
+    row: int
+    block: Any
+    phi: Any
 
 
 @dataclass
@@ -69,54 +80,48 @@ class Learner:
         H, d, _ = self.memory.phi.shape
         return no_values(H, self.actions, self.memory.alive.shape[1], d, self.memory.sum_head.shape[1])
 
-    def action_values(self, values: Values, h: int, observation: Any) -> Floats:
-        """Q_h(observation, .), also where nothing has been seen."""
-        if self.states and self.index[h, observation] >= 0:
-            return values.Q[h, self._pairs(h, observation)].copy()
-        block, phi = self.features.at(h, observation)
-        Q, scratch = np.empty(self.actions), np.empty(4, dtype=np.uint64)
-        new_values(self.memory, self.prior, values, h, block, np.ascontiguousarray(phi), Q, scratch)
-        return Q
-
-    def remember(
-        self, observations: list[Any], masks: list[Bools], actions: Longs, rewards: Floats, goes_on: bool
-    ) -> None:
-        """Learn from an episode; `observations` has one more entry than `actions` if it goes on."""
-        rows = [self._row(h, s, masks[h]) for h, s in enumerate(observations)]
-        self.make_room()
-        visited = np.array(
-            [
-                self._add(h, s, masks[h]) if row is None else row
-                for h, (s, row) in enumerate(zip(observations, rows, strict=True))
-            ],
-            dtype=np.int64,
-        )
-        if not add_episode(
-            self.memory, self.factor, visited, actions, rewards, len(actions), goes_on, np.empty(self.features.dim)
-        ):
-            raise broken()
-
-    def _row(self, h: int, observation: Any, legal: Bools) -> int | None:
-        """The row of a known state, whose legal actions must be the ones it had before."""
-        if not self.states or self.index[h, observation] < 0:
-            return None
-        if ((self.memory.barred[h, self._pairs(h, observation)] == 0.0) != legal).any():
+    def look(self, h: int, observation: Any, legal: Bools) -> Place:
+        """Where an observation stands in period h, and its features if it is not known."""
+        row = int(self.index[h, observation]) if self.states else -1
+        if row < 0:
+            block, phi = self.features.at(h, observation)
+            return Place(h, observation, legal, row, block, np.array(phi))
+        if ((self.memory.barred[h, self._pairs(row)] == 0.0) != legal).any():
             raise ValueError(
                 f"the action mask of state {observation} in period {h} has changed: legal actions must depend on "
                 "the period and the observation alone, so put into the observation what they depend on"
             )
-        return int(self.index[h, observation])
+        return Place(h, observation, legal, row, None, None)
 
-    def _pairs(self, h: int, state: int) -> slice:
+    def legal(self, h: int, observation: Any) -> Bools | None:
+        """Which actions were legal when this state was learned from; None if it was not."""
+        row = self.index[h, observation] if self.states else -1
+        return self.memory.barred[h, self._pairs(row)] == 0.0 if row >= 0 else None
+
+    def action_values(self, values: Values, place: Place) -> Floats:
+        """Q_h(s, .), also where nothing has been seen."""
+        if place.block is None:
+            return values.Q[place.h, self._pairs(place.row)].copy()
+        Q, scratch = np.empty(self.actions), np.empty(4, dtype=np.uint64)
+        new_values(self.memory, self.prior, values, place.h, place.block, place.phi, Q, scratch)
+        return Q
+
+    def remember(self, places: list[Place], actions: Longs, rewards: Floats, goes_on: bool) -> None:
+        """Learn from an episode; `places` has one more entry than `actions` if it goes on."""
+        self.make_room()
+        visited = np.array([place.row if place.block is None else self._add(place) for place in places])
+        x = np.empty(self.features.dim)
+        if not add_episode(self.memory, self.factor, visited, actions, rewards, len(actions), goes_on, x):
+            raise broken()
+
+    def _pairs(self, row: int) -> slice:
         """Where the actions of a known state stand."""
-        first = int(self.index[h, state]) * self.actions
-        return slice(first, first + self.actions)
+        return slice(row * self.actions, (row + 1) * self.actions)
 
-    def _add(self, h: int, observation: Any, legal: Bools) -> int:
-        block, phi = self.features.at(h, observation)
-        row = add_state(self.memory, h, np.ascontiguousarray(phi), block, legal)
+    def _add(self, place: Place) -> int:
+        row = add_state(self.memory, place.h, place.phi, place.block, place.legal)
         if self.states:
-            self.index[h, observation] = row
+            self.index[place.h, place.observation] = row
         return row
 
     def make_room(self) -> None:

@@ -77,13 +77,15 @@ def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) 
 def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]) -> Learner:
     """The learner, after checking that its arrays fit together and point nowhere outside."""
     (blocks, dim), task = shape, agent._task
-    assert task is not None
+    if task is None:
+        raise ArchiveError("is damaged: it holds what was learned, but not of which task")
     memory = Memory(**{name: arrays[f"memory.{name}"] for name in Memory._fields})
     room, sums = memory.sum_head.shape[1], memory.into.shape[1]
     for name, array in resized(empty(task.horizon, task.actions, blocks, dim), room, sums)._asdict().items():
         _array(arrays, f"memory.{name}", array.shape, array.dtype)
     index = _array(arrays, "index", (task.horizon, task.states or 0), np.int32)
     for array, least, most in (
+        (memory.episodes, 0, np.inf),
         (memory.states, 0, room),
         (memory.sums, 0, sums),
         (memory.lives, 0, blocks),
@@ -97,6 +99,8 @@ def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]
     ):
         if array.size and (array.min() < least or array.max() > most):
             raise ArchiveError("is damaged: an index in it points outside its tables")
+    if (memory.sum_link >= np.arange(sums)).any():
+        raise ArchiveError("is damaged: its sums are linked in a circle")
     features = agent.features(0) if task.states is not None else _later(agent, task, blocks, dim)
     if (features.blocks, features.dim) != (blocks, dim):
         raise ArchiveError(
@@ -137,6 +141,8 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
         return {"type": type(value).__name__, **parts}
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, list | tuple):
+        return [_plain(name, part, arrays) for part in value]
     if isinstance(value, np.number):
         return value.item()
     if name in ("basis", "problem_basis"):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rlsvi.core.checks import finite
 from rlsvi.core.compile import Floats, Ints
 
 At = Callable[[int, Any], tuple[Ints, Floats]]
@@ -44,8 +45,9 @@ class Basis(Protocol):
 
 def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
     """Features of finitely many states, after checking them."""
-    if not np.isfinite(phi).all():
-        raise ValueError(f"{name} gives features that are NaN or infinite: a basis must be finite everywhere")
+    finite(f"the features of {name}", phi)
+    if phi.shape[3] < 1:
+        raise ValueError(f"{name} must give at least one feature")
     table = FeatureTable(np.ascontiguousarray(phi, dtype=np.float64), np.ascontiguousarray(block, np.int32))
 
     def at(h: int, state: Any) -> tuple[Ints, Floats]:
@@ -56,9 +58,7 @@ def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
 
 def vector(name: str, features: Any) -> Floats:
     """`features` as a finite vector."""
-    x = np.asarray(features, dtype=np.float64)
-    if x.ndim != 1:
+    x = finite(f"what {name} returns", features)
+    if x.ndim != 1 or len(x) < 1:
         raise ValueError(f"{name} must return a vector of features, got an array of shape {x.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"{name} returned features that are NaN or infinite")
     return x

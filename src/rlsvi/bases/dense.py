@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
 
 
@@ -43,8 +44,8 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
     n, K = q.size, features
     if q.ndim != 3 or not np.isfinite(q).all():
         raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
-    if not isinstance(K, int | np.integer) or not 2 <= K <= n:
-        raise ValueError(f"features must be an integer from 2 (for 1 and Q*) to HSA = {n}, got {features!r}")
+    if whole("features", K, 2) > n:
+        raise ValueError(f"features must be at most HSA = {n}, got {features!r}")
     if scale not in ("HSA", "sqrt(HSA)"):
         raise ValueError(f'scale must be "HSA" or "sqrt(HSA)", got {scale!r}')
     rng = np.random.default_rng(seed)
@@ -69,8 +70,7 @@ def agnostic(
     q = np.where(np.isneginf(Q), 0.0, Q)
     if q.ndim != 3 or not np.isfinite(q).all():
         raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
-    if not isinstance(features, int | np.integer) or features < 1:
-        raise ValueError(f"features must be a positive integer, got {features!r}")
+    whole("features", features, 1)
     if not 0 <= rho < np.inf:
         raise ValueError(f"rho must be finite and not negative, got {rho!r}")
     if rho_is not in ("variance", "std"):

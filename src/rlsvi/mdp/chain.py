@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rlsvi.core.checks import whole
 from rlsvi.mdp.finite import FiniteMDP
 
 LEFT, RIGHT = 0, 1
@@ -12,9 +13,7 @@ def chain(length: int = 50) -> FiniteMDP:
 
     Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls: stay.
     """
-    if not isinstance(length, int | np.integer) or length < 2:
-        raise ValueError(f"length must be an integer of at least 2, got {length!r}")
-    N = int(length)
+    N = whole("length", length, 2)
 
     def successors(s: int, a: int) -> list[tuple[float, int, float]]:
         left, right = max(s - 1, 0), min(s + 1, N - 1)

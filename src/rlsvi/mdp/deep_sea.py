@@ -6,6 +6,7 @@ lead away from the treasure, and without planned exploration it takes about 2^N 
 
 import numpy as np
 
+from rlsvi.core.checks import finite, whole
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
@@ -31,11 +32,8 @@ def deep_sea(
     randomize_actions : draw for each cell which of the two actions is right; else action 1 is, everywhere.
     seed : of that draw.
     """
-    if not isinstance(size, int | np.integer) or size < 1:
-        raise ValueError(f"size must be an integer of at least 1, got {size!r}")
-    if not np.isfinite(move_cost):
-        raise ValueError(f"move_cost must be a finite number, got {move_cost!r}")
-    N = int(size)
+    N = whole("size", size, 1)
+    finite("move_cost", move_cost)
     right = np.ones((N, N), dtype=int)
     if randomize_actions:
         right = np.random.default_rng(sequence(seed)).integers(2, size=(N, N))

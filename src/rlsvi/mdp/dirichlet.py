@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
@@ -33,8 +34,7 @@ def dirichlet(
     seed : of the draw.
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
-        if not isinstance(count, int | np.integer) or count < 1:
-            raise ValueError(f"{key} must be a positive integer, got {count!r}")
+        whole(key, count, 1)
     weights_P, weights_R = _weights("alpha_P", alpha_P, states), _weights("alpha_R", alpha_R, 2)
     rng = np.random.default_rng(sequence(seed))
     shape = (states, actions) if homogeneous else (horizon, states, actions)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal, pick, uniform
 
@@ -83,9 +84,7 @@ class FiniteMDP:
 
     def __post_init__(self) -> None:
         for key in ("horizon", "states", "actions"):
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{key} must be a positive integer, got {value!r}")
+            whole(key, getattr(self, key), 1)
         if self.rewards not in _NOISE:
             raise ValueError(f"rewards must be one of {', '.join(_NOISE)}, got {self.rewards!r}")
         for key, dtype in (
@@ -96,9 +95,9 @@ class FiniteMDP:
             ("start", np.float64),
         ):
             array = np.asarray(getattr(self, key))
-            whole = np.issubdtype(dtype, np.integer)
-            if array.ndim != 1 or (whole and array.size and array.dtype.kind not in "iu"):
-                kind = "integers" if whole else "numbers"
+            counts = np.issubdtype(dtype, np.integer)
+            if array.ndim != 1 or (counts and array.size and array.dtype.kind not in "iu"):
+                kind = "integers" if counts else "numbers"
                 raise ValueError(f"{key} must be a vector of {kind}, got {array.dtype} of shape {array.shape}")
             object.__setattr__(self, key, array.astype(dtype))
         _check_rows(self)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rlsvi.core.checks import whole
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
 LEFT, RIGHT = 0, 1
@@ -14,9 +15,7 @@ def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
     and is washed back with 0.05; at the first state it goes on with 0.6 or stays, at the last it stays with
     0.6 or is washed back. Left pays 0.005 in the first state, right 1 in the last.
     """
-    if not isinstance(states, int | np.integer) or states < 2:
-        raise ValueError(f"states must be an integer of at least 2, got {states!r}")
-    last = int(states) - 1
+    last = whole("states", states, 2) - 1
 
     def successors(s: int, a: int) -> Successors:
         if a == LEFT:

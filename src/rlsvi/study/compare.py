@@ -1,7 +1,7 @@
 """Several agents on one problem, many seeds each, on all cores."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from threading import Event
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.agent import FiniteHorizonAgent
+from rlsvi.core.checks import whole
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
 from rlsvi.simulate import History, simulate
@@ -37,10 +38,10 @@ def compare(
     workers : threads; None: one a core. The results do not depend on it.
     progress : show a bar on stderr.
     """
-    numbers = (
-        list(range(seeds)) if isinstance(seeds, int) and not isinstance(seeds, bool) else list(_listed(seeds))
-    )
-    _check(agents, episodes, numbers, workers)
+    numbers = _numbers(seeds)
+    _check(agents)
+    whole("episodes", episodes, 1)
+    threads = cores() if workers is None else whole("workers", workers, 1)
     problems = {seed: problem(seed) if callable(problem) else problem for seed in numbers}
     for drawn in problems.values():
         if not isinstance(drawn, Problem):
@@ -50,7 +51,7 @@ def compare(
     _warm_up(agents, problems[numbers[0]], progress)
     stop = Event()
     jobs = [(name, seed) for name in agents for seed in numbers]
-    with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(workers or cores()) as pool:
+    with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(threads) as pool:
 
         def advance(n: int) -> None:
             if stop.is_set():
@@ -63,11 +64,13 @@ def compare(
 
         futures = [pool.submit(run, job) for job in jobs]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
-        histories = dict(zip(jobs, [future.result() for future in futures], strict=True))
+        for future in sorted(finished, key=futures.index):
+            future.result()  # raises what went wrong, before the runs that were stopped because of it are read
+        histories = {job: future.result() for job, future in zip(jobs, futures, strict=True)}
     return Runs(problems[numbers[0]].name, tuple(agents), tuple(numbers), histories)
 
 
@@ -76,24 +79,24 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _check(agents: Any, episodes: Any, seeds: list[int], workers: Any) -> None:
+def _check(agents: Any) -> None:
     if not isinstance(agents, Mapping) or not agents:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
     for name, agent in agents.items():
         if not isinstance(agent, FiniteHorizonAgent):
             raise TypeError(f"agents[{name!r}] must be an agent such as rlsvi.RLSVI(), got {agent!r}")
-    for name, value in (("episodes", episodes), ("workers", 1 if workers is None else workers)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    if not seeds or len(set(seeds)) != len(seeds):
-        raise ValueError(f"seeds must be at least one, and each only once, got {seeds}")
 
 
-def _listed(seeds: Any) -> list[int]:
-    try:
-        return [int(seed) for seed in seeds]
-    except TypeError:
-        raise ValueError(f"seeds must be a number of seeds or a list of them, got {seeds!r}") from None
+def _numbers(seeds: Any) -> list[int]:
+    """0 .. seeds - 1, or the seeds listed."""
+    if isinstance(seeds, int | np.integer):
+        return list(range(whole("seeds", seeds, 1)))
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds must be a number of seeds or a list of them, got {seeds!r}")
+    numbers = [whole("seeds", seed, 0) for seed in seeds]
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ValueError(f"seeds must be at least one, and each only once, got {seeds!r}")
+    return numbers
 
 
 def _warm_up(agents: Mapping[str, FiniteHorizonAgent], problem: Problem, progress: bool) -> None:

@@ -47,7 +47,7 @@ def regret_figure(runs: "Runs") -> Figure:
         axes.plot(at + 1, curves.T, color=colour, linewidth=0.5, alpha=0.25)
         axes.fill_between(at + 1, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(at + 1, middle, color=colour, linestyle=line, linewidth=2.0, label=agent)
-    axes.set_xlim(1, runs.episodes)
+    axes.set_xlim(1, max(runs.episodes, 2))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("episode", color=INK)
     axes.set_ylabel("cumulative expected regret", color=INK)
