@@ -120,7 +120,7 @@ class FiniteHorizonAgent:
             rewards: list[float] = []
             terminated = truncated = False
             while len(actions) < learner.horizon and not (terminated or truncated):
-                Q = learner.action_values(learner.values, places[-1])
+                Q = learner.values_at(learner.values, places[-1])
                 a = choose(rule, parameter[0], Q, places[-1].legal, np.empty_like(Q), self._streams[ACTION])
                 if a < 0:
                     raise broken()
@@ -158,7 +158,7 @@ class FiniteHorizonAgent:
         if not 0 <= h < self._learner.horizon:
             raise ValueError(f"state is period {h} of {self._learner.horizon}: start a new episode")
         place = self._look(h, observation, action_mask, remembered=True)
-        Q = self._learner.action_values(self._plan(deterministic, h == 0), place)
+        Q = self._learner.values_at(self._plan(deterministic, h == 0), place)
         rule, parameter = self.explore.parameters(self.episodes, 1)
         if deterministic:
             a = int(np.argmax(np.where(place.legal, Q, -np.inf)))

@@ -98,8 +98,15 @@ class Learner:
         row = self.index[h, observation] if self.states else -1
         return self.memory.barred[h, self._pairs(row)] == 0.0 if row >= 0 else None
 
-    def action_values(self, values: Values, place: Place) -> Floats:
-        """Q_h(s, .), also where nothing has been seen."""
+    def action_values(self, values: Values, h: int, observation: Any) -> Floats:
+        """Q_h(s, .), also where nothing has been seen; -inf for what was not legal."""
+        legal = self.legal(h, observation)
+        return self.values_at(
+            values, self.look(h, observation, np.ones(self.actions, bool) if legal is None else legal)
+        )
+
+    def values_at(self, values: Values, place: Place) -> Floats:
+        """Q_h(s, .) at a place."""
         if place.block is None:
             return values.Q[place.h, self._pairs(place.row)].copy()
         Q, scratch = np.empty(self.actions), np.empty(4, dtype=np.uint64)
