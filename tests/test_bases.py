@@ -59,7 +59,7 @@ def test_dense_refuses_other_shapes(shape):
 def test_dense_refuses_features_that_are_not_finite(bad):
     phi = np.zeros((S, A, 3))
     phi[2, 1, 0] = bad
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="must be finite, got NaN"):
         Dense(phi).bind(S, A, H, 0)
 
 
@@ -131,7 +131,7 @@ def test_illegal_actions_count_as_zero():
 
 @pytest.mark.parametrize("features", [1, 0, -3, H * S * A + 1, 2.0, "3", True])
 def test_coherent_names_a_wrong_number_of_features(Q, features):
-    with pytest.raises(ValueError, match="features must be an integer from 2"):
+    with pytest.raises(ValueError, match="features must be (a whole number of at least 2|at most HSA)"):
         coherent(Q, features)
 
 
@@ -178,7 +178,7 @@ def test_agnostic_names_a_wrong_rho(Q, rho):
 
 
 def test_agnostic_names_wrong_features_and_an_unknown_reading(Q):
-    with pytest.raises(ValueError, match="features must be a positive integer"):
+    with pytest.raises(ValueError, match="features must be a whole number of at least 1"):
         agnostic(Q, 0, 0.1)
     with pytest.raises(ValueError, match='rho_is must be "variance" or "std"'):
         agnostic(Q, 3, 0.1, rho_is="precision")
@@ -221,9 +221,9 @@ def kinds(function):
 @pytest.mark.parametrize("basis", kinds(lambda x: [1.0, np.nan] if x > 2 else [1.0, x]))
 def test_features_that_are_not_finite_are_refused(basis):
     features = basis.bind(None, A, H, 0.0)
-    with pytest.raises(ValueError, match="function returned features that are NaN or infinite"):
+    with pytest.raises(ValueError, match="what function returns must be finite"):
         features.at(0, 3.0)
-    with pytest.raises(ValueError, match="NaN or infinite"):
+    with pytest.raises(ValueError, match="must be finite, got NaN"):
         basis.bind(S, A, H, 0)
 
 
@@ -242,7 +242,6 @@ def test_features_that_are_no_vector_are_refused(basis):
         basis.bind(None, A, H, 0.0)
 
 
-@pytest.mark.xfail(strict=True, reason="doubt: a basis of no features is accepted")
 @pytest.mark.parametrize("basis", [*kinds(lambda x: []), Dense(np.zeros((S, A, 0)))])
 def test_a_basis_without_features_is_refused(basis):
     with pytest.raises(ValueError, match="feature"):
@@ -312,7 +311,7 @@ def test_what_a_transformer_returns_must_be_finite():
                 return 1 / X
 
     features = Transformer(Reciprocal()).bind(None, A, H, np.ones(2))
-    with pytest.raises(ValueError, match="transformer returned features that are NaN or infinite"):
+    with pytest.raises(ValueError, match="what transformer returns must be finite"):
         features.at(0, np.zeros(2))
 
 

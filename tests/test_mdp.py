@@ -312,7 +312,7 @@ def changed(array, index, value):
         ({"P": np.full((2, 2, 3), 1 / 3)}, "P must have shape"),
         ({"P": GOOD_P[None], "horizon": 3}, "P has 1 periods"),
         ({"horizon": None}, "horizon must be given"),
-        ({"horizon": 0}, "horizon must be a positive integer"),
+        ({"horizon": 0}, "horizon must be a whole number of at least 1"),
         ({"R": changed(GOOD_R, (0, 1), np.nan)}, "reward must be finite"),
         ({"R": np.zeros(2)}, "R must have shape"),
         ({"start": [0.5, 0.6]}, "start must be probabilities that sum to one"),

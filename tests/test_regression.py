@@ -255,7 +255,7 @@ def test_any_positive_number_will_do(value):
 
 @pytest.mark.parametrize(("blocks", "dim"), [(0, 1), (1, 0), (-1, 2)])
 def test_there_must_be_blocks_and_weights(blocks, dim):
-    with pytest.raises(ValueError, match="blocks and dim must be at least 1"):
+    with pytest.raises(ValueError, match="must be a whole number of at least 1"):
         Posterior(blocks, dim)
 
 
@@ -265,20 +265,17 @@ def test_the_prior_mean_must_be_finite(value):
         Posterior(1, 2, prior_mean=value)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: NumPy's broadcast message, which names no argument")
 def test_a_prior_mean_of_the_wrong_shape_is_named():
     with pytest.raises(ValueError, match="prior_mean"):
         Posterior(2, 3, prior_mean=np.zeros(4))
 
 
-@pytest.mark.xfail(strict=True, raises=ArithmeticError, reason="bug: OverflowError, ZeroDivisionError")
 @pytest.mark.parametrize(("lam", "sigma"), [(1.0, 1e200), (1e-300, 1e-100)])
 def test_a_ridge_that_is_no_number_is_refused(lam, sigma):
     with pytest.raises(ValueError, match=r"lam|sigma"):
         Posterior(1, 1, lam, sigma)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: a factor that is infinite is accepted")
 def test_a_ridge_that_is_infinite_is_refused():
     with pytest.raises(ValueError, match=r"lam|sigma"):
         Posterior(1, 1, 1e300, 1e10)
@@ -294,7 +291,7 @@ def posterior():
     ("block", "x", "target", "message"),
     [
         (2, np.ones(3), 1.0, r"block must be in 0\.\.1, got 2"),
-        (-1, np.ones(3), 1.0, r"block must be in 0\.\.1, got -1"),
+        (-1, np.ones(3), 1.0, "block must be a whole number of at least 0, got -1"),
         (0, np.ones(2), 1.0, r"x must have shape \(3,\), got \(2,\)"),
         (0, np.ones((1, 3)), 1.0, r"x must have shape \(3,\)"),
         (0, np.array([1, np.nan, 0]), 1.0, "x must be finite"),
@@ -318,14 +315,13 @@ def test_the_callers_row_is_left_alone(posterior):
 
 
 def test_features_that_overflow_are_an_error(posterior):
-    with pytest.raises(FactorError, match="block 1 overflowed: scale the features down"):
+    with pytest.raises(ValueError, match="x must be finite, got NaN, infinity or more than"):
         posterior.observe(1, np.array([1.0, 1.0, 1e200]), 1.0)
 
 
-@pytest.mark.xfail(strict=True, reason="bug: the columns before the one that overflows have been rotated already")
 def test_features_that_overflow_change_nothing(posterior):
     before = snapshot(posterior)
-    with pytest.raises(FactorError):
+    with pytest.raises(ValueError, match="x must be finite"):
         posterior.observe(1, np.array([1.0, 1.0, 1e200]), 1.0)
     assert unchanged(posterior, before)
 
@@ -342,7 +338,6 @@ def test_variance_refuses_features_that_are_not_finite(posterior):
         posterior.variance(0, np.array([1.0, np.nan, 0.0]))
 
 
-@pytest.mark.xfail(strict=True, reason="bug: not checked; a longer x reads beyond the arrays")
 @pytest.mark.parametrize(("block", "length"), [(0, 2), (-1, 3)])
 def test_variance_refuses_a_wrong_block_or_shape(posterior, block, length):
     with pytest.raises(ValueError, match=r"block|x must have shape"):
