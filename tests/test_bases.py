@@ -131,7 +131,7 @@ def test_illegal_actions_count_as_zero():
 
 @pytest.mark.parametrize("features", [1, 0, -3, H * S * A + 1, 2.0, "3", True])
 def test_coherent_names_a_wrong_number_of_features(Q, features):
-    with pytest.raises(ValueError, match="features must be (a whole number of at least 2|at most HSA)"):
+    with pytest.raises(ValueError, match=r"features must be (a whole number of at least 2|at most HSA)"):
         coherent(Q, features)
 
 

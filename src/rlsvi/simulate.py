@@ -18,7 +18,7 @@ from rlsvi.agents.value_iteration import Prior, Values, value_iteration
 from rlsvi.bases import FeatureTable
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
-from rlsvi.core.random import bits, reseed
+from rlsvi.core.random import bits, copy, reseed
 from rlsvi.core.regression import Factor
 from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
@@ -60,6 +60,7 @@ class Work(NamedTuple):
     x: Floats  # (d,)
     nature: Words  # the MDP's random stream
     scratch: Words
+    kept: Words  # the agent's random streams before the episode
     mass: Floats  # (2, S)
     front: Longs  # (2, S)
 
@@ -77,6 +78,7 @@ def _work(H: int, S: int, A: int, d: int) -> Work:
         np.empty(d),
         words[0],
         words[1],
+        np.empty((4, 4), np.uint64),
         np.zeros((2, S)),
         np.empty((2, S), np.int64),
     )
@@ -165,54 +167,73 @@ def run(
     out: History,
     work: Work,
 ) -> tuple[int, int, int]:
-    """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status)."""
-    H, total = table.horizon, 0
-    states, actions, rewards, visited = work.states, work.actions, work.rewards, work.visited
-    Q, nature = work.Q, work.nature
+    """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status).
+
+    A broken episode leaves the random streams where they were before it, and is not learned from.
+    """
+    total = 0
     for i in range(parameters.size):
         if is_full(memory):
             return i, total, FULL
+        copy(streams, work.kept)
+        reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(1))
+        start = first_state(table, work.nature)
         sampled = samples and memory.episodes[0] > 0
-        reseed(nature, bits(streams[EPISODE]) >> np.uint64(1))
-        s = first_state(table, nature)
-        if not value_iteration(memory, factor, prior, values, sampled, streams[POSTERIOR]):
+        fine = value_iteration(memory, factor, prior, values, sampled, streams[POSTERIOR])
+        if fine and regret:
+            value = policy_value(table, features, index, memory, prior, values, rule, parameters[i], start, work)
+            out.regret[i] = optimal[start] - value
+            fine = value == value
+        T = 0
+        if fine:
+            acting = streams[ACTION]
+            T = play(table, features, index, memory, prior, values, rule, parameters[i], start, acting, work)
+        if T == 0:
+            copy(work.kept, streams)
             return i, total, BROKEN
-        best = optimal[s]
-        if regret:
-            value = policy_value(table, features, index, memory, prior, values, rule, parameters[i], s, work)
-            if value != value:
-                return i, total, BROKEN
-            out.regret[i] = best - value
-        T, h = H, 0
-        while h < T:
-            legal = table.legal[mask_of(table, h), s]
-            table_values(features, index, memory, prior, values, h, s, Q, work.scratch)
-            a = choose(rule, parameters[i], Q, legal, work.chances, streams[ACTION])
-            if a < 0:
-                return i, total, BROKEN
-            states[h], actions[h] = s, a
-            s, rewards[h] = step(table, h, s, a, nature)
-            h += 1
-            if h == H or table.absorbing[s]:
-                T = h
-                rewards[h - 1] += terminal_reward(table, s, nature)
-        gain = 0.0
         for h in range(T):
-            gain += rewards[h]
-            visited[h] = table_row(
-                features, index, memory, h, states[h], table.legal[mask_of(table, h), states[h]]
-            )
+            s, legal = work.states[h], table.legal[mask_of(table, h)]
+            work.visited[h] = table_row(features, index, memory, h, s, legal[s])
+            out.reward[i] += work.rewards[h]
             if out.trace.states.size > 0:
-                out.trace.states[i, h] = states[h]
-                out.trace.actions[i, h] = actions[h]
-                out.trace.rewards[i, h] = rewards[h]
-            rewards[h] += offset
-        out.reward[i] = gain
-        out.realised[i] = best - gain
-        if not add_episode(memory, factor, visited, actions, rewards, T, False, work.x):
-            return i, total, BROKEN
+                out.trace.states[i, h] = s
+                out.trace.actions[i, h] = work.actions[h]
+                out.trace.rewards[i, h] = work.rewards[h]
+            work.rewards[h] += offset
+        out.realised[i] = optimal[start] - out.reward[i]
+        add_episode(memory, factor, work.visited, work.actions, work.rewards, T, False, work.x)
         total += T
     return parameters.size, total, DONE
+
+
+@compiled
+def play(
+    table: Table,
+    features: FeatureTable,
+    index: Ints,
+    memory: Memory,
+    prior: Prior,
+    values: Values,
+    rule: int,
+    parameter: float,
+    start: int,
+    stream: Words,
+    work: Work,
+) -> int:
+    """Act for one episode, into `work`; its number of steps, or 0 if values are not numbers one can compare."""
+    s = start
+    for h in range(table.horizon):
+        table_values(features, index, memory, prior, values, h, s, work.Q, work.scratch)
+        legal = table.legal[mask_of(table, h)]
+        a = choose(rule, parameter, work.Q, legal[s], work.chances, stream)
+        if a < 0:
+            return 0
+        work.states[h], work.actions[h] = s, a
+        s, work.rewards[h] = step(table, h, s, a, work.nature)
+        if h + 1 == table.horizon or table.absorbing[s]:
+            work.rewards[h] += terminal_reward(table, s, work.nature)
+            return h + 1
+    return 0
 
 
 @compiled

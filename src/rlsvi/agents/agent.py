@@ -40,6 +40,8 @@ class FiniteHorizonAgent:
         shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
         if self.horizon is not None:
             whole("horizon", self.horizon, 1)
+        if self.basis is not None and not hasattr(self.basis, "bind"):
+            raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {self.basis!r}")
         if not isinstance(self.explore, Explore):
             raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
         self.explore.parameters(0, 1)
@@ -87,8 +89,8 @@ class FiniteHorizonAgent:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
         The agent's seed decides everything: it also seeds the environment at the start of every episode.
-        Episodes are played to their end; what exceeds `steps` counts towards the next call, so that
-        learning a and then b is learning a + b.
+        Episodes are played to their end; what exceeds `steps` counts towards the next call with `steps`,
+        so that learning a and then b is learning a + b.
         """
         if (episodes is None) == (steps is None):
             raise ValueError("give either episodes= or steps=, and only one of them")
@@ -152,12 +154,12 @@ class FiniteHorizonAgent:
             sampled at the start of the episode (RLSVI), or with the exploration given (LSVI).
         action_mask : which actions are legal; all of them by default.
         """
-        h = 0 if state is None or episode_start else int(state)
+        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
         if self._learner is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         if not 0 <= h < self._learner.horizon:
             raise ValueError(f"state is period {h} of {self._learner.horizon}: start a new episode")
-        place = self._look(h, observation, action_mask, remembered=True)
+        place = self._look(h, observation, action_mask, learning=False)
         Q = self._learner.values_at(self._plan(deterministic, h == 0), place)
         rule, parameter = self.explore.parameters(self.episodes, 1)
         if deterministic:
@@ -168,14 +170,20 @@ class FiniteHorizonAgent:
             raise broken()
         return self._first_action + a, h + 1
 
-    def _look(self, h: int, observation: Any, mask: Any, remembered: bool = False) -> Place:
-        """An observation as the learner sees it, checked; `remembered`: without a mask, the one learned with."""
+    def _look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """An observation as the learner sees it, checked.
+
+        A known state keeps its legal actions while `learning`; in predicting they may be narrowed down.
+        """
         assert self._task is not None
         assert self._learner is not None
-        observation = checked_observation(self._task, observation)
-        if mask is None and remembered:
-            mask = self._learner.legal(h, observation)
-        return self._learner.look(h, observation, self._task.legal(mask))
+        observation, legal = checked_observation(self._task, observation), self._task.legal(mask)
+        known = None if learning else self._learner.legal(h, observation)
+        if known is None:
+            return self._learner.look(h, observation, legal)
+        if not (legal & known).any():
+            raise ValueError("action_mask allows only actions that were not legal in this state before")
+        return self._learner.look(h, observation, known)._replace(legal=legal & known)
 
     @property
     def _first_action(self) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlsvi.core.checks import finite, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.random import argmax_set, pick
 
@@ -19,6 +20,9 @@ class Linear:
     start: float
     end: float
     episodes: int
+
+    def __post_init__(self) -> None:
+        whole("episodes", self.episodes, 1)
 
     def __call__(self, episode: int) -> float:
         """The value in an episode."""
@@ -55,7 +59,7 @@ class EpsilonGreedy:
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
         """The rule, and its parameter in `episodes` episodes from `first` on."""
-        values = _scheduled(self.epsilon, first, episodes)
+        values = _scheduled("epsilon", self.epsilon, first, episodes)
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}")
         return GREEDY, values
@@ -69,7 +73,7 @@ class Boltzmann:
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
         """The rule, and its parameter in `episodes` episodes from `first` on."""
-        values = _scheduled(self.eta, first, episodes)
+        values = _scheduled("eta", self.eta, first, episodes)
         if not ((values > 0) & (values < np.inf)).all():
             raise ValueError(f"eta must be positive and finite, got {self.eta!r}")
         return BOLTZMANN, values
@@ -78,10 +82,10 @@ class Boltzmann:
 Explore = Greedy | EpsilonGreedy | Boltzmann
 
 
-def _scheduled(schedule: Schedule, first: int, episodes: int) -> Floats:
+def _scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
     if callable(schedule):
-        return np.array([schedule(first + i) for i in range(episodes)], dtype=np.float64)
-    return np.full(episodes, schedule, dtype=np.float64)
+        return finite(name, [schedule(first + i) for i in range(episodes)])
+    return np.full(episodes, finite(name, schedule))
 
 
 @compiled

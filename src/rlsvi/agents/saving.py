@@ -1,7 +1,7 @@
 """Agents to and from files: every argument, array and random stream, so that learning goes on bit for bit."""
 
 import os
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, whi
 
 def save(agent: FiniteHorizonAgent, path: str | os.PathLike[str]) -> None:
     """Write an agent to a file, all of it or nothing."""
+    if AGENTS.get(type(agent).__name__) is not type(agent):
+        raise TypeError(f"only {' and '.join(AGENTS)} can be saved, not {type(agent).__name__}")
     arrays: dict[str, Any] = {"streams": agent._streams}
     header = {
         "rlsvi": rlsvi.__version__,
@@ -135,8 +137,9 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
         arrays[f"argument.{name}"] = value
         return {"array": f"argument.{name}"}
     if isinstance(value, np.random.SeedSequence):
-        return {"type": "SeedSequence", "entropy": value.entropy, "spawn_key": list(value.spawn_key)}
-    if is_dataclass(value) and type(value).__name__ in PLAIN:
+        entropy = np.asarray(value.entropy, dtype=object).tolist()
+        return {"type": "SeedSequence", "entropy": entropy, "spawn_key": [int(key) for key in value.spawn_key]}
+    if PLAIN.get(type(value).__name__) is type(value):
         parts = {f.name: _plain(f"{name}.{f.name}", getattr(value, f.name), arrays) for f in fields(value)}
         return {"type": type(value).__name__, **parts}
     if value is None or isinstance(value, bool | int | float | str):

@@ -28,7 +28,7 @@ def whole(name: str, value: Any, least: int) -> int:
 def finite(name: str, values: Any) -> Floats:
     """`values` as an array, if they are all numbers of a sane size."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = np.asarray(float(values) if np.ndim(values) == 0 else values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number or an array of numbers, got {values!r}") from None
     if not (np.abs(array) <= LARGEST).all():

@@ -62,6 +62,14 @@ def reseed(state: Words, word: np.uint64) -> None:
 
 
 @compiled
+def copy(streams: Words, to: Words) -> None:
+    """Copy several streams, (n, 4)."""
+    for i in range(streams.shape[0]):
+        for j in range(streams.shape[1]):
+            to[i, j] = streams[i, j]
+
+
+@compiled
 def uniform(state: Words) -> float:
     """Uniform on [0, 1), with 53 random bits."""
     return np.float64(bits(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import finite, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal, pick, uniform
 
@@ -232,8 +232,7 @@ def _check_arrays(t: Table) -> None:
     if t.legal.shape not in ((1, S, A), (H, S, A)):
         raise ValueError(f"legal must have shape {(S, A)} or {(H, S, A)}, got {t.legal.shape}")
     for name, array in (("reward", t.reward), ("terminal_reward", t.terminal), ("reward_std", t.std)):
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite, got NaN or infinity")
+        finite(name, array)
     if (t.std < 0).any():
         raise ValueError("reward_std must not be negative")
     if t.noise == BERNOULLI:
