@@ -327,11 +327,16 @@ def test_random_streams_of_an_agent_are_distinct():
     assert tuple(stream(0)) not in {tuple(words) for words in agent._streams}
 
 
-def test_rewards_too_large_to_learn_from_leave_the_agent_as_it_was():
-    huge = mdp.FiniteMDP.from_arrays(np.ones((1, 1, 1)), [[1e308]], horizon=1, start=[1.0])
-    agent = RLSVI(seed=0)
+def test_rewards_too_large_to_learn_from_are_refused_by_the_table():
+    with pytest.raises(ValueError, match="reward must be finite"):
+        mdp.FiniteMDP.from_arrays(np.ones((1, 1, 1)), [[1e308]], horizon=1, start=[1.0])
+
+
+def test_an_episode_that_breaks_leaves_the_agent_as_it_was():
+    problem = rlsvi.problems.chain(4)
+    agent = RLSVI(lam=1e-240, sigma=1.0, basis=rlsvi.bases.Dense(np.full((4, 2, 2), 1e99)), seed=0)
+    simulate(agent, problem, 1)  # acts on the prior mean
     before = state_of(agent)
-    with pytest.raises((ValueError, ArithmeticError)):
-        simulate(agent, Problem(huge), 5)
-    after = state_of(agent)
-    assert_same({name: after[name] for name in before}, before)
+    with pytest.raises(ArithmeticError, match="scale them down"):
+        simulate(agent, problem, 5)  # the next one is the first to act on a sample, which overflows
+    assert_same(state_of(agent), before)
