@@ -160,15 +160,13 @@ def _print_table(runs: "Runs") -> None:
     from rich.table import Table
 
     title = f"{runs.problem}, {runs.episodes} episodes, {len(runs.seeds)} seeds"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    caption = (
+        "Expected regret of all episodes together, median and quartiles over the seeds; what is left of it an "
+        "episode at the end; how many seeds learned, that is collected ten rewards, and after how many episodes."
+    )
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD)
     table.add_column("agent", no_wrap=True)
-    for column in (
-        "expected\nregret",
-        "its\nquartiles",
-        "an episode,\nat the end",
-        "learned",
-        "episodes to\n10 in all",
-    ):
+    for column in ("regret", "quartiles", "at the end", "learned", "after"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in runs.summary().to_dicts():
         table.add_row(
