@@ -12,14 +12,12 @@ import numpy as np
 from rlsvi.agents.agent import ACTION, EPISODE, POSTERIOR, FiniteHorizonAgent
 from rlsvi.agents.explore import choose, probabilities
 from rlsvi.agents.gymnasium import Task
-from rlsvi.agents.learner import broken, table_row, table_values
-from rlsvi.agents.memory import Memory, add_episode, is_full
-from rlsvi.agents.value_iteration import Prior, Values, value_iteration
-from rlsvi.bases import FeatureTable
+from rlsvi.agents.learner import Finite, broken, table_row, table_values
+from rlsvi.agents.memory import add_episode, is_full
+from rlsvi.agents.value_iteration import value_iteration
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
-from rlsvi.core.regression import Factor
 from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
 
@@ -66,21 +64,19 @@ class Work(NamedTuple):
 
 
 def _work(H: int, S: int, A: int, d: int) -> Work:
-    longs = [np.empty(H, np.int64) for _ in range(3)]
-    words = [np.empty(4, np.uint64) for _ in range(2)]
     return Work(
-        longs[0],
-        longs[1],
-        np.empty(H),
-        longs[2],
-        np.empty(A),
-        np.empty(A),
-        np.empty(d),
-        words[0],
-        words[1],
-        np.empty((4, 4), np.uint64),
-        np.zeros((2, S)),
-        np.empty((2, S), np.int64),
+        states=np.empty(H, np.int64),
+        actions=np.empty(H, np.int64),
+        rewards=np.empty(H),
+        visited=np.empty(H, np.int64),
+        Q=np.empty(A),
+        chances=np.empty(A),
+        x=np.empty(d),
+        nature=np.empty(4, np.uint64),
+        scratch=np.empty(4, np.uint64),
+        kept=np.empty((4, 4), np.uint64),
+        mass=np.zeros((2, S)),
+        front=np.empty((2, S), np.int64),
     )
 
 
@@ -102,24 +98,16 @@ def simulate(
     whole("episodes", episodes, 0)
     table = problem.mdp.table
     learner = agent.adopt(Task(table.horizon, table.actions, table.states), problem.basis)
-    assert learner.features.table is not None
-    history = _blank(episodes, table.horizon if trace else 0, episodes if trace else 0)
+    history = _blank(episodes, table.horizon if trace else 0)
     optimal = problem.solution.V[0]
     work = _work(table.horizon, table.states, table.actions, learner.features.dim)
     done, chunk = 0, 64
     while done < episodes:
         count = min(chunk, episodes - done)
         rule, parameters = agent.explore.parameters(agent.episodes, count)
-        now = slice(done, done + count)
-        part = History(*(a[now] for a in history[:3]), Trace(*(a[now] for a in history.trace)))  # type: ignore[call-arg, arg-type]
         finished, steps, status = run(
             table,
-            learner.features.table,
-            learner.index,
-            learner.memory,
-            learner.factor,
-            learner.prior,
-            learner.values,
+            learner.finite(),
             agent.samples,
             rule,
             parameters,
@@ -127,7 +115,7 @@ def simulate(
             agent._streams,
             optimal,
             regret,
-            part,
+            _part(history, slice(done, done + count)),
             work,
         )
         agent.note(steps)
@@ -141,22 +129,22 @@ def simulate(
     return history
 
 
-def _blank(episodes: int, horizon: int, traced: int) -> History:
-    nan = np.full(episodes, np.nan)
-    shape = traced, horizon
+def _blank(episodes: int, horizon: int) -> History:
+    """Room for the history; `horizon` 0: no trace is kept."""
+    shape = (episodes if horizon else 0), horizon
     trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
-    return History(np.zeros(episodes), nan, nan.copy(), trace)
+    return History(np.zeros(episodes), np.full(episodes, np.nan), np.full(episodes, np.nan), trace)
+
+
+def _part(history: History, now: slice) -> History:
+    trace = Trace(history.trace.states[now], history.trace.actions[now], history.trace.rewards[now])
+    return History(history.reward[now], history.regret[now], history.realised[now], trace)
 
 
 @compiled
 def run(
     table: Table,
-    features: FeatureTable,
-    index: Ints,
-    memory: Memory,
-    factor: Factor,
-    prior: Prior,
-    values: Values,
+    learner: Finite,
     samples: bool,
     rule: int,
     parameters: Floats,
@@ -171,7 +159,7 @@ def run(
 
     A broken episode leaves the random streams where they were before it, and is not learned from.
     """
-    total = 0
+    memory, factor, total = learner.memory, learner.factor, 0
     for i in range(parameters.size):
         if is_full(memory):
             return i, total, FULL
@@ -179,21 +167,18 @@ def run(
         reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(1))
         start = first_state(table, work.nature)
         sampled = samples and memory.episodes[0] > 0
-        fine = value_iteration(memory, factor, prior, values, sampled, streams[POSTERIOR])
+        fine = value_iteration(memory, factor, learner.prior, learner.values, sampled, streams[POSTERIOR])
         if fine and regret:
-            value = policy_value(table, features, index, memory, prior, values, rule, parameters[i], start, work)
+            value = policy_value(table, learner, rule, parameters[i], start, work)
             out.regret[i] = optimal[start] - value
             fine = value == value
-        T = 0
-        if fine:
-            acting = streams[ACTION]
-            T = play(table, features, index, memory, prior, values, rule, parameters[i], start, acting, work)
+        T = play(table, learner, rule, parameters[i], start, streams[ACTION], work) if fine else 0
         if T == 0:
             copy(work.kept, streams)
             return i, total, BROKEN
         for h in range(T):
             s, legal = work.states[h], table.legal[mask_of(table, h)]
-            work.visited[h] = table_row(features, index, memory, h, s, legal[s])
+            work.visited[h] = table_row(learner, h, s, legal[s])
             out.reward[i] += work.rewards[h]
             if out.trace.states.size > 0:
                 out.trace.states[i, h] = s
@@ -207,23 +192,11 @@ def run(
 
 
 @compiled
-def play(
-    table: Table,
-    features: FeatureTable,
-    index: Ints,
-    memory: Memory,
-    prior: Prior,
-    values: Values,
-    rule: int,
-    parameter: float,
-    start: int,
-    stream: Words,
-    work: Work,
-) -> int:
+def play(table: Table, learner: Finite, rule: int, parameter: float, start: int, stream: Words, work: Work) -> int:
     """Act for one episode, into `work`; its number of steps, or 0 if values are not numbers one can compare."""
     s = start
     for h in range(table.horizon):
-        table_values(features, index, memory, prior, values, h, s, work.Q, work.scratch)
+        table_values(learner, h, s, work.Q, work.scratch)
         legal = table.legal[mask_of(table, h)]
         a = choose(rule, parameter, work.Q, legal[s], work.chances, stream)
         if a < 0:
@@ -237,18 +210,7 @@ def play(
 
 
 @compiled
-def policy_value(
-    table: Table,
-    features: FeatureTable,
-    index: Ints,
-    memory: Memory,
-    prior: Prior,
-    values: Values,
-    rule: int,
-    parameter: float,
-    start: int,
-    work: Work,
-) -> float:
+def policy_value(table: Table, learner: Finite, rule: int, parameter: float, start: int, work: Work) -> float:
     """V^mu_0(start) of the policy the agent plays in this episode, exactly; NaN if its values are not finite.
 
     Goes forward over the states the policy can reach, with the probability `mass` of being in each;
@@ -265,7 +227,7 @@ def policy_value(
             s = front[here, i]
             weight = mass[here, s]
             mass[here, s] = 0.0
-            table_values(features, index, memory, prior, values, h, s, Q, work.scratch)
+            table_values(learner, h, s, Q, work.scratch)
             if not probabilities(rule, parameter, Q, table.legal[mask_of(table, h), s], chances):
                 return np.nan
             for a in range(table.actions):

@@ -68,6 +68,11 @@ class Learner:
         """S, or None for observations of any kind."""
         return self.index.shape[1] or None
 
+    def finite(self) -> "Finite":
+        """The learner as compiled code takes it, if its states are finitely many."""
+        assert self.features.table is not None
+        return Finite(self.features.table, self.index, self.memory, self.factor, self.prior, self.values)
+
     def plan(self, sampled: bool, stream: Words, values: Values | None = None) -> Values:
         """A value function sampled from the posterior, or its mean; into `values`, or the one to act on."""
         values = values or self.values
@@ -156,33 +161,35 @@ def broken() -> FactorError:
     )
 
 
+class Finite(NamedTuple):
+    """A learner of finitely many states, as compiled code takes it."""
+
+    features: FeatureTable
+    rows: Ints  # (H, S) the row of a state, or -1
+    memory: Memory
+    factor: Factor
+    prior: Prior
+    values: Values
+
+
 @compiled
-def table_values(
-    features: FeatureTable,
-    index: Ints,
-    memory: Memory,
-    prior: Prior,
-    values: Values,
-    h: int,
-    s: int,
-    Q: Floats,
-    scratch: Words,
-) -> None:
+def table_values(learner: Finite, h: int, s: int, Q: Floats, scratch: Words) -> None:
     """Q_h(s, .) for one of finitely many states: what Learner.action_values does, compiled."""
-    row = index[h, s]
+    row = learner.rows[h, s]
     if row >= 0:
         for a in range(Q.size):
-            Q[a] = values.Q[h, row * Q.size + a]
+            Q[a] = learner.values.Q[h, row * Q.size + a]
     else:
-        phi = features.phi[h if features.phi.shape[0] > 1 else 0, s]
-        new_values(memory, prior, values, h, features.block[s], phi, Q, scratch)
+        phi, block = learner.features.phi, learner.features.block
+        features = phi[h if phi.shape[0] > 1 else 0, s]
+        new_values(learner.memory, learner.prior, learner.values, h, block[s], features, Q, scratch)
 
 
 @compiled
-def table_row(features: FeatureTable, index: Ints, memory: Memory, h: int, s: int, legal: Bools) -> int:
+def table_row(learner: Finite, h: int, s: int, legal: Bools) -> int:
     """The row of one of finitely many states, which becomes known if it was not."""
-    if index[h, s] < 0:
-        phi = features.phi[h if features.phi.shape[0] > 1 else 0, s]
-        index[h, s] = add_state(memory, h, phi, features.block[s], legal)
-    row: int = index[h, s]
+    if learner.rows[h, s] < 0:
+        phi, block = learner.features.phi, learner.features.block
+        learner.rows[h, s] = add_state(learner.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
+    row: int = learner.rows[h, s]
     return row
