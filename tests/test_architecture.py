@@ -31,6 +31,7 @@ FLOORS = {
     "paper": 5,
     "report": 6,
     "cli": 6,
+    "__main__": 6,
 }
 HEAVY = ("numba", "polars", "matplotlib", "scipy", "sklearn")
 

@@ -8,7 +8,7 @@ import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
 from rlsvi.simulate import History, simulate
-from rlsvi.study.runs import Runs
+from rlsvi.study.runs import Run, Runs
 
 EPISODES = 200
 AGENTS = {"RLSVI": rlsvi.RLSVI(), "dithering": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.3))}
@@ -27,7 +27,8 @@ def runs():
 def made(rewards):
     """Runs of one agent with given rewards, (seeds, episodes), and a regret of 1 - reward."""
     histories = {
-        ("a", s): History(np.array(r), 1 - np.array(r), 1 - np.array(r), None) for s, r in enumerate(rewards)
+        ("a", s): Run(History(np.array(r), 1 - np.array(r), 1 - np.array(r), None), 1.0)
+        for s, r in enumerate(rewards)
     }
     return Runs("made up", ("a",), tuple(range(len(rewards))), histories)
 
@@ -77,8 +78,28 @@ def test_a_number_of_seeds_is_those_from_zero_on():
 def test_seeds_differ_and_so_do_problems_drawn_from_them(runs):
     regret = [runs.frame.filter(agent="RLSVI", seed=seed)["regret"].to_numpy() for seed in (4, 1, 7)]
     assert not np.array_equal(regret[0], regret[1])
-    fixed = compare({"RLSVI": rlsvi.RLSVI()}, own(0), EPISODES, seeds=[1], progress=False)
-    assert not np.array_equal(fixed.frame["regret"].to_numpy(), regret[1])
+    drawn = []
+    compare(
+        {"RLSVI": rlsvi.RLSVI()}, lambda seed: drawn.append(seed) or own(seed), 1, seeds=[5, 3], progress=False
+    )
+    assert set(drawn) == {5, 3}
+
+
+def test_random_regret_is_what_random_play_loses():
+    """On the chain random play gets (p* / 2^(N-1)) of the optimum p*."""
+    best = problems.chain(5).solution.V[0, 0]
+    assert problems.chain(5).random_regret == pytest.approx(best * (1 - 2.0**-4))
+
+
+def test_a_run_has_learned_once_what_is_left_is_a_small_share_of_random_play():
+    def learned(regret, random=1.0):
+        return Run(History(None, np.array(regret), None, None), random).learned()
+
+    assert learned([1.0] * 5 + [0.0] * 15) == 5
+    assert learned([0.04] * 20) == 0
+    assert learned([0.04] * 20, random=0.5) == np.inf
+    assert learned([0.0] * 19 + [1.0]) == np.inf  # it forgot in the end
+    assert learned([1.0] * 19 + [0.0]) == np.inf  # one good episode of twenty is luck
 
 
 def test_regret_is_what_the_policy_played_loses_in_expectation():
@@ -102,6 +123,13 @@ def test_the_first_episode_of_every_agent_is_played_at_random(runs):
     np.testing.assert_allclose(first, own(0).solution.V[0, 0] - V[0, 0], rtol=1e-12)
 
 
+def when_learned(regret, random):
+    """The first episode from which on every mean to the end is at most 5% of random play's."""
+    starts = range(len(regret) - len(regret) // 10 + 1)
+    fine = [regret[i:].mean() <= 0.05 * random for i in starts]
+    return next((i for i in starts if all(fine[i:])), np.inf)
+
+
 def test_summary_is_what_plain_numpy_says(runs):
     rows = runs.summary().to_dicts()
     assert [row["agent"] for row in rows] == list(AGENTS)
@@ -113,11 +141,13 @@ def test_summary_is_what_plain_numpy_says(runs):
         assert row["regret"] == pytest.approx(np.median(regret.sum(axis=1)))
         assert row["regret_q25"] == pytest.approx(np.quantile(regret.sum(axis=1), 0.25))
         assert row["regret_q75"] == pytest.approx(np.quantile(regret.sum(axis=1), 0.75))
-        assert row["regret_last_tenth"] == pytest.approx(np.median(regret[:, -20:].mean(axis=1)))
+        random = np.array([run.random_regret for run in runs.of(row["agent"])])
+        assert row["regret_left"] == pytest.approx(np.median(regret[:, -20:].mean(axis=1) / random))
         assert row["reward"] == np.median(reward.sum(axis=1))
         times = [next((i + 1 for i in range(EPISODES) if r[: i + 1].sum() >= 10), np.inf) for r in reward]
-        assert row["learned"] == np.isfinite(times).sum() == 3
-        assert row["episodes_to_10"] == np.median(times)
+        after = [when_learned(one, limit) for one, limit in zip(regret, random, strict=True)]
+        assert row["learned"] == np.isfinite(after).sum()
+        assert row["after"] == (np.median(after) if np.isfinite(np.median(after)) else None)
         np.testing.assert_allclose(runs.cumulative(row["agent"])[:, -1], regret.sum(axis=1))
         assert runs.learning_times(row["agent"]).tolist() == times
 
@@ -131,11 +161,11 @@ def test_learning_times_of_seeds_that_never_learned_are_infinite():
 
 @pytest.mark.parametrize(
     ("learned", "expected"),
-    [([1, 1, 1], 10), ([1, 1, 0], 10), ([1, 0, 0], None), ([1, 1, 0, 0], None), ([0], None)],
+    [([1, 1, 1], 0), ([1, 1, 0], 0), ([1, 0, 0], None), ([1, 1, 0, 0], None), ([0], None)],
 )
 def test_the_median_time_is_null_when_half_of_the_seeds_never_learned(learned, expected):
     row = made([[float(seed)] * 12 for seed in learned]).summary().row(0, named=True)
-    assert row["episodes_to_10"] == expected
+    assert row["after"] == expected
     assert row["learned"] == sum(learned)
 
 

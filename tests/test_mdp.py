@@ -272,7 +272,7 @@ def test_a_state_entered_both_ways_gets_an_end_beside_it():
 
 def test_toy_text_refusals():
     loop = {0: {0: [(1.0, 0, 0.0, False)]}}
-    with pytest.raises(ValueError, match="give `horizon`"):
+    with pytest.raises(ValueError, match="give horizon"):
         from_gymnasium(make("CliffWalking"))
     with pytest.raises(ValueError, match="no table P"):
         from_gymnasium(make("Blackjack"))

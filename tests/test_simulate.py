@@ -11,7 +11,7 @@ from rlsvi.bases import ActionFeatures, Dense, StateFeatures, Tabular
 from rlsvi.core.random import bits, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp.finite import first_state
-from rlsvi.simulate import simulate
+from rlsvi.simulate import run, simulate
 from twin import assert_same, state_of
 
 
@@ -157,15 +157,44 @@ def test_the_agents_own_basis_goes_before_the_problems():
     assert (agent._learner.features.blocks, agent._learner.features.dim) == (10, 1)
 
 
-def test_a_horizon_given_to_the_agent_means_the_same_in_both_loops():
-    problem = rlsvi.problems.river_swim(4, 10)
-    agents = [RLSVI(horizon=6, seed=0) for _ in range(2)]
-    try:
-        first = fused(agents[0], problem, 5)
-    except ValueError as error:  # refusing it is as good
-        assert "horizon" in str(error)  # noqa: PT017
-    else:
-        assert first == stepped(agents[1], problem, 5)
+def test_a_horizon_given_to_the_agent_must_be_the_problems():
+    with pytest.raises(ValueError, match="horizon is 6, the problem has 10 periods: leave it out"):
+        simulate(RLSVI(horizon=6, seed=0), rlsvi.problems.river_swim(4, 10), 5)
+
+
+def test_a_problem_that_is_refused_leaves_the_agent_as_it_was():
+    agent, wrong = RLSVI(seed=0), rlsvi.bases.Dense(np.ones((9, 9, 9)))
+    with pytest.raises(ValueError, match="phi must have shape"):
+        simulate(agent, Problem(mdp.chain(5), wrong), 3)
+    simulate(agent, rlsvi.problems.chain(4), 3)
+    with pytest.raises(ValueError, match="another basis"):
+        simulate(agent, Problem(mdp.chain(4), rlsvi.bases.Dense(np.ones((4, 2, 1)))), 3)
+
+
+@pytest.mark.parametrize("loop", ["fused", "stepped"])
+def test_a_factor_gone_bad_raises_in_both_loops(loop):
+    problem = rlsvi.problems.chain(5)
+    agent = RLSVI(seed=0)
+    simulate(agent, problem, 5)
+    agent._learner.factor.U[:] = np.nan
+    with pytest.raises(ArithmeticError, match="stopped being finite"):
+        simulate(agent, problem, 5) if loop == "fused" else agent.learn(FiniteMDPEnv(problem.mdp), episodes=5)
+
+
+def test_every_kind_of_problem_runs_the_same_machine_code():
+    """One signature: nobody waits for a second compilation."""
+    kinds = (
+        rlsvi.problems.chain(4),
+        rlsvi.problems.chain(4, 3),
+        rlsvi.problems.deep_sea(3, stochastic=True),
+        rlsvi.problems.river_swim(3, 4),
+        rlsvi.problems.dirichlet(2, 2, 2),
+        rlsvi.problems.gymnasium("FrozenLake-v1"),
+    )
+    for problem in kinds:
+        for agent in (RLSVI(seed=0), LSVI(seed=0, prior_mean=1, reward_offset=-1)):
+            simulate(agent, problem, 2)
+    assert len(run.signatures) == 1
 
 
 # ---- threads ----------------------------------------------------------------------------------------------
@@ -239,7 +268,7 @@ def test_expected_regret_is_that_of_the_policy_written_out(task, name):
     for i in range(12):
         # the plan of the next episode, from copies of the streams it will be made with
         posterior, nature = agent._streams[0].copy(), np.empty(4, dtype=np.uint64)
-        reseed(nature, bits(agent._streams[2].copy()) >> np.uint64(1))
+        reseed(nature, bits(agent._streams[2].copy()) >> np.uint64(32))
         s = first_state(problem.mdp.table, nature)
         learner = agent._learner
         values = learner.plan(agent.samples and i > 0, posterior, learner.blank_values())

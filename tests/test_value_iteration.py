@@ -16,6 +16,12 @@ from rlsvi.simulate import simulate
 from twin import Rows, deviation, lsvi, raw_episodes, regression, ridge_regression
 
 
+def bound(problem):
+    """The problem's own basis, bound to its states."""
+    table = problem.mdp.table
+    return problem.basis.bind(table.states, table.actions, table.horizon, 0)
+
+
 def random_mdp(rng, S, A, H, per_period):
     """Masks that change with the period, terminal rewards, and an absorbing state."""
     P = rng.dirichlet(np.full(S, 0.5), size=(H, S, A) if per_period else (S, A))
@@ -72,7 +78,7 @@ def test_lsvi_is_the_batch_regression_of_the_paper(mdp, kind, n, lam, seed):
     rng = np.random.default_rng(seed)
     S, A, H = mdp.states, mdp.actions, mdp.horizon
     problem = Problem(mdp, random_basis(rng, kind, S, A, H))
-    rows = Rows(problem.bind(None))
+    rows = Rows(bound(problem))
     mean, offset = rng.normal(size=rows.weights), rng.normal()
     agent = LSVI(lam=lam, explore=EpsilonGreedy(0.5), prior_mean=mean, reward_offset=offset, seed=seed)
     episodes = raw_episodes(simulate(agent, problem, n, trace=True).trace, mdp)
@@ -115,7 +121,7 @@ def test_rlsvi_samples_theta_from_the_posterior_given_the_next_period(kind):
     rng = np.random.default_rng(5)
     mdp = random_mdp(rng, S, A, H, True)
     problem = Problem(mdp, random_basis(rng, kind, S, A, H))
-    rows = Rows(problem.bind(None))
+    rows = Rows(bound(problem))
     prior = rng.normal(size=(H, rows.weights))
     agent = RLSVI(lam=lam, sigma=sigma, prior_mean=prior, reward_offset=0.7, seed=3)
     episodes = raw_episodes(simulate(agent, problem, 12, trace=True).trace, mdp)

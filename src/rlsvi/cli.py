@@ -1,5 +1,6 @@
 """The command line: progress on stderr, results on stdout, exit code 0 only when it worked."""
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
 app = typer.Typer(
-    help="Deep exploration with few episodes: randomized least-squares value iteration (RLSVI).",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -32,6 +32,23 @@ PROBLEMS = {
     "dirichlet": ("an MDP drawn from the prior of Theorem 1", ("states", "actions", "horizon")),
 }
 TOY_TEXT = "a toy-text environment of Gymnasium by its id, such as FrozenLake-v1"
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import rlsvi
+
+        print(rlsvi.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and exit.")
+    ] = False,
+) -> None:
+    """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI)."""
 
 
 @app.command("list")
@@ -74,18 +91,30 @@ def compare(
 ) -> None:
     """Compare agents on a problem, over many seeds, on all cores.
 
-    Prints the total expected regret of each (median and quartiles over the seeds), what is left of it an
-    episode at the end, and how many seeds learned, that is collected ten rewards, and when.
+    Prints the expected regret of all episodes (median and quartiles over the seeds), what is left of it in the
+    last tenth as a share of random play's, how many seeds got that below 5% for good, and after how many episodes.
 
     Example: rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-boltzmann
     """
-    known = locals()
-    options = {name: known[name] for _, names in PROBLEMS.values() for name in names if known[name] is not None}
-    settings = {"problem": problem, **options, "lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
+    given = {
+        "length": length,
+        "features": features,
+        "rho": rho,
+        "size": size,
+        "stochastic": stochastic,
+        "states": states,
+        "actions": actions,
+        "horizon": horizon,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
     try:
         import rlsvi
 
-        patterns = {name.strip(): _agent(name.strip(), settings) for name in agents.split(",")}
+        names = [name.strip() for name in agents.split(",")]
+        patterns = {name: _agent(name, settings) for name in names}
+        if len(patterns) < len(names):
+            raise ValueError(f"--agents names an agent twice: {agents}")
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         runs = rlsvi.compare(
@@ -96,7 +125,8 @@ def compare(
             workers=workers,
             progress=not quiet,
         )
-        _show(runs, settings | {"episodes": episodes, "seeds": seeds}, out, as_json)
+        settings |= {"problem": problem, **_defaults(problem), **options, "agents": names}
+        _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
     except (ValueError, TypeError, ArithmeticError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
@@ -124,6 +154,16 @@ def _problem(name: str, options: dict[str, Any], seed: int) -> "Problem":
         options = {**options, "seed": seed}
     made: Problem = getattr(problems, name.replace("-", "_"))(**options)
     return made
+
+
+def _defaults(problem: str) -> dict[str, Any]:
+    """The options of a problem that were left at their defaults."""
+    from rlsvi import problems
+
+    if problem not in PROBLEMS:
+        return {}
+    parameters = inspect.signature(getattr(problems, problem.replace("-", "_"))).parameters
+    return {name: parameters[name].default for name in PROBLEMS[problem][1]}
 
 
 def _agent(name: str, settings: dict[str, Any]) -> "FiniteHorizonAgent":
@@ -161,20 +201,21 @@ def _print_table(runs: "Runs") -> None:
 
     title = f"{runs.problem}, {runs.episodes} episodes, {len(runs.seeds)} seeds"
     caption = (
-        "Expected regret of all episodes together, median and quartiles over the seeds; what is left of it an "
-        "episode at the end; how many seeds learned, that is collected ten rewards, and after how many episodes."
+        "Expected regret of all episodes, median and quartiles over the seeds; what of it is left in the last "
+        "tenth, as a share of random play's; how many seeds got that below 5% for good, and after how many "
+        "episodes."
     )
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD)
     table.add_column("agent", no_wrap=True)
-    for column in ("regret", "quartiles", "at the end", "learned", "after"):
+    for column in ("regret", "quartiles", "left", "learned", "after"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in runs.summary().to_dicts():
         table.add_row(
             row["agent"],
             f"{row['regret']:.1f}",
             f"{row['regret_q25']:.1f} - {row['regret_q75']:.1f}",
-            f"{row['regret_last_tenth']:.4f}",
+            f"{row['regret_left']:.1%}",
             f"{row['learned']}/{row['seeds']}",
-            "never" if row["episodes_to_10"] is None else f"{row['episodes_to_10']:.0f}",
+            "never" if row["after"] is None else f"{row['after']:.0f}",
         )
     Console().print(table)

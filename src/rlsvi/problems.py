@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from rlsvi import bases, mdp
-from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases import Basis, Tabular
 from rlsvi.mdp import FiniteMDP, Solution
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A finite MDP, the basis that agents learn it through, and its exact solution."""
 
@@ -21,15 +23,21 @@ class Problem:
         """V* and Q*."""
         return mdp.backward_induction(self.mdp)
 
+    @cached_property
+    def random_regret(self) -> float:
+        """Expected regret of an episode of random play, the yardstick of learning."""
+        table = self.mdp.table
+        legal = np.broadcast_to(table.legal, (table.horizon, table.states, table.actions))
+        uniform = legal / np.maximum(legal.sum(axis=2, keepdims=True), 1)
+        return float(table.start @ (self.solution.V[0] - mdp.evaluate(self.mdp, uniform)[0]))
+
     @property
     def name(self) -> str:
         """What it is called in tables and figures."""
         return self.mdp.name
 
-    def bind(self, basis: Basis | None) -> Features:
-        """`basis`, or the problem's own, bound to its states."""
-        table = self.mdp.table
-        return (basis or self.basis).bind(table.states, table.actions, table.horizon, 0)
+    def __repr__(self) -> str:
+        return f"Problem({self.name}, {type(self.basis).__name__})"
 
 
 def chain(
@@ -37,8 +45,8 @@ def chain(
     features: int | None = None,
     *,
     rho: float | None = None,
-    scale: Any = "HSA",
-    rho_is: Any = "variance",
+    scale: Literal["HSA", "sqrt(HSA)"] = "HSA",
+    rho_is: Literal["variance", "std"] = "variance",
     seed: int = 0,
 ) -> Problem:
     """The chain of Example 1.
@@ -76,4 +84,6 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
     """A toy-text environment of Gymnasium, such as FrozenLake-v1, learned through a table."""
     import gymnasium as gym
 
-    return Problem(mdp.from_gymnasium(gym.make(env_id, **options), horizon))
+    env = gym.make(env_id, **options)
+    table = getattr(env.unwrapped, "mdp", None)
+    return Problem(table if isinstance(table, FiniteMDP) and horizon is None else mdp.from_gymnasium(env, horizon))

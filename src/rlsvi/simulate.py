@@ -4,6 +4,7 @@ It calls what the Gymnasium loop of an agent calls, in the same order and with t
 both give the same episodes bit for bit; an agent may go from one to the other at any episode.
 """
 
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, step, terminal
 from rlsvi.problems import Problem
 
 DONE, FULL, BROKEN = 0, 1, 2
+CHUNK_SECONDS = 0.1  # between two looks at the world outside the compiled loop
 
 
 class Trace(NamedTuple):
-    """What happened, step by step: (episodes, H) each, -1 after the end of an episode."""
+    """What happened, step by step: (episodes, H) each; -1, or NaN for rewards, after the end of an episode."""
 
     states: Ints
     actions: Ints
@@ -101,8 +103,9 @@ def simulate(
     history = _blank(episodes, table.horizon if trace else 0)
     optimal = problem.solution.V[0]
     work = _work(table.horizon, table.states, table.actions, learner.features.dim)
-    done, chunk = 0, 64
+    done, chunk = 0, 16
     while done < episodes:
+        begin = time.perf_counter()
         count = min(chunk, episodes - done)
         rule, parameters = agent.explore.parameters(agent.episodes, count)
         finished, steps, status = run(
@@ -125,7 +128,8 @@ def simulate(
             raise broken()
         if status == FULL:
             learner.make_room()
-        chunk = min(2 * chunk, 4096)
+        took = time.perf_counter() - begin
+        chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
     return history
 
 
@@ -157,14 +161,14 @@ def run(
 ) -> tuple[int, int, int]:
     """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status).
 
-    A broken episode leaves the random streams where they were before it, and is not learned from.
+    An episode that breaks before it is learned from leaves the agent as it was.
     """
     memory, factor, total = learner.memory, learner.factor, 0
     for i in range(parameters.size):
         if is_full(memory):
             return i, total, FULL
         copy(streams, work.kept)
-        reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(1))
+        reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(32))
         start = first_state(table, work.nature)
         sampled = samples and memory.episodes[0] > 0
         fine = value_iteration(memory, factor, learner.prior, learner.values, sampled, streams[POSTERIOR])
@@ -186,7 +190,8 @@ def run(
                 out.trace.rewards[i, h] = work.rewards[h]
             work.rewards[h] += offset
         out.realised[i] = optimal[start] - out.reward[i]
-        add_episode(memory, factor, work.visited, work.actions, work.rewards, T, False, work.x)
+        if not add_episode(memory, factor, work.visited, work.actions, work.rewards, T, False, work.x):
+            return i, total, BROKEN
         total += T
     return parameters.size, total, DONE
 

@@ -11,7 +11,7 @@ from rlsvi.agents.explore import Explore, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
 from rlsvi.agents.learner import Learner, Place, broken
 from rlsvi.agents.value_iteration import Prior, Values
-from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases import Basis, Features, FeatureTable, Tabular
 from rlsvi.core.checks import finite, ridge_of, shaped, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.progress import bar
@@ -97,14 +97,14 @@ class FiniteHorizonAgent:
         unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
         whole(unit, amount, 0)
         self._check(task_of(env, self.horizon))
-        begin, goal = getattr(self, unit), int(amount or 0)
-        if unit == "steps":
-            goal, self._overshoot = goal - self._overshoot, 0
+        begin, goal = getattr(self, unit), int(amount or 0) - (self._overshoot if unit == "steps" else 0)
         with bar(max(goal, 0), unit, progress) as advance:
             while getattr(self, unit) < begin + goal:
                 before = getattr(self, unit)
                 self._episode(env)
                 advance(getattr(self, unit) - before)
+                if unit == "steps":
+                    self._overshoot = 0
         if unit == "steps":
             self._overshoot = self.steps - begin - goal
         return self
@@ -113,7 +113,7 @@ class FiniteHorizonAgent:
         """One episode: plan, act, learn. If anything fails, the agent is as it was before."""
         kept = self._streams.copy()
         try:
-            observation, info = env.reset(seed=int(bits(self._streams[EPISODE]) >> np.uint64(1)))
+            observation, info = env.reset(seed=int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             learner = self._bound(observation)
             learner.plan(self.samples and self.episodes > 0, self._streams[POSTERIOR])
             rule, parameter = self.explore.parameters(self.episodes, 1)
@@ -149,6 +149,8 @@ class FiniteHorizonAgent:
         action_mask: Bools | None = None,
     ) -> tuple[int, int]:
         """An action, and the state to pass to the next call: the period reached.
+
+        Values differ from period to period, so pass the state on; without it every call acts as in period 0.
 
         deterministic : act on the posterior mean, greedily. Otherwise as in learning: on a value function
             sampled at the start of the episode (RLSVI), or with the exploration given (LSVI).
@@ -205,14 +207,15 @@ class FiniteHorizonAgent:
         """Take on a task of finitely many states, with `basis` unless the agent has its own."""
         if self.horizon not in (None, task.horizon):
             raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
+        given = (self.basis or basis).bind(task.states, task.actions, task.horizon, 0)
+        if self._learner is None:
+            self._learner = self._new(task, given)
+            self._task, self._problem_basis = task, None if self.basis else basis
         self._check(task)
-        if self.basis is None and self._learner is None:
-            self._problem_basis = basis
-        learner = self._bound(0)
-        known, given = learner.features.table, basis.bind(task.states, task.actions, task.horizon, 0).table
-        if self.basis is None and not (known and given and np.array_equal(known.phi, given.phi)):
+        known = self._learner.features.table
+        if not (known and given.table and _equal(known, given.table)):
             raise ValueError("this agent has learned through another basis: use agent.clone()")
-        return learner
+        return self._learner
 
     def note(self, steps: int) -> None:
         """Count steps that have been learned from."""
@@ -225,20 +228,23 @@ class FiniteHorizonAgent:
         basis = self.basis or self._problem_basis or Tabular()
         return basis.bind(self._task.states, self._task.actions, self._task.horizon, example)
 
-    def prior(self, features: Features) -> Prior:
+    def prior(self, task: Task, features: Features) -> Prior:
         """The prior of the weights."""
-        assert self._task is not None
-        shape = self._task.horizon, features.blocks, features.dim
         weights = features.blocks * features.dim
         given = np.asarray(self.prior_mean, dtype=np.float64)
         try:
-            mean = np.broadcast_to(given, (shape[0], weights)).reshape(shape)
+            mean = np.broadcast_to(given, (task.horizon, weights))
         except ValueError:
             raise ValueError(
-                f"prior_mean must be a number, or of shape ({weights},) or {(shape[0], weights)}: "
+                f"prior_mean must be a number, or of shape ({weights},) or {(task.horizon, weights)}: "
                 f"one mean a weight; got {given.shape}"
             ) from None
-        return Prior(np.ascontiguousarray(mean), float(self.lam), float(self.sigma))
+        shape = task.horizon, features.blocks, features.dim
+        return Prior(np.array(mean).reshape(shape), float(self.lam), float(self.sigma))
+
+    def _new(self, task: Task, features: Features) -> Learner:
+        prior = self.prior(task, features)
+        return Learner.new(features, task.actions, task.horizon, task.states, prior)
 
     def _check(self, task: Task) -> None:
         """Take on a task, or check that it is the one learned so far."""
@@ -253,6 +259,13 @@ class FiniteHorizonAgent:
         """The learner, made when the first observation is there to show what features look like."""
         assert self._task is not None
         if self._learner is None:
-            task, features = self._task, self.features(checked_observation(self._task, example))
-            self._learner = Learner.new(features, task.actions, task.horizon, task.states, self.prior(features))
+            self._learner = self._new(self._task, self.features(checked_observation(self._task, example)))
         return self._learner
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        return f"{type(self).__name__}({given})"
+
+
+def _equal(first: FeatureTable, second: FeatureTable) -> bool:
+    return np.array_equal(first.phi, second.phi) and np.array_equal(first.block, second.block)

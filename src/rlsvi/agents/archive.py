@@ -22,6 +22,8 @@ class ArchiveError(ValueError):
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write all or nothing: to a temporary name, synced to disk, then renamed."""
     target = Path(path)
+    if target.is_dir() or not target.name:
+        raise IsADirectoryError(f"cannot save to {target}: it is a folder, name a file in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {target}: there is no folder {target.parent}")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -37,6 +39,8 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
+    except OSError as error:
+        raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -7,7 +7,7 @@ from gymnasium import Env
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import LARGEST, finite, shaped, whole
 from rlsvi.core.compile import Bools
 
 
@@ -18,6 +18,7 @@ class Task(NamedTuple):
     actions: int
     states: int | None
     first_action: int = 0
+    first_state: int = 0
 
     def __str__(self) -> str:
         states = "observations of any kind" if self.states is None else f"{self.states} states"
@@ -46,20 +47,26 @@ def task_of(env: Any, horizon: int | None) -> Task:
             f"env has the action space {env.action_space}, only Discrete actions can be learned: "
             "wrap the environment so that it offers a finite choice"
         )
-    limits = [getattr(env.unwrapped, "horizon", None), getattr(env.spec, "max_episode_steps", None)]
-    known = [int(limit) for limit in limits if limit is not None]
+    limits = {
+        "env.unwrapped.horizon": getattr(env.unwrapped, "horizon", None),
+        "max_episode_steps": getattr(env.spec, "max_episode_steps", None),
+    }
+    known = [whole(name, limit, 1) for name, limit in limits.items() if limit is not None]
     if horizon is None and not known:
         raise ValueError(
             "the number of periods is not known: pass horizon= to the agent, or make the environment with "
             "max_episode_steps"
         )
+    if horizon is not None and known and horizon > min(known):
+        raise ValueError(f"horizon is {horizon}, but env stops after {min(known)} steps: leave horizon out")
     observations: Any = env.observation_space
-    finite = isinstance(observations, Discrete) and observations.start == 0
+    numbered = isinstance(observations, Discrete)
     return Task(
         int(horizon) if horizon is not None else min(known),
         int(env.action_space.n),
-        int(observations.n) if finite else None,
+        int(observations.n) if numbered else None,
         int(env.action_space.start),
+        int(observations.start) if numbered else 0,
     )
 
 
@@ -68,9 +75,10 @@ def checked_observation(task: Task, observation: Any) -> Any:
     if task.states is not None:
         if not isinstance(observation, int | np.integer | np.ndarray) or np.ndim(observation) != 0:
             raise ValueError(f"observation must be a state number, got {observation!r}")
-        state = int(observation)
+        state = int(observation) - task.first_state
         if not 0 <= state < task.states:
-            raise ValueError(f"observation must lie in 0..{task.states - 1}, got {state}")
+            last = task.first_state + task.states - 1
+            raise ValueError(f"observation must lie in {task.first_state}..{last}, got {observation}")
         return state
     floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
     if floats and not np.isfinite(observation).all():
@@ -80,4 +88,6 @@ def checked_observation(task: Task, observation: Any) -> Any:
 
 def checked_reward(reward: Any) -> float:
     """A reward one can learn from."""
+    if type(reward) is float and -LARGEST <= reward <= LARGEST:
+        return reward
     return float(shaped("reward", finite("reward", reward), ()))

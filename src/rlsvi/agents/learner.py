@@ -44,11 +44,19 @@ class Learner:
         shape = horizon, actions, features.blocks, features.dim
         memory = empty(*shape)
         ridge = prior.lam * prior.sigma * prior.sigma
+        try:
+            factor = prior_factor((horizon, features.blocks), features.dim, ridge)
+        except MemoryError:
+            raise MemoryError(
+                f"{horizon} periods x {features.blocks} blocks of {features.dim} features need "
+                f"{8e-9 * horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
+                "features, or more and smaller blocks"
+            ) from None
         return cls(
             features,
             prior,
             memory,
-            prior_factor((horizon, features.blocks), features.dim, ridge),
+            factor,
             no_values(*shape, memory.sum_head.shape[1]),
             np.full((horizon, states or 0), -1, dtype=np.int32),
         )

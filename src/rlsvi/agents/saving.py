@@ -101,6 +101,11 @@ def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]
     ):
         if array.size and (array.min() < least or array.max() > most):
             raise ArchiveError("is damaged: an index in it points outside its tables")
+    if memory.sums[-1] != 0:
+        raise ArchiveError("is damaged: it has states after the last period")
+    for array in (memory.phi, memory.reward, memory.into, arrays["factor.U"], arrays["factor.inv"]):
+        if not np.isfinite(array).all():
+            raise ArchiveError("is damaged: it holds numbers that are not finite")
     if (memory.sum_link >= np.arange(sums)).any():
         raise ArchiveError("is damaged: its sums are linked in a circle")
     features = agent.features(0) if task.states is not None else _later(agent, task, blocks, dim)
@@ -108,7 +113,7 @@ def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]
         raise ArchiveError(
             f"was learned with {blocks} blocks of {dim} features, not {features.blocks} of {features.dim}"
         )
-    learner = Learner.new(features, task.actions, task.horizon, task.states, agent.prior(features))
+    learner = Learner.new(features, task.actions, task.horizon, task.states, agent.prior(task, features))
     learner.memory, learner.index = memory, index
     learner.values = learner.blank_values()
     learner.factor.U[:] = _array(arrays, "factor.U", learner.factor.U.shape, np.float64)

@@ -48,7 +48,7 @@ def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
     finite(f"the features of {name}", phi)
     if phi.shape[3] < 1:
         raise ValueError(f"{name} must give at least one feature")
-    table = FeatureTable(np.ascontiguousarray(phi, dtype=np.float64), np.ascontiguousarray(block, np.int32))
+    table = FeatureTable(np.require(phi, np.float64, ["C", "W"]), np.require(block, np.int32, ["C", "W"]))
 
     def at(h: int, state: Any) -> tuple[Ints, Floats]:
         return table.block[state], table.phi[h % len(table.phi), state]

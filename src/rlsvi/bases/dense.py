@@ -8,6 +8,7 @@ import numpy as np
 from rlsvi.bases.basis import Features, from_table
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.random import Seed, sequence
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Dense:
         return from_table(phi, np.zeros((phi.shape[1], actions), dtype=np.int32), 1, "Dense")
 
 
-def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "HSA", seed: int = 0) -> Dense:
+def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "HSA", seed: Seed = 0) -> Dense:
     """A random basis whose span holds 1 and Q* but which is not otherwise informative.
 
     Algorithm "Generating a random coherent basis" (appendix C), step by step.
@@ -48,20 +49,23 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
         raise ValueError(f"features must be at most HSA = {n}, got {features!r}")
     if scale not in ("HSA", "sqrt(HSA)"):
         raise ValueError(f'scale must be "HSA" or "sqrt(HSA)", got {scale!r}')
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(sequence(seed))
     Psi = rng.standard_normal((n, K))
     Psi[:, 0] = 1.0
     Psi[:, 1] = q.ravel()
     W = rng.standard_normal((n, K))
     W[:, 0] = 1.0
-    span, _ = np.linalg.qr(Psi)
+    span, triangle = np.linalg.qr(Psi)
+    size = np.abs(np.diag(triangle))
+    if size.min() < 1e-10 * size.max():
+        raise ValueError("Q is constant, or nearly so: 1 and Q span one direction, and no coherent basis")
     W_P = span @ (span.T @ W)  # P W, for P = Psi (Psi' Psi)^-1 Psi'
     W_P *= (n if scale == "HSA" else np.sqrt(n)) / np.linalg.norm(W_P, axis=0)
     return Dense(W_P.reshape(*q.shape, K))
 
 
 def agnostic(
-    Q: Floats, features: int, rho: float, *, rho_is: Literal["variance", "std"] = "variance", seed: int = 0
+    Q: Floats, features: int, rho: float, *, rho_is: Literal["variance", "std"] = "variance", seed: Seed = 0
 ) -> Dense:
     """Basis functions phi_hk ~ N(Q*_h, rho I): the true values seen through noise (section 6.1.2).
 
@@ -76,5 +80,5 @@ def agnostic(
     if rho_is not in ("variance", "std"):
         raise ValueError(f'rho_is must be "variance" or "std", got {rho_is!r}')
     std = np.sqrt(rho) if rho_is == "variance" else rho
-    noise = np.random.default_rng(seed).standard_normal((*q.shape, features))
+    noise = np.random.default_rng(sequence(seed)).standard_normal((*q.shape, features))
     return Dense(q[..., None] + std * noise)

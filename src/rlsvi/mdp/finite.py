@@ -187,7 +187,7 @@ class FiniteMDP:
             self.successor,
             self.probability,
             self.reward,
-            np.ascontiguousarray(np.broadcast_to(self.reward_std, self.reward.shape), dtype=np.float64),
+            np.array(np.broadcast_to(self.reward_std, self.reward.shape), dtype=np.float64),
             _NOISE[self.rewards],
             low,
             high,

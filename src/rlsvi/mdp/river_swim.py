@@ -9,7 +9,7 @@ LEFT, RIGHT = 0, 1
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
-    """The river of Strehl and Littman (2008), swum from its first state.
+    """The river of Strehl and Littman (2008), with rewards scaled to 1, swum from its first state.
 
     Left, with the current, always succeeds. Right, against it, goes on with probability 0.35, stays with 0.6
     and is washed back with 0.05; at the first state it goes on with 0.6 or stays, at the last it stays with

@@ -83,7 +83,7 @@ def _start(env: Any, states: int, start: ArrayLike | None) -> Floats:
 def _time_limit(env: "Env") -> int:
     limit = env.spec.max_episode_steps if env.spec is not None else None
     if limit is None:
-        raise ValueError("the environment has no time limit (max_episode_steps): give `horizon`")
+        raise ValueError("the environment has no time limit (max_episode_steps): give horizon")
     return limit
 
 

@@ -13,8 +13,8 @@ from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.core.checks import whole
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
-from rlsvi.simulate import History, simulate
-from rlsvi.study.runs import Runs
+from rlsvi.simulate import simulate
+from rlsvi.study.runs import Run, Runs
 
 ProblemOf = Problem | Callable[[int], Problem]
 
@@ -42,13 +42,8 @@ def compare(
     _check(agents)
     whole("episodes", episodes, 1)
     threads = cores() if workers is None else whole("workers", workers, 1)
-    problems = {seed: problem(seed) if callable(problem) else problem for seed in numbers}
-    for drawn in problems.values():
-        if not isinstance(drawn, Problem):
-            raise TypeError(
-                f"problem must be a Problem, or a function of the seed that returns one, got {drawn!r}"
-            )
-    _warm_up(agents, problems[numbers[0]], progress)
+    first = _drawn(problem, numbers[0])
+    _warm_up(agents, first, progress)
     stop = Event()
     jobs = [(name, seed) for name in agents for seed in numbers]
     with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(threads) as pool:
@@ -58,11 +53,12 @@ def compare(
                 raise InterruptedError("stopped")
             show(n)
 
-        def run(job: tuple[str, int]) -> History:
-            agent = agents[job[0]].clone(seed=job[1])
-            return simulate(agent, problems[job[1]], episodes, advance=advance)
+        def run(name: str, seed: int) -> Run:
+            drawn = _drawn(problem, seed)
+            history = simulate(agents[name].clone(seed=seed), drawn, episodes, advance=advance)
+            return Run(history, drawn.random_regret)
 
-        futures = [pool.submit(run, job) for job in jobs]
+        futures = [pool.submit(run, *job) for job in jobs]
         try:
             finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -70,8 +66,15 @@ def compare(
             pool.shutdown(wait=False, cancel_futures=True)
         for future in sorted(finished, key=futures.index):
             future.result()  # raises what went wrong, before the runs that were stopped because of it are read
-        histories = {job: future.result() for job, future in zip(jobs, futures, strict=True)}
-    return Runs(problems[numbers[0]].name, tuple(agents), tuple(numbers), histories)
+        runs = {job: future.result() for job, future in zip(jobs, futures, strict=True)}
+    return Runs(first.name, tuple(agents), tuple(numbers), runs)
+
+
+def _drawn(problem: ProblemOf, seed: int) -> Problem:
+    drawn = problem if isinstance(problem, Problem) or not callable(problem) else problem(seed)
+    if not isinstance(drawn, Problem):
+        raise TypeError(f"problem must be a Problem, or a function of the seed that returns one, got {drawn!r}")
+    return drawn
 
 
 def cores() -> int:

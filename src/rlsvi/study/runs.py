@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,19 +16,46 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, eq=False)
+class Run(NamedTuple):
+    """One run: what each episode brought, and what random play would lose an episode."""
+
+    history: History
+    random_regret: float
+
+    def learned(self, share: float = 0.05) -> float:
+        """Episodes until the regret left is at most `share` of that of random play, for good; infinite if never.
+
+        What is left is the mean over the episodes from some one to the end, at least a tenth of all; for good
+        means from every later one too.
+        """
+        regret = self.history.regret
+        left = np.cumsum(regret[::-1])[::-1] / np.arange(len(regret), 0, -1)
+        left = left[: len(regret) - max(len(regret) // 10, 1) + 1]
+        worse = np.flatnonzero(left > share * self.random_regret)
+        after = worse[-1] + 1 if len(worse) else 0
+        return float(after) if after < len(left) else np.inf
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Runs:
     """The runs of several agents on one problem, one a seed."""
 
     problem: str
     agents: tuple[str, ...]
     seeds: tuple[int, ...]
-    histories: Mapping[tuple[str, int], History]
+    runs: Mapping[tuple[str, int], Run]
 
     @property
     def episodes(self) -> int:
         """Episodes a run."""
-        return len(next(iter(self.histories.values())).reward)
+        return len(next(iter(self.runs.values())).history.reward)
+
+    def __repr__(self) -> str:
+        return f"Runs({self.problem}, {', '.join(self.agents)}, {len(self.seeds)} seeds, {self.episodes} episodes)"
+
+    def of(self, agent: str) -> list[Run]:
+        """The runs of an agent, in the order of the seeds."""
+        return [self.runs[agent, seed] for seed in self.seeds]
 
     @cached_property
     def frame(self) -> "pl.DataFrame":
@@ -42,52 +69,57 @@ class Runs:
                     "agent": pl.repeat(agent, self.episodes, eager=True),
                     "seed": pl.repeat(seed, self.episodes, dtype=pl.Int64, eager=True),
                     "episode": episode,
-                    "reward": history.reward,
-                    "regret": history.regret,
-                    "realised": history.realised,
+                    "reward": run.history.reward,
+                    "regret": run.history.regret,
+                    "realised": run.history.realised,
                 }
             )
-            for (agent, seed), history in self.histories.items()
+            for (agent, seed), run in self.runs.items()
         )
 
     def cumulative(self, agent: str) -> Floats:
         """Expected regret up to each episode, (seeds, episodes)."""
-        return np.stack([np.cumsum(self.histories[agent, seed].regret) for seed in self.seeds])
+        return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
 
     def learning_times(self, agent: str, rewards: float = 10.0) -> Floats:
-        """Episodes until the rewards sum to `rewards`, for every seed; infinite if they never did."""
-        totals = np.stack([np.cumsum(self.histories[agent, seed].reward) for seed in self.seeds])
+        """Episodes until the rewards sum to `rewards`, for every seed; infinite if they never did.
+
+        On the chain, whose rewards are 0 or 1, this is the paper's proxy of the learning time.
+        """
+        totals = np.stack([np.cumsum(run.history.reward) for run in self.of(agent)])
         reached = totals >= rewards
         return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)
 
     def summary(self) -> "pl.DataFrame":
-        """A row an agent: median and quartiles of the total expected regret, and when it learned.
+        """A row an agent, medians over the seeds.
 
-        `learned` counts the seeds that collected ten rewards; `episodes_to_10` is the median over all seeds
-        of the episodes it took, null when half of them or more never did.
+        regret, regret_q25, regret_q75 : expected regret of all episodes together.
+        regret_left : expected regret an episode over the last tenth, as a share of that of random play.
+        reward : rewards of all episodes together.
+        learned : seeds that learned, that is whose regret from some episode on stays at most 5% of that of
+            random play, on average; `after` : how many episodes that took, null if half of them or more did not.
         """
         import polars as pl
 
-        return pl.DataFrame(
-            [self._row(agent) for agent in self.agents], schema_overrides={"episodes_to_10": pl.Float64}
-        )
+        return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides={"after": pl.Float64})
 
     def _row(self, agent: str) -> dict[str, Any]:
-        histories = [self.histories[agent, seed] for seed in self.seeds]
-        regret = np.array([history.regret.sum() for history in histories])
-        times = np.sort(self.learning_times(agent))
-        middle = times[(len(times) - 1) // 2 : len(times) // 2 + 1].mean()
+        runs = self.of(agent)
+        regret = np.array([run.history.regret.sum() for run in runs])
+        after = np.sort([run.learned() for run in runs])
+        middle = after[(len(after) - 1) // 2 : len(after) // 2 + 1].mean()
         last = max(self.episodes // 10, 1)
+        left = [run.history.regret[-last:].mean() / (run.random_regret or 1.0) for run in runs]
         return {
             "agent": agent,
             "seeds": len(self.seeds),
             "regret": float(np.median(regret)),
             "regret_q25": float(np.quantile(regret, 0.25)),
             "regret_q75": float(np.quantile(regret, 0.75)),
-            "regret_last_tenth": float(np.median([history.regret[-last:].mean() for history in histories])),
-            "reward": float(np.median([history.reward.sum() for history in histories])),
-            "learned": int(np.isfinite(times).sum()),
-            "episodes_to_10": float(middle) if np.isfinite(middle) else None,
+            "regret_left": float(np.median(left)),
+            "reward": float(np.median([run.history.reward.sum() for run in runs])),
+            "learned": int(np.isfinite(after).sum()),
+            "after": float(middle) if np.isfinite(middle) else None,
         }
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
