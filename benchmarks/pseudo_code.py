@@ -30,7 +30,7 @@ class PseudoCode:
             if h == self.H - 1:
                 b = r[:, h] + r[:, h + 1]
             else:
-                b = r[:, h] + (self.Phi[h + 1, s[:, h + 1]] @ theta[h + 1]).max(axis=1)
+                b = r[:, h] + (self.Phi[h + 1] @ theta[h + 1]).max(axis=1)[s[:, h + 1]]
             L = np.linalg.cholesky(A.T @ A / self.sigma**2 + self.lam * np.eye(self.K))
             w = np.linalg.solve(L, A.T @ b / self.sigma**2) + self.rng.standard_normal(self.K)
             theta[h] = np.linalg.solve(L.T, w)
