@@ -73,7 +73,8 @@ def task_of(env: Any, horizon: int | None) -> Task:
 def checked_observation(task: Task, observation: Any) -> Any:
     """An observation one can learn from: a state number, or whatever the basis takes, without NaN."""
     if task.states is not None:
-        if not isinstance(observation, int | np.integer | np.ndarray) or np.ndim(observation) != 0:
+        zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
+        if not (isinstance(observation, int | np.integer) or zero_d):
             raise ValueError(f"observation must be a state number, got {observation!r}")
         state = int(observation) - task.first_state
         if not 0 <= state < task.states:

@@ -1,6 +1,7 @@
 """What a finite-horizon agent knows: its memory, its posterior, and the value function it acts on."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class Learner:
         """H."""
         return len(self.memory.states)
 
-    @property
+    @cached_property
     def actions(self) -> int:
         """A."""
         return int(self.memory.block.shape[1] // self.memory.sum_head.shape[1])

@@ -70,7 +70,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         if not self._running:
             raise ResetNeeded("the episode is over: call reset()" if self._path else "call reset() first")
         s = self._path[-1]
-        if not self.action_space.contains(action):
+        if not (type(action) is int and 0 <= action < t.actions) and not self.action_space.contains(action):
             raise ValueError(f"action {action!r} is not one of 0..{t.actions - 1}")
         a = int(action)
         if not t.legal[mask_of(t, h), s, a]:
