@@ -148,7 +148,8 @@ def add_episode(
         b = memory.block[h, pair]
         for k in range(x.size):
             x[k] = memory.phi[h, k, pair]
-        add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
+        if rewards[h] != 0.0:  # adding nothing changes nothing
+            add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
         if goes_on or h + 1 < steps:
             e = _sum_of(memory, h, b, visited[h + 1])
             add(memory.into[h, e], memory.into_error[h, e], x, 1.0)

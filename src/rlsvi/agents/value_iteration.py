@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.memory import Memory
-from rlsvi.core.compile import Floats, Ints, Words, compiled
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Words, compiled, unsigned
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.regression import Factor, draw, solve
 
@@ -55,11 +55,19 @@ def value_iteration(
                 draw(factor.U[h, b], factor.inv[h, b], theta, prior.sigma, stream)
             else:
                 solve(factor.U[h, b], factor.inv[h, b], theta)
-            for k in range(theta.size):
-                if not abs(theta[k]) < np.inf:
-                    return False
+            if not all_finite(theta):
+                return False
         known_values(memory, values, h)
     return True
+
+
+@compiled
+def all_finite(theta: Floats) -> bool:
+    """Whether every number is finite; no early end, so that several are looked at together."""
+    broken = 0
+    for k in range(theta.size):
+        broken += 0 if abs(theta[k]) < np.inf else 1
+    return broken == 0
 
 
 @compiled
@@ -71,7 +79,10 @@ def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> 
         b = memory.live[h, i]
         for k in range(d):
             values.theta[h, b, k] = memory.reward[h, b, k] + ridge * prior.mean[h, b, k]
-    for e in range(memory.sums[h]):
+    fours = memory.sums[h] // 4 * 4 if values.theta.shape[1] == 1 else 0
+    if fours > 0:
+        add_fours(values.theta[h, 0], memory.into[h], memory.sum_next[h], values.V[h + 1], fours)
+    for e in range(fours, memory.sums[h]):
         theta, into = values.theta[h, memory.sum_block[h, e]], memory.into[h, e]
         v = values.V[h + 1, memory.sum_next[h, e]]
         for k in range(d):
@@ -79,31 +90,57 @@ def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> 
 
 
 @compiled
+def add_fours(theta: Floats, into: Floats, following: Ints, V: Floats, count: int) -> None:
+    """theta += into[e] V[following[e]] for e < count, in this order; four at a time, for theta is in memory."""
+    for e in range(unsigned(0), unsigned(count), FOUR):
+        f, g, i = e + ONE, e + TWO, e + THREE
+        v0, v1, v2, v3 = V[following[e]], V[following[f]], V[following[g]], V[following[i]]
+        for k in range(unsigned(theta.size)):
+            theta[k] = (((theta[k] + into[e, k] * v0) + into[f, k] * v1) + into[g, k] * v2) + into[i, k] * v3
+
+
+@compiled
 def known_values(memory: Memory, values: Values, h: int) -> None:
     """Q_h = phi . theta_h, -inf where illegal, and V_h = max_a Q_h at the states known in period h."""
     Q, V, theta, phi = values.Q[h], values.V[h], values.theta[h], memory.phi[h]
-    n = memory.states[h]
-    A = Q.size // V.size
-    for pair in range(n * A):
-        Q[pair] = memory.barred[h, pair]
+    n, A = unsigned(memory.states[h]), unsigned(Q.size // V.size)
     if theta.shape[0] == 1:
-        odd = theta.shape[1] % 2
-        if odd == 1:
-            for pair in range(n * A):
-                Q[pair] += phi[0, pair] * theta[0, 0]
-        for k in range(odd, theta.shape[1], 2):  # two features a pass, added in their order
-            w0, w1 = theta[0, k], theta[0, k + 1]
-            for pair in range(n * A):
-                Q[pair] = (Q[pair] + phi[k, pair] * w0) + phi[k + 1, pair] * w1
+        dense_values(Q, memory.barred[h], phi, theta[0], n * A)
     else:
+        for pair in range(n * A):
+            Q[pair] = memory.barred[h, pair]
         for k in range(theta.shape[1]):
             for pair in range(n * A):
                 Q[pair] += phi[k, pair] * theta[memory.block[h, pair], k]
-    for j in range(n):
-        V[j] = Q[j * A]
-    for a in range(1, A):
+    for j in range(n):  # the first action and the last, which with two actions are all
+        V[j] = max(Q[j * A], Q[j * A + (A - ONE)])
+    for a in range(ONE, A - ONE):
         for j in range(n):
             V[j] = max(V[j], Q[j * A + a])
+
+
+@compiled
+def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: int) -> None:
+    """Q = barred + theta . phi for one block: features are added in their order, four a pass over Q."""
+    d = unsigned(theta.size)
+    head = (d - ONE) % FOUR + ONE  # 1 to 4 features, then fours
+    w0 = theta[0]
+    if head == ONE:
+        for pair in range(pairs):
+            Q[pair] = barred[pair] + phi[0, pair] * w0
+    else:
+        w1 = theta[1]
+        for pair in range(pairs):
+            Q[pair] = (barred[pair] + phi[0, pair] * w0) + phi[1, pair] * w1
+    for k in range(TWO, head):
+        w0 = theta[k]
+        for pair in range(pairs):
+            Q[pair] += phi[k, pair] * w0
+    for k in range(head, d, FOUR):
+        l, m, n = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = theta[k], theta[l], theta[m], theta[n]
+        for pair in range(pairs):
+            Q[pair] = (((Q[pair] + phi[k, pair] * w0) + phi[l, pair] * w1) + phi[m, pair] * w2) + phi[n, pair] * w3
 
 
 @compiled

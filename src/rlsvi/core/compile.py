@@ -22,6 +22,9 @@ Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
+unsigned = np.uint64  # an index that cannot be negative costs no check for counting from the end of an array
+ONE, TWO, THREE, FOUR = unsigned(1), unsigned(2), unsigned(3), unsigned(4)
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
