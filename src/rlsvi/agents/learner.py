@@ -154,7 +154,7 @@ class Learner:
             (self.memory.states.max(), self.memory.sum_head.shape[1]),
             (self.memory.sums.max(), self.memory.into.shape[1]),
         ):
-            rooms.append(room + room // 4 + 4 if used >= room else room)  # idle room costs planning time
+            rooms.append(room + max(room // 4, 4) if used >= room else room)  # idle room costs planning time
         self.memory = resized(self.memory, *rooms)
         old, self.values = self.values, self.blank_values()
         for name in ("theta", "key", "spread"):

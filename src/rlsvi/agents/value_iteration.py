@@ -73,30 +73,39 @@ def all_finite(theta: Floats) -> bool:
 @compiled
 def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> None:
     """theta_h <- A'b + ridge prior_mean, where b_i = r_i + V_{h+1}(s_i')."""
-    d = values.theta.shape[2]
     ridge = prior.lam * prior.sigma * prior.sigma
+    d, sums = unsigned(values.theta.shape[2]), unsigned(memory.sums[h])
     for i in range(memory.lives[h]):
         b = memory.live[h, i]
+        theta, reward, mean = values.theta[h, b], memory.reward[h, b], prior.mean[h, b]
         for k in range(d):
-            values.theta[h, b, k] = memory.reward[h, b, k] + ridge * prior.mean[h, b, k]
-    fours = memory.sums[h] // 4 * 4 if values.theta.shape[1] == 1 else 0
-    if fours > 0:
-        add_fours(values.theta[h, 0], memory.into[h], memory.sum_next[h], values.V[h + 1], fours)
-    for e in range(fours, memory.sums[h]):
-        theta, into = values.theta[h, memory.sum_block[h, e]], memory.into[h, e]
-        v = values.V[h + 1, memory.sum_next[h, e]]
-        for k in range(d):
-            theta[k] += into[k] * v
+            theta[k] = reward[k] + ridge * mean[k]
+    if sums == 0:  # as in the last period, which no V follows
+        return
+    V, following, into = values.V[h + 1], memory.sum_next[h], memory.into[h]
+    if values.theta.shape[1] == 1:
+        add_in_order(values.theta[h, 0], into, following, V, sums)
+    else:
+        for e in range(sums):
+            theta, v = values.theta[h, memory.sum_block[h, e]], V[following[e]]
+            for k in range(d):
+                theta[k] += into[e, k] * v
 
 
 @compiled
-def add_fours(theta: Floats, into: Floats, following: Ints, V: Floats, count: int) -> None:
-    """theta += into[e] V[following[e]] for e < count, in this order; four at a time, for theta is in memory."""
-    for e in range(unsigned(0), unsigned(count), FOUR):
+def add_in_order(theta: Floats, into: Floats, following: Ints, V: Floats, count: unsigned) -> None:
+    """theta += sum_e into[e] V[following[e]] for e < count, in this order, with few passes over theta."""
+    d = unsigned(theta.size)
+    fours = count - count % FOUR
+    for e in range(unsigned(0), fours, FOUR):
         f, g, i = e + ONE, e + TWO, e + THREE
         v0, v1, v2, v3 = V[following[e]], V[following[f]], V[following[g]], V[following[i]]
-        for k in range(unsigned(theta.size)):
+        for k in range(d):
             theta[k] = (((theta[k] + into[e, k] * v0) + into[f, k] * v1) + into[g, k] * v2) + into[i, k] * v3
+    for e in range(fours, count):
+        v = V[following[e]]
+        for k in range(d):
+            theta[k] += into[e, k] * v
 
 
 @compiled
@@ -120,7 +129,7 @@ def known_values(memory: Memory, values: Values, h: int) -> None:
 
 
 @compiled
-def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: int) -> None:
+def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: unsigned) -> None:
     """Q = barred + theta . phi for one block: features are added in their order, four a pass over Q."""
     d = unsigned(theta.size)
     head = (d - ONE) % FOUR + ONE  # 1 to 4 features, then fours
@@ -137,10 +146,10 @@ def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: i
         for pair in range(pairs):
             Q[pair] += phi[k, pair] * w0
     for k in range(head, d, FOUR):
-        l, m, n = k + ONE, k + TWO, k + THREE
-        w0, w1, w2, w3 = theta[k], theta[l], theta[m], theta[n]
+        i, j, m = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = theta[k], theta[i], theta[j], theta[m]
         for pair in range(pairs):
-            Q[pair] = (((Q[pair] + phi[k, pair] * w0) + phi[l, pair] * w1) + phi[m, pair] * w2) + phi[n, pair] * w3
+            Q[pair] = (((Q[pair] + phi[k, pair] * w0) + phi[i, pair] * w1) + phi[j, pair] * w2) + phi[m, pair] * w3
 
 
 @compiled
