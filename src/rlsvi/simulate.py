@@ -103,7 +103,7 @@ def simulate(
     history = _blank(episodes, table.horizon if trace else 0)
     optimal = problem.solution.V[0]
     work = _work(table.horizon, table.states, table.actions, learner.features.dim)
-    done, chunk = 0, 16
+    done, chunk = 0, 64
     while done < episodes:
         begin = time.perf_counter()
         count = min(chunk, episodes - done)

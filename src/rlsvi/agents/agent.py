@@ -207,6 +207,8 @@ class FiniteHorizonAgent:
         """Take on a task of finitely many states, with `basis` unless the agent has its own."""
         if self.horizon not in (None, task.horizon):
             raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
+        if self._learner is not None and basis is self._problem_basis and task == self._task:
+            return self._learner
         given = (self.basis or basis).bind(task.states, task.actions, task.horizon, 0)
         if self._learner is None:
             self._learner = self._new(task, given)
