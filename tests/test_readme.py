@@ -31,3 +31,7 @@ def test_the_commands_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, f"rlsvi {command}\n{result.output}"
     assert (tmp_path / "out" / "regret.png").exists()
+
+
+def test_nothing_in_the_readme_is_left_to_fill_in():
+    assert not re.findall(r"[A-Z]+_[A-Z]+|TODO|XXX", README)
