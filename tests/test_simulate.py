@@ -10,7 +10,7 @@ from rlsvi.agents.explore import probabilities
 from rlsvi.bases import ActionFeatures, Dense, StateFeatures, Tabular
 from rlsvi.core.random import bits, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.mdp.finite import first_state
+from rlsvi.mdp.table import first_state
 from rlsvi.simulate import run, simulate
 from twin import assert_same, state_of
 

@@ -19,7 +19,7 @@ from rlsvi.agents.value_iteration import value_iteration
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
-from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, step, terminal_reward
+from rlsvi.mdp.table import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
 
 DONE, FULL, BROKEN = 0, 1, 2

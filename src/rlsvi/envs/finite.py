@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from rlsvi.core.random import reseed
 from rlsvi.envs.render import GREY, INK, Canvas, mix
-from rlsvi.mdp.finite import FiniteMDP, first_state, mask_of, step, terminal_reward
+from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.table import first_state, mask_of, step, terminal_reward
 
 
 class FiniteMDPEnv(gymnasium.Env[Any, Any]):

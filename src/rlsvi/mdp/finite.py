@@ -8,42 +8,15 @@ state; the terminal reward of its last state is paid with the last step.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rlsvi.core.checks import finite, whole
-from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
-from rlsvi.core.random import normal, pick, uniform
+from rlsvi.core.compile import Bools, Floats, Ints, Longs
+from rlsvi.mdp.table import BERNOULLI, DETERMINISTIC, GAUSSIAN, Table
 
-DETERMINISTIC, BERNOULLI, GAUSSIAN = 0, 1, 2
 _NOISE = {"deterministic": DETERMINISTIC, "bernoulli": BERNOULLI, "gaussian": GAUSSIAN}
-
-
-class Table(NamedTuple):
-    """The arrays of a FiniteMDP, as compiled code takes them. A row is (period, state, action)."""
-
-    horizon: int
-    states: int
-    actions: int
-    per_period: bool  # else all periods share the rows of period 0
-    indptr: Longs  # successors of row i: indptr[i] .. indptr[i + 1]
-    successor: Ints
-    probability: Floats
-    reward: Floats  # mean reward of each successor
-    std: Floats  # its standard deviation (Gaussian rewards)
-    noise: int
-    low: float  # the two values of Bernoulli rewards
-    high: float
-    expected: Floats  # mean reward of each row
-    legal: Bools  # (periods or 1, states, actions)
-    absorbing: Bools
-    pays_terminal: bool
-    terminal: Floats
-    start: Floats
-
-
 Successors = Sequence[tuple[float, int, float]]
 
 
@@ -261,45 +234,3 @@ def _check_distributions(t: Table) -> None:
     stuck = np.argwhere(~(asked.any(axis=2) | t.absorbing[None]))
     if len(stuck):
         raise ValueError(f"legal allows no action in state {stuck[0][1]}: every state needs at least one")
-
-
-@compiled
-def row_of(t: Table, h: int, s: int, a: int) -> int:
-    """The row of the table that belongs to a period, state and action."""
-    return ((h if t.per_period else 0) * t.states + s) * t.actions + a
-
-
-@compiled
-def mask_of(t: Table, h: int) -> int:
-    """The action mask `t.legal[mask_of(t, h)]` belongs to period h."""
-    return h if t.legal.shape[0] > 1 else 0
-
-
-@compiled
-def _reward(t: Table, mean: float, std: float, state: Words) -> float:
-    if t.noise == BERNOULLI:
-        return t.high if uniform(state) * (t.high - t.low) < mean - t.low else t.low
-    if t.noise == GAUSSIAN:
-        return mean + std * normal(state)
-    return mean
-
-
-@compiled
-def first_state(t: Table, state: Words) -> int:
-    """Draw s_0: one random number."""
-    return pick(state, t.start)
-
-
-@compiled
-def step(t: Table, h: int, s: int, a: int, state: Words) -> tuple[int, float]:
-    """Draw s_{h+1}, with one random number whatever the probabilities are, and then r_h."""
-    row = row_of(t, h, s, a)
-    begin, end = t.indptr[row], t.indptr[row + 1]
-    i = begin + pick(state, t.probability[begin:end])
-    return t.successor[i], _reward(t, t.reward[i], t.std[i], state)
-
-
-@compiled
-def terminal_reward(t: Table, s: int, state: Words) -> float:
-    """Draw r_H, the reward of the last state."""
-    return _reward(t, t.terminal[s], 0.0, state) if t.pays_terminal else 0.0
