@@ -333,7 +333,7 @@ def test_features_that_overflow_change_nothing(posterior):
 
 def test_a_factor_gone_bad_is_never_used(posterior):
     posterior.factor.inv[0, 1] = np.nan
-    for use in (posterior.mean, posterior.sample):
+    for use in (posterior.mean, posterior.sample, lambda: posterior.variance(0, np.ones(3))):
         with pytest.raises(FactorError, match="no longer finite"):
             use()
 

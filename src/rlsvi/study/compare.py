@@ -108,8 +108,9 @@ def _warm_up(agents: Mapping[str, FiniteHorizonAgent], problem: Problem, progres
     if progress:
         from rich.console import Console
 
-        waiting = Console(stderr=True).status(
-            "making the compiled code ready (the first time, about half a minute)"
-        )
+        console, what = Console(stderr=True), "making the compiled code ready (half a minute the first time)"
+        waiting = console.status(what)
+        if not console.is_terminal:  # where nothing can spin
+            console.print(what)
     with waiting:
         simulate(next(iter(agents.values())).clone(seed=0), problem, 1)
