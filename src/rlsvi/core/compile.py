@@ -16,6 +16,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.cache import keep_on_disk
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -46,8 +48,7 @@ def compiled(function: F) -> F:
     inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
     """
     options: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "forceinline": True}
-    dispatcher: Any = numba.njit(cache=True, nogil=True, **options)(function)
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if cache_file is not None:
-        cache_file._source_stamp = source_stamp()
+    dispatcher: Any = numba.njit(nogil=True, **options)(function)
+    if dispatcher is not function:  # it is with NUMBA_DISABLE_JIT
+        keep_on_disk(dispatcher, source_stamp())
     return cast(F, dispatcher)

@@ -1,0 +1,133 @@
+"""Machine code on disk: one file for each thing compiled, the same for all processes, and no index.
+
+Numba numbers the files of a function and lists them in an index that every process rewrites: of two that save
+at once, one can be left with the code of the other. Here a file is named by all that determines the code in
+it, so processes, machines and versions share a folder, also over a network, without a lock. Whatever is
+missing, cut short or damaged is compiled again, and what cannot be saved costs a warning.
+
+The files are pickles, trusted like the sources beside them: who may write to the folder may run code as you.
+"""
+
+import hashlib
+import os
+import pickle
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import caching, serialize
+
+NumbaCache: Any = caching.FunctionCache  # these two are no part of Numba's public face
+dumps: Any = serialize.dumps
+SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
+UNUSED = 24 * 3600.0  # seconds after which code of other sources goes, if nobody loaded it
+CHECKSUM = 32  # bytes
+
+
+def keep_on_disk(dispatcher: Any, stamp: str) -> None:
+    """Have Numba's compiled function load and save its machine code, made of sources that `stamp` tells apart."""
+    try:
+        dispatcher._cache = _Cache(dispatcher.py_func, stamp)
+    except (OSError, RuntimeError):
+        warnings.warn("compiled code is not kept: no folder for it; NUMBA_CACHE_DIR names one", stacklevel=1)
+
+
+class _Cache(NumbaCache):  # type: ignore[misc]
+    """Numba's cache, with files of ours, and never a reason for a run to fail."""
+
+    def __init__(self, function: Any, stamp: str) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(Path(self._cache_path), self._impl.filename_base, stamp)
+
+    def _index_key(self, *arguments: Any) -> Any:
+        return (*super()._index_key(*arguments), _constants(self._py_func.__code__))  # Numba leaves them out
+
+    def load_overload(self, *arguments: Any) -> Any:
+        with _at_most_a_warning("loaded"):
+            return super().load_overload(*arguments)
+
+    def save_overload(self, *arguments: Any) -> None:
+        with _at_most_a_warning("saved"):
+            super().save_overload(*arguments)
+
+
+class _Files:
+    """The files of one function: a checksum, then the pickled key and code."""
+
+    def __init__(self, folder: Path, function: str, stamp: str) -> None:
+        self.folder, self.function, self.stamp = folder, function, stamp
+
+    def path(self, key: Any) -> Path:
+        """Where the code for a key is: for a signature, a processor, these sources, versions and settings."""
+        settings = [getattr(numba.config, name, None) for name in SETTINGS]
+        made_of = repr((self.stamp, numba.__version__, np.__version__, settings, key))
+        digest = hashlib.sha256(made_of.encode()).hexdigest()
+        return self.folder / f"{self.function}.{self.stamp[:12]}.{digest[:32]}.nbc"
+
+    def load(self, key: Any) -> Any:
+        """The code for a key; None if there is none, or none that is sound."""
+        path = self.path(key)
+        try:
+            content = path.read_bytes()
+        except OSError:
+            return None
+        if content[:CHECKSUM] != _checksum(path, content[CHECKSUM:]):
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        found, code = pickle.loads(content[CHECKSUM:])
+        return code if found == key else None  # types that differ may print alike
+
+    def save(self, key: Any, code: Any) -> None:
+        """Write the file of a key under another name, then rename it: nobody ever sees half of it."""
+        path, content = self.path(key), dumps((key, code))
+        unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
+        try:
+            unfinished.write_bytes(_checksum(path, content) + content)
+            unfinished.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                unfinished.unlink()
+            raise
+        self.remove_stale()
+
+    def remove_stale(self) -> None:
+        """Remove what other sources of the function, or Numba, left. Who still wants it compiles it again."""
+        name = self.function.rpartition("-")[0]  # without its line
+        for path in self.folder.glob(f"{name}-*.nb[ci]*"):
+            with suppress(OSError):
+                if f".{self.stamp[:12]}." not in path.name and time.time() - path.stat().st_mtime > UNUSED:
+                    path.unlink()
+
+    def flush(self) -> None:
+        """Remove the code of these sources."""
+        for path in self.folder.glob(f"{self.function}.{self.stamp[:12]}.*"):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _constants(code: CodeType) -> str:
+    """What tells functions of the same byte code apart: `x + 1` and `x + 2`, or `x.y` and `x.z`."""
+    inner = [_constants(each) if isinstance(each, CodeType) else each for each in code.co_consts]
+    return repr((inner, code.co_names))
+
+
+def _checksum(path: Path, content: bytes) -> bytes:
+    """A file under a wrong name is as bad as a damaged one."""
+    return hashlib.sha256(path.name.encode() + b"\0" + content).digest()
+
+
+@contextmanager
+def _at_most_a_warning(done: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        reason = error.strerror if isinstance(error, OSError) else repr(error)
+        warnings.warn(f"compiled code could not be {done}: {reason}", stacklevel=1)

@@ -1,0 +1,345 @@
+"""Machine code on disk: right with many processes, with damaged files, and where nothing can be written."""
+
+import copy
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from rlsvi.core import cache
+from rlsvi.core.compile import compiled
+
+
+def start(code, *arguments, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONWARNINGS": "default", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.split(), err
+
+
+# ---- many processes ---------------------------------------------------------------------------------------
+
+ROUNDS = 8
+AT_ONCE = """
+    import sys, time
+    from pathlib import Path
+    folder, me, value = Path(sys.argv[1]), sys.argv[2], eval(sys.argv[3])
+    sys.path.insert(0, str(folder))
+    import functions
+    for i, function in enumerate(functions.every):
+        (folder / f"round {i} {me}").touch()
+        while len(list(folder.glob(f"round {i} *"))) < 4:
+            time.sleep(0.001)
+        assert function(value) == value * 2 + i, (i, value)
+"""
+READ_BACK = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import functions
+    for i, function in enumerate(functions.every):
+        for value in (2, 1.5, 2 + 1j):
+            assert function(value) == value * 2 + i, (i, value)
+        print(sum(function.stats.cache_hits.values()))
+"""
+
+
+def test_processes_that_compile_at_once_leave_right_code(tmp_path):
+    """The same and different signatures of one function, saved by four processes at about the same moment."""
+    code = "from rlsvi.core.compile import compiled\nevery = []\n"
+    for i in range(ROUNDS):
+        code += f"@compiled\ndef f{i}(x):\n    return x * 2 + {i}\nevery.append(f{i})\n"
+    (tmp_path / "functions.py").write_text(code)
+    place = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    values = ("2", "2", "1.5", "2 + 1j")
+    for process in [start(AT_ONCE, tmp_path, me, value, **place) for me, value in enumerate(values)]:
+        finish(process)
+    files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert len(files) == 3 * ROUNDS
+    hits, _ = finish(start(READ_BACK, tmp_path, **place))
+    assert hits == ["3"] * ROUNDS
+
+
+# ---- one process ------------------------------------------------------------------------------------------
+
+
+def plus_three(x):
+    return x + 3
+
+
+def times_four(x):
+    return x * 4
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder that compiled code goes to."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def hits(function, value, wanted):
+    """Call a function as a new process would; how often its code came from disk."""
+    fresh = compiled(function)
+    assert fresh(value) == wanted
+    return sum(fresh.stats.cache_hits.values())
+
+
+def test_code_is_loaded_the_second_time(folder):
+    assert [hits(plus_three, 1, 4) for _ in range(3)] == [0, 1, 1]
+    assert [hits(plus_three, 0.5, 3.5) for _ in range(2)] == [0, 1]
+    assert [hits(times_four, 1, 4) for _ in range(2)] == [0, 1]
+    assert hits(plus_three, 1, 4) == 1
+    assert len(files(folder)) == 3
+
+
+def flipped(where):
+    def damage(content):
+        content = bytearray(content)
+        content[where] ^= 1
+        return bytes(content)
+
+    return damage
+
+
+DAMAGE = {
+    "empty": lambda content: b"",
+    "short": lambda content: content[:20],
+    "only a checksum": lambda content: content[: cache.CHECKSUM],
+    "cut": lambda content: content[: len(content) // 2],
+    "zeros": lambda content: bytes(len(content)),
+    "longer": lambda content: content + b"\0",
+    "first bit": flipped(0),
+    "a bit of the pickle": flipped(cache.CHECKSUM),
+    "a bit inside": flipped(5000),
+    "last bit": flipped(-1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_file_is_compiled_again_and_replaced(folder, damage):
+    assert hits(plus_three, 1, 4) == 0
+    (path,) = files(folder)
+    broken = damage(path.read_bytes())
+    path.write_bytes(broken)
+    assert hits(plus_three, 1, 4) == 0
+    assert files(folder) == [path]
+    assert path.read_bytes() != broken
+    assert hits(plus_three, 1, 4) == 1
+
+
+def test_code_under_the_name_of_other_code_is_not_run(folder):
+    hits(plus_three, 1, 4)
+    (one,) = files(folder)
+    hits(plus_three, 0.5, 3.5)
+    (other,) = set(files(folder)) - {one}
+    other.write_bytes(one.read_bytes())
+    assert hits(plus_three, 0.5, 3.5) == 0
+    assert hits(plus_three, 0.5, 3.5) == 1
+
+
+def test_code_of_other_sources_is_not_run_under_whatever_name(folder):
+    kept = compiled(plus_three)._cache._cache_file
+    kept.folder.mkdir(exist_ok=True)
+    other = copy.copy(kept)
+    other.stamp = kept.stamp[:-1] + "x"
+    other.save("key", "code")
+    assert other.load("key") == "code"
+    assert kept.load("key") is None
+    other.path("key").rename(kept.path("key"))
+    assert kept.load("key") is None
+
+
+class Here:
+    class Pair(NamedTuple):
+        x: float
+        y: float
+
+
+class There:
+    class Pair(NamedTuple):
+        y: float
+        x: float
+
+
+def the_x(pair):
+    return pair.x
+
+
+def test_types_that_only_print_alike_do_not_share_code(folder):
+    assert hits(the_x, Here.Pair(1.0, 2.0), 1.0) == 0
+    assert hits(the_x, There.Pair(1.0, 2.0), 2.0) == 0
+    assert hits(the_x, There.Pair(1.0, 2.0), 2.0) == 1
+
+
+def test_functions_of_one_name_line_and_byte_code_do_not_share_code(folder):
+    double, treble = (lambda x: 2 * x), (lambda x: 3 * x)
+    assert [hits(double, 7, 14) for _ in range(2)] == [0, 1]
+    assert [hits(treble, 7, 21) for _ in range(2)] == [0, 1]
+    assert hits(double, 7, 14) == 1
+
+
+OTHERS = {
+    "Numba": (numba, "__version__"),
+    "NumPy": (np, "__version__"),
+    "a setting": (numba.config, "BOUNDSCHECK"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS.values(), ids=OTHERS.keys())
+def test_another_version_or_setting_has_code_of_its_own(folder, monkeypatch, what):
+    hits(plus_three, 1, 4)
+    with monkeypatch.context() as other:
+        other.setattr(*what, "1")
+        assert [hits(plus_three, 1, 4) for _ in range(2)] == [0, 1]
+    assert hits(plus_three, 1, 4) == 1  # not disturbed
+    assert len(files(folder)) == 2
+
+
+def test_another_processor_has_code_of_its_own(folder):
+    fresh = compiled(plus_three)
+    fresh(1)
+    signature, codegen = fresh.signatures[0], fresh.targetctx.codegen()
+    kept, key = fresh._cache._cache_file, fresh._cache._index_key(signature, codegen)
+    assert codegen.magic_tuple() == key[1]
+    for i in range(3):
+        processor = tuple("another" if i == j else word for j, word in enumerate(key[1]))
+        assert kept.path((key[0], processor, key[2])) != kept.path(key)
+
+
+# ---- old files --------------------------------------------------------------------------------------------
+
+
+def test_unused_code_of_other_sources_goes_and_nothing_else(folder):
+    compiled(plus_three)(1)
+    (mine,) = files(folder)
+    stamp = compiled(plus_three)._cache._cache_file.stamp[:12]
+    other = mine.name.replace(stamp, "0" * 12)
+    moved = "test_cache.plus_three-7.py399"
+    stale = [other, f"{other}.0123456789abcdef", f"{moved}.nbi", f"{moved}.1.nbc", f"{moved}.000000000000.1.nbc"]
+    fresh = [f"{moved}.111111111111.1.nbc"]
+    kept = [f"{moved}.{stamp}.1.nbc", "test_cache.plus_three.cpython.pyc", other.replace("three", "three_more")]
+    for name in stale + fresh + kept:
+        path = mine.with_name(name)
+        path.write_bytes(b"")
+        age = 0 if name in fresh else 2 * cache.UNUSED
+        os.utime(path, (time.time() - age,) * 2)
+    compiled(plus_three)(0.5)
+    left = {path.name for path in files(folder)}
+    assert left >= {mine.name, *fresh, *kept}
+    assert not left & set(stale)
+    assert len(left) == 2 + len(fresh) + len(kept)
+
+
+def test_code_that_is_loaded_is_in_use(folder):
+    hits(plus_three, 1, 4)
+    (path,) = files(folder)
+    os.utime(path, (0, 0))
+    hits(plus_three, 1, 4)
+    assert time.time() - path.stat().st_mtime < cache.UNUSED / 2
+
+
+def test_flush_forgets_the_code_of_these_sources_alone(folder):
+    fresh = compiled(plus_three)
+    fresh(1)
+    other = copy.copy(fresh._cache._cache_file)
+    other.stamp = "of other sources"
+    other.save("key", "code")
+    fresh._cache.flush()
+    assert other.load("key") == "code"
+    assert hits(plus_three, 1, 4) == 0
+
+
+# ---- no room ----------------------------------------------------------------------------------------------
+
+USE = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import functions
+    print(functions.double(21), functions.treble(14), sum(functions.double.stats.cache_hits.values()))
+"""
+FUNCTIONS = """
+    from rlsvi.core.compile import compiled
+    double, treble = compiled(lambda x: 2 * x), compiled(lambda x: 3 * x)
+"""
+
+
+@pytest.mark.parametrize("room", ["package", "user", None])
+def test_where_nothing_can_be_written_code_goes_elsewhere_or_is_not_kept(tmp_path, room):
+    """A folder that is a file stands for one that cannot be written to, by whomever."""
+    package, user = tmp_path / "package", tmp_path / "user"
+    package.mkdir()
+    (package / "functions.py").write_text(textwrap.dedent(FUNCTIONS))
+    if room != "package":
+        (package / "__pycache__").write_text("")
+    if room != "user":
+        user.write_text("")
+    nowhere = package / "functions.py" / "cache"
+    place = {"NUMBA_CACHE_DIR": str(nowhere), "HOME": str(user), "XDG_CACHE_HOME": str(user / "cache")}
+    for hit in (0, 1):
+        out, err = finish(start(USE, package, **place))
+        assert out == ["42", "42", str(hit if room else 0)]
+        assert err.count("UserWarning: compiled code is not kept") == (room is None)
+    kept = list(tmp_path.rglob("*.nbc"))
+    assert len(kept) == (2 if room else 0)
+    assert all(path.is_relative_to(tmp_path / room) for path in kept)
+
+
+FULL = """
+    import resource, sys
+    sys.path.insert(0, sys.argv[1])
+    import functions
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))  # a write stops half-way
+    print(functions.double(21))
+"""
+
+
+def test_a_full_disk_costs_a_warning(tmp_path):
+    pytest.importorskip("resource")
+    (tmp_path / "functions.py").write_text(textwrap.dedent(FUNCTIONS))
+    folder = tmp_path / "cache"
+    out, err = finish(start(FULL, tmp_path, NUMBA_CACHE_DIR=str(folder)))
+    assert out == ["42"]
+    assert err.count("UserWarning: compiled code could not be saved: File too large") == 1
+    assert not files(folder)
+
+
+def test_a_folder_that_is_gone_costs_a_warning(folder):
+    fresh = compiled(plus_three)
+    (place,) = folder.iterdir()
+    place.rmdir()
+    place.write_text("in the way")
+    with pytest.warns(UserWarning, match="compiled code could not be saved"):
+        assert fresh(1) == 4
+    place.unlink()
+    assert [hits(plus_three, 1, 4) for _ in range(2)] == [0, 1]
+
+
+def test_a_sound_file_that_makes_no_sense_is_compiled_again(folder):
+    fresh = compiled(plus_three)
+    fresh(1)
+    key = fresh._cache._index_key(fresh.signatures[0], fresh.targetctx.codegen())
+    fresh._cache._cache_file.save(key, ("not", "code"))
+    with pytest.warns(UserWarning, match="compiled code could not be loaded"):
+        assert hits(plus_three, 1, 4) == 0
+    assert hits(plus_three, 1, 4) == 1
