@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.core.files import whole_file
+
 FORMAT, VERSION = "rlsvi agent", 1
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError, ValueError)
 
@@ -26,23 +28,17 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
         raise IsADirectoryError(f"cannot save to {target}: it is a folder, name a file in it")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot save to {target}: there is no folder {target.parent}")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                archive.writestr(
-                    "header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}, indent=1)
-                )
-                for name, array in arrays.items():
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with (
+            whole_file(target) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        ):
+            archive.writestr("header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}, indent=1))
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)
     except OSError as error:
         raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,11 +1,12 @@
 """What an argument must be, checked before it is used."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.core.compile import Floats
+if TYPE_CHECKING:
+    from rlsvi.core.compile import Floats
 
 LARGEST = 1e100  # of a feature, reward or prior mean: its square and its sums stay within float64
 
@@ -25,7 +26,7 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def finite(name: str, values: Any) -> Floats:
+def finite(name: str, values: Any) -> "Floats":
     """`values` as an array, if they are all numbers of a sane size."""
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values, dtype=np.float64)
@@ -36,7 +37,7 @@ def finite(name: str, values: Any) -> Floats:
     return array
 
 
-def shaped(name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
+def shaped(name: str, array: "Floats", shape: tuple[int, ...]) -> "Floats":
     """`array`, if it has the shape."""
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
