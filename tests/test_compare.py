@@ -8,6 +8,8 @@ import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
 from rlsvi.simulate import History, simulate
+from rlsvi.study.bootstrap import band
+from rlsvi.study.plot import regret_figure
 from rlsvi.study.runs import Run, Runs
 
 EPISODES = 200
@@ -124,9 +126,10 @@ def test_the_first_episode_of_every_agent_is_played_at_random(runs):
 
 
 def when_learned(regret, random):
-    """The first episode from which on every mean to the end is at most 5% of random play's."""
-    starts = range(len(regret) - len(regret) // 10 + 1)
-    fine = [regret[i:].mean() <= 0.05 * random for i in starts]
+    """The first episode from which on every mean of a tenth of the run is at most 5% of random play's."""
+    width = len(regret) // 10
+    starts = range(len(regret) - width + 1)
+    fine = [regret[i : i + width].mean() <= 0.05 * random for i in starts]
     return next((i for i in starts if all(fine[i:])), np.inf)
 
 
@@ -139,8 +142,10 @@ def test_summary_is_what_plain_numpy_says(runs):
         reward = one["reward"].to_numpy().reshape(3, EPISODES)
         assert row["seeds"] == 3
         assert row["regret"] == pytest.approx(np.median(regret.sum(axis=1)))
-        assert row["regret_q25"] == pytest.approx(np.quantile(regret.sum(axis=1), 0.25))
-        assert row["regret_q75"] == pytest.approx(np.quantile(regret.sum(axis=1), 0.75))
+        # of three seeds drawn again a median is the least in 7 of 27 cases: the interval is their range
+        assert row["regret_low"] == pytest.approx(regret.sum(axis=1).min())
+        assert row["regret_high"] == pytest.approx(regret.sum(axis=1).max())
+        assert row["regret_iqm"] == pytest.approx(regret.sum(axis=1).mean())
         random = np.array([run.random_regret for run in runs.of(row["agent"])])
         assert row["regret_left"] == pytest.approx(np.median(regret[:, -20:].mean(axis=1) / random))
         assert row["reward"] == np.median(reward.sum(axis=1))
@@ -167,6 +172,64 @@ def test_the_median_time_is_null_when_half_of_the_seeds_never_learned(learned, e
     row = made([[float(seed)] * 12 for seed in learned]).summary().row(0, named=True)
     assert row["after"] == expected
     assert row["learned"] == sum(learned)
+
+
+def test_the_interval_of_the_regret_is_narrower_than_the_seeds_and_the_iqm_is_of_their_middle():
+    regret = np.random.default_rng(0).permutation(np.arange(20.0)) ** 2
+    row = made([[1.0 - r] for r in regret]).summary().row(0, named=True)
+    found = np.sort(np.median(np.random.default_rng(1).choice(regret, (20_000, 20)), axis=1))
+    assert np.mean(found < row["regret_low"]) <= 0.03  # 2.5% and, for 2,000 draws, a little
+    assert np.mean(found > row["regret_high"]) <= 0.03
+    assert np.mean((found >= row["regret_low"]) & (found <= row["regret_high"])) < 0.98
+    assert row["regret"] == np.median(regret)
+    assert row["regret_iqm"] == pytest.approx(np.sort(regret)[5:15].mean())
+
+
+def test_one_seed_has_no_interval():
+    summary = made([[1.0, 0.0]]).summary()
+    assert summary.schema["regret_low"] == summary.schema["regret_high"] == pl.Float64
+    row = summary.row(0, named=True)
+    assert (row["regret"], row["regret_low"], row["regret_high"], row["regret_iqm"]) == (1.0, None, None, 1.0)
+
+
+def test_improvement_is_the_share_of_pairs_of_runs_with_less_regret(runs):
+    ours, theirs = (runs.cumulative(agent)[:, -1] for agent in AGENTS)
+    found = runs.improvement("RLSVI", over="dithering")
+    assert found.value == np.mean([(a < b) + (a == b) / 2 for a in ours for b in theirs])
+    assert found.low <= found.value <= found.high
+    assert found.high - found.low > 0.3  # three seeds say little
+    assert runs.improvement("dithering", over="RLSVI").value == pytest.approx(1 - found.value)
+    with pytest.raises(ValueError, match="there is no agent 'nobody': there are RLSVI, dithering"):
+        runs.improvement("RLSVI", over="nobody")
+
+
+def drawn(runs):
+    """The lines of a figure, and the corners of its bands."""
+    axes = regret_figure(runs).axes[0]
+    lines = [line.get_ydata() for line in axes.lines]
+    return axes, lines, [patch.get_paths()[0].vertices for patch in axes.collections]
+
+
+def test_the_figure_shows_every_run_the_median_and_its_band():
+    rewards = 1 - np.random.default_rng(1).exponential(size=(9, 6))
+    made_up = made(rewards)
+    axes, lines, bands = drawn(made_up)
+    curves = np.cumsum(1 - rewards, axis=1)
+    np.testing.assert_allclose(lines[:9], curves)
+    np.testing.assert_allclose(lines[9], np.median(curves, axis=0))
+    middle, low, high = band(curves)
+    assert len(bands) == 1
+    last = bands[0][bands[0][:, 0] == 6, 1]
+    assert (last.min(), last.max()) == pytest.approx((low[-1], high[-1]))
+    assert low[-1] < middle[-1] < high[-1]
+    assert axes.get_title(loc="left") == "made up: median, its 95% band and all of 9 seeds"
+
+
+def test_the_figure_of_one_seed_has_no_band():
+    axes, lines, bands = drawn(made([[1.0, 0.0, 0.0]]))
+    assert len(lines) == 2
+    assert not bands
+    assert axes.get_title(loc="left") == "made up: one seed"
 
 
 def test_plot_writes_a_picture(runs, tmp_path):

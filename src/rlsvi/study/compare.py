@@ -1,9 +1,7 @@
 """Several agents on one problem, many seeds each, on all cores."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from threading import Event
 from typing import Any
 
@@ -11,9 +9,11 @@ import numpy as np
 
 from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.core.checks import whole
+from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
+from rlsvi.study.ready import ready
 from rlsvi.study.runs import Run, Runs
 
 ProblemOf = Problem | Callable[[int], Problem]
@@ -43,7 +43,7 @@ def compare(
     whole("episodes", episodes, 1)
     threads = cores() if workers is None else whole("workers", workers, 1)
     first = _drawn(problem, numbers[0])
-    _warm_up(agents, first, progress)
+    ready(progress)
     stop = Event()
     jobs = [(name, seed) for name in agents for seed in numbers]
     with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(threads) as pool:
@@ -77,11 +77,6 @@ def _drawn(problem: ProblemOf, seed: int) -> Problem:
     return drawn
 
 
-def cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _check(agents: Any) -> None:
     if not isinstance(agents, Mapping) or not agents:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
@@ -100,17 +95,3 @@ def _numbers(seeds: Any) -> list[int]:
     if not numbers or len(set(numbers)) != len(numbers):
         raise ValueError(f"seeds must be at least one, and each only once, got {seeds!r}")
     return numbers
-
-
-def _warm_up(agents: Mapping[str, FiniteHorizonAgent], problem: Problem, progress: bool) -> None:
-    """Have the compiled code ready before threads ask for it, and say so: the first time takes a while."""
-    waiting: Any = nullcontext()
-    if progress:
-        from rich.console import Console
-
-        console, what = Console(stderr=True), "making the compiled code ready (half a minute the first time)"
-        waiting = console.status(what)
-        if not console.is_terminal:  # where nothing can spin
-            console.print(what)
-    with waiting:
-        simulate(next(iter(agents.values())).clone(seed=0), problem, 1)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rlsvi.core.compile import Floats
+from rlsvi.study.bootstrap import band
 
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
@@ -40,20 +41,20 @@ def regret_figure(runs: "Runs") -> Figure:
     axes = styled(figure.subplots())
     at = thinned(runs.episodes)
     columns = at.astype(np.int64)
+    several = len(runs.seeds) > 1  # one run bounds nothing
     for i, agent in enumerate(runs.agents):
         curves = runs.cumulative(agent)[:, columns]
         colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]
-        low, middle, high = np.quantile(curves, [0.25, 0.5, 0.75], axis=0)
+        middle, low, high = band(curves)
         axes.plot(at + 1, curves.T, color=colour, linewidth=0.5, alpha=0.25)
-        axes.fill_between(at + 1, low, high, color=colour, alpha=0.2, linewidth=0)
+        if several:
+            axes.fill_between(at + 1, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(at + 1, middle, color=colour, linestyle=line, linewidth=2.0, label=agent)
     axes.set_xlim(1, max(runs.episodes, 2))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("episode", color=INK)
     axes.set_ylabel("cumulative expected regret", color=INK)
-    count = len(runs.seeds)
-    axes.set_title(
-        f"{runs.problem}: median, quartiles and all of {count} seeds", loc="left", fontsize=10, color=INK
-    )
+    shown = f"median, its 95% band and all of {len(runs.seeds)} seeds" if several else "one seed"
+    axes.set_title(f"{runs.problem}: {shown}", loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9)
     return figure

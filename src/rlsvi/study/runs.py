@@ -15,6 +15,8 @@ from rlsvi.simulate import History
 if TYPE_CHECKING:
     import polars as pl
 
+    from rlsvi.study.bootstrap import Interval
+
 
 class Run(NamedTuple):
     """One run: what each episode brought, and what random play would lose an episode."""
@@ -22,18 +24,18 @@ class Run(NamedTuple):
     history: History
     random_regret: float
 
-    def learned(self, share: float = 0.05) -> float:
-        """Episodes until the regret left is at most `share` of that of random play, for good; infinite if never.
+    def learned(self, share: float = 0.05, window: int = 100) -> float:
+        """Episodes until the regret is at most `share` of that of random play, for good; infinite if never.
 
-        What is left is the mean over the episodes from some one to the end, at least a tenth of all; for good
-        means from every later one too.
+        The regret is that of `window` episodes together, of a tenth of the run if it is short; for good means of
+        every later window too.
         """
         regret = self.history.regret
-        left = np.cumsum(regret[::-1])[::-1] / np.arange(len(regret), 0, -1)
-        left = left[: len(regret) - max(len(regret) // 10, 1) + 1]
-        worse = np.flatnonzero(left > share * self.random_regret)
+        width = max(min(window, len(regret) // 10), 1)
+        sums = np.cumsum(np.concatenate([[0.0], regret]))
+        worse = np.flatnonzero((sums[width:] - sums[:-width]) / width > share * self.random_regret)
         after = worse[-1] + 1 if len(worse) else 0
-        return float(after) if after < len(left) else np.inf
+        return float(after) if after <= len(regret) - width else np.inf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +57,8 @@ class Runs:
 
     def of(self, agent: str) -> list[Run]:
         """The runs of an agent, in the order of the seeds."""
+        if agent not in self.agents:
+            raise ValueError(f"there is no agent {agent!r}: there are {', '.join(self.agents)}")
         return [self.runs[agent, seed] for seed in self.seeds]
 
     @cached_property
@@ -81,6 +85,16 @@ class Runs:
         """Expected regret up to each episode, (seeds, episodes)."""
         return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
 
+    def total_regret(self, agent: str) -> Floats:
+        """Expected regret of all episodes together, (seeds,)."""
+        return np.array([run.history.regret.sum() for run in self.of(agent)])
+
+    def improvement(self, agent: str, over: str) -> "Interval":
+        """The probability that a run of `agent` has less regret than one of `over`, ties counted half."""
+        from rlsvi.study.statistics import probability_of_improvement
+
+        return probability_of_improvement(self.total_regret(agent), self.total_regret(over))
+
     def learning_times(self, agent: str, rewards: float = 10.0) -> Floats:
         """Episodes until the rewards sum to `rewards`, for every seed; infinite if they never did.
 
@@ -93,7 +107,9 @@ class Runs:
     def summary(self) -> "pl.DataFrame":
         """A row an agent, medians over the seeds.
 
-        regret, regret_q25, regret_q75 : expected regret of all episodes together.
+        regret, regret_low, regret_high : expected regret of all episodes together, and the 95% bootstrap interval
+            of its median; null with a single seed, which bounds nothing.
+        regret_iqm : the mean of the middle half of the seeds.
         regret_left : expected regret an episode over the last tenth, as a share of that of random play.
         reward : rewards of all episodes together.
         learned : seeds that learned, that is whose regret from some episode on stays at most 5% of that of
@@ -101,29 +117,33 @@ class Runs:
         """
         import polars as pl
 
-        return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides={"after": pl.Float64})
+        maybe = dict.fromkeys(("regret_low", "regret_high", "after"), pl.Float64)
+        return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides=maybe)
 
     def _row(self, agent: str) -> dict[str, Any]:
-        runs = self.of(agent)
-        regret = np.array([run.history.regret.sum() for run in runs])
-        after = np.sort([run.learned() for run in runs])
-        middle = after[(len(after) - 1) // 2 : len(after) // 2 + 1].mean()
+        from rlsvi.study.statistics import bootstrap, iqm, median
+
+        runs, total = self.of(agent), self.total_regret(agent)
+        regret = bootstrap(median, total)
+        times = [run.learned() for run in runs]
+        after = median(times)
         last = max(self.episodes // 10, 1)
         left = [run.history.regret[-last:].mean() / (run.random_regret or 1.0) for run in runs]
         return {
             "agent": agent,
             "seeds": len(self.seeds),
-            "regret": float(np.median(regret)),
-            "regret_q25": float(np.quantile(regret, 0.25)),
-            "regret_q75": float(np.quantile(regret, 0.75)),
-            "regret_left": float(np.median(left)),
-            "reward": float(np.median([run.history.reward.sum() for run in runs])),
-            "learned": int(np.isfinite(after).sum()),
-            "after": float(middle) if np.isfinite(middle) else None,
+            "regret": regret.value,
+            "regret_low": regret.low if regret.bounded else None,
+            "regret_high": regret.high if regret.bounded else None,
+            "regret_iqm": iqm(total),
+            "regret_left": median(left),
+            "reward": median([run.history.reward.sum() for run in runs]),
+            "learned": int(np.isfinite(times).sum()),
+            "after": after if np.isfinite(after) else None,
         }
 
     def plot(self, path: str | os.PathLike[str]) -> Path:
-        """Draw the cumulative expected regret: medians, quartile bands and every run. Returns the path."""
+        """Draw the cumulative expected regret: medians, their bootstrap bands, every run. Returns the path."""
         from rlsvi.study.plot import regret_figure
 
         figure = regret_figure(self)
