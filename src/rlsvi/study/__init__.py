@@ -1,1 +1,1 @@
-"""Many simulations and what they show."""
+"""Many simulations, what is kept of them, and what they show."""

@@ -1,0 +1,203 @@
+"""A job: one computation, named by what it computes."""
+
+import ast
+import hashlib
+import json
+import math
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.metadata import version as installed
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scalar = str | int | float | bool | None
+Columns = dict[str, NDArray[Any]]
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS")
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A function and its settings.
+
+    function : "module:name" of a function that can be imported wherever the job may run. It takes the settings
+        as keywords and returns the columns of a table: arrays of one length, or single values.
+    settings : names and plain values (text, numbers, booleans, None).
+    cost : about how long it takes, in any unit; tells progress bars how much is left.
+    """
+
+    function: str
+    settings: Mapping[str, Scalar]
+    cost: float = field(default=1.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", dict(self.settings))  # what names it must not change
+        module, _, function = self.function.partition(":")
+        if module in ("", "__main__") or not function.isidentifier():
+            raise ValueError(
+                f"{self.function} cannot be found by other processes: define a function at the top level of a "
+                "module of its own, and name it as module:function"
+            )
+        for name, value in self.settings.items():
+            if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
+                raise TypeError(
+                    f"settings must be plain values (text, number, boolean, None), got {name}={value!r}"
+                )
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"settings must be finite, got {name}={value!r}")
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise ValueError(f"settings must fit into 64 bits, got {name}={value!r}")
+
+    @staticmethod
+    def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
+        """The job of calling `function` with `settings`."""
+        name = getattr(function, "__qualname__", repr(function))  # a partial has none
+        return Job(f"{function.__module__}:{name}", settings, cost)
+
+    @cached_property
+    def version(self) -> str:
+        """The version of what computes it: a digest of sources."""
+        return version(self.function.partition(":")[0])
+
+    @cached_property
+    def name(self) -> str:
+        """A digest of function, version and settings: two jobs of one name have the same results."""
+        what = {"function": self.function, "version": self.version, "settings": dict(self.settings)}
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
+
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{self.function.partition(':')[2]}({settings})"
+
+
+@cache
+def version(module: str) -> str:
+    """A digest of what decides what functions of `module` compute, so that nothing stale is taken for new.
+
+    These are the versions of NumPy and numba, all of this package below its studies, the module's own file, and
+    those it imports from this package or from its own.
+    """
+    root = Path(__file__).parents[1]
+    below = [path for name in ("core", "mdp", "bases", "agents", "envs") for path in (root / name).glob("*.py")]
+    own = imported_files(module, {"rlsvi", module.partition(".")[0]})
+    digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
+    for path in sorted([*below, root / "problems.py", root / "simulate.py"]):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    for name in sorted(own):
+        digest.update(name.encode() + b"\0" + own[name].read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def imported_files(module: str, packages: set[str], found: dict[str, Path] | None = None) -> dict[str, Path]:
+    """The file of a module and of all it imports, directly or not, from some packages; by their names."""
+    found = {} if found is None else found
+    spec = find_spec(module)
+    if module in found or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return found
+    found[module] = Path(spec.origin)
+    for node in ast.walk(ast.parse(found[module].read_bytes())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            if name.partition(".")[0] in packages and name != "rlsvi" and _is_module(name):
+                imported_files(name, packages, found)
+    return found
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class Done(NamedTuple):
+    """What a job brought, and the seconds of computing it took, whatever else the machine did."""
+
+    columns: Columns
+    seconds: float
+
+
+class Failed(NamedTuple):
+    """Why a job brought nothing."""
+
+    reason: str
+    details: str = ""
+
+
+Outcomes = Iterator[tuple[Job, Done | Failed]]
+
+
+def attempt(job: Job, expected: str) -> Done | Failed:
+    """Run `job` here and now; what goes wrong is returned, not raised.
+
+    expected : the version of what computes it where the job was made. It is compared with that of the sources
+        here, and not with the job's own, which came with the job.
+    """
+    try:
+        module, _, name = job.function.partition(":")
+        if version(module) != expected:
+            return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
+        function = getattr(import_module(module), name)
+        begin = time.process_time()
+        with _one_thread():
+            columns = _columns(job, function(**job.settings))
+    except Exception as error:
+        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Done(columns, time.process_time() - begin)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread of linear algebra: neither the bits nor the load then depend on the number of cores.
+
+    The environment tells libraries that are loaded in the meantime.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with environment({f"{name}_NUM_THREADS": "1" for name in LIBRARIES}), threadpool_limits(1):
+        yield
+
+
+@contextmanager
+def environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a while."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
+    """The table a job's function returned, as arrays of one length."""
+    if not isinstance(result, Mapping) or not result or not all(isinstance(name, str) for name in result):
+        raise TypeError(f"{job.function} must return columns by their names, got {result!r:.100}")
+    columns = {name: np.atleast_1d(np.asarray(values)) for name, values in result.items()}
+    for name, values in columns.items():
+        if values.dtype.kind not in "biuU" and values.dtype.char not in "fd":
+            raise TypeError(f"{job.function} must return numbers, booleans or text, got {name} of {values.dtype}")
+    lengths = {len(values) for values in columns.values()} - {1}
+    if len(lengths) > 1 or any(values.ndim > 1 for values in columns.values()):
+        shapes = ", ".join(f"{name} {values.shape}" for name, values in columns.items())
+        raise TypeError(f"{job.function} must return columns of one length, got {shapes}")
+    twice = set(columns) & set(job.settings)
+    if twice:
+        raise TypeError(f"{job.function} returns columns named as its settings: {', '.join(sorted(twice))}")
+    length = lengths.pop() if lengths else 1
+    return {name: np.ascontiguousarray(np.broadcast_to(values, length)) for name, values in columns.items()}

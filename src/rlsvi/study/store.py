@@ -1,0 +1,175 @@
+"""A store: a folder with one sealed Parquet file for every finished job.
+
+A file is written under a temporary name, synced to the disk and renamed, so it is there whole or not at all.
+It carries the job's settings as columns, what computed it as metadata, and a digest of its own bytes.
+Any of them can be read with polars alone, and all together if their settings have the same names and types:
+`pl.read_parquet("store/*.parquet")`.
+"""
+
+import hashlib
+import io
+import json
+import os
+import platform
+import uuid
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from rlsvi.core.files import write_file
+from rlsvi.study.job import Done, Job
+
+FORMAT = 1
+LABEL = "store.json"
+SEAL = b"sha256:"
+UNSEALED = b"0" * 64
+
+
+class DamagedFile(UserWarning):
+    """A file of the store was not what had been written, and was set aside."""
+
+
+class Store:
+    """The results of finished jobs, in `folder`, which is made if it is not there."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        label = self.folder / LABEL
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            filled = any(self.folder.glob("*.parquet"))  # looked for first: another process may be at it
+            if not label.exists():
+                if filled:
+                    raise ValueError(f"{self.folder} holds Parquet files but is no store: choose another folder")
+                write_file(label, json.dumps({"store": "rlsvi", "format": FORMAT}).encode())
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+        _check_label(label)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.folder)!r})"
+
+    def path(self, job: Job) -> Path:
+        """Where the results of `job` are, or will be."""
+        return self.folder / f"{job.name}.parquet"
+
+    def write(self, job: Job, done: Done) -> None:
+        """Keep what `job` brought; when this returns it is on the disk."""
+        settings = {name: pl.lit(value, _type(value)) for name, value in job.settings.items()}
+        frame = pl.DataFrame(done.columns).select(**settings, **{name: pl.col(name) for name in done.columns})
+        try:
+            write_file(self.path(job), _sealed(frame, job, done.seconds))
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
+
+    def read(self, job: Job) -> tuple[pl.DataFrame, float] | None:
+        """The table of `job` and the seconds it took; None if it is not there.
+
+        A file that is not what was written is set aside, with a warning, and counts as not there.
+        """
+        path = self.path(job)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        metadata = _unsealed(data)
+        if metadata is None or metadata["name"] != job.name:
+            return self._set_aside(job, path)
+        return pl.read_parquet(io.BytesIO(data)), float(metadata["seconds"])
+
+    def _set_aside(self, job: Job, path: Path) -> tuple[pl.DataFrame, float] | None:
+        """Give a damaged file another name; unless another process has just put a sound one in its place."""
+        aside = path.with_name(f"{path.name}.damaged-{uuid.uuid4().hex[:8]}")
+        try:
+            os.replace(path, aside)
+        except FileNotFoundError:
+            return None
+        metadata = _unsealed(aside.read_bytes())
+        if metadata is not None and metadata["name"] == job.name:
+            os.replace(aside, path)
+            return self.read(job)
+        warnings.warn(f"{path} is damaged; set aside as {aside.name}", DamagedFile, stacklevel=3)
+        return None
+
+    def missing(self, jobs: Iterable[Job]) -> list[Job]:
+        """Those of `jobs` whose results are not there."""
+        return [job for job in jobs if self.read(job) is None]
+
+    def frame(self, jobs: Sequence[Job]) -> pl.DataFrame:
+        """All results of `jobs` in one table, in their order: columns of settings, then of what was found."""
+        return self.gather(jobs)[0]
+
+    def gather(self, jobs: Sequence[Job]) -> tuple[pl.DataFrame, float]:
+        """All results of `jobs` in one table, in their order, and the seconds they took together."""
+        tables = [self.read(job) for job in jobs]
+        if lost := [job for job, table in zip(jobs, tables, strict=True) if table is None]:
+            raise LookupError(
+                f"{len(lost)} of {len(jobs)} jobs have no results in {self.folder}, such as {lost[0]}"
+            )
+        found = [table for table in tables if table is not None]
+        table = pl.concat([frame for frame, _ in found], how="diagonal_relaxed")
+        settings = list(dict.fromkeys(name for job in jobs for name in job.settings))
+        return table.select(*settings, pl.exclude(settings)), sum(took for _, took in found)
+
+
+def _type(value: object) -> type[pl.DataType] | None:
+    return pl.Int64 if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _sealed(frame: pl.DataFrame, job: Job, seconds: float) -> bytes:
+    """The bytes of a Parquet file that holds a digest of itself."""
+    what = {
+        "name": job.name,
+        "function": job.function,
+        "version": job.version,
+        "seconds": seconds,
+        "machine": platform.machine(),
+        "polars": pl.__version__,
+    }
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, metadata={"rlsvi": json.dumps(what), "seal": (SEAL + UNSEALED).decode()})
+    data = buffer.getvalue()
+    before, after = _around_seal(data)
+    return before + hashlib.sha256(data).hexdigest().encode() + after
+
+
+def _around_seal(data: bytes) -> tuple[bytes, bytes]:
+    """What comes before and after the digest: the metadata stand at the end of the file."""
+    place = data.rfind(SEAL) + len(SEAL)
+    return data[:place], data[place + len(UNSEALED) :]
+
+
+def _unsealed(data: bytes) -> dict[str, str] | None:
+    """What a sealed file says of itself; None, before anything in it is interpreted, if its digest is wrong."""
+    before, after = _around_seal(data)
+    digest = hashlib.sha256(before + UNSEALED + after).hexdigest().encode()
+    if data != before + digest + after:
+        return None
+    what: dict[str, str] = json.loads(pl.read_parquet_metadata(io.BytesIO(data))["rlsvi"])
+    return what
+
+
+def _check_label(label: Path) -> None:
+    """That the store is one this version can read."""
+    try:
+        found = json.loads(label.read_bytes())
+        known = (found["store"], found["format"]) == ("rlsvi", FORMAT)
+    except (ValueError, LookupError, TypeError):
+        raise ValueError(
+            f"{label} cannot be read: if {label.parent} is a store, write it anew elsewhere"
+        ) from None
+    if not known:
+        raise ValueError(
+            f"{label.parent} is a store of format {found['format']}, and this version of rlsvi reads and writes "
+            f"format {FORMAT}: choose another folder, or the version of rlsvi that wrote it"
+        )
+
+
+def _unwritable(folder: Path, error: OSError) -> OSError:
+    why = error.strerror or str(error)
+    return OSError(
+        error.errno,
+        f"cannot write to {folder} ({why}); what is finished is kept: make room or choose another folder",
+    )

@@ -1,0 +1,100 @@
+"""A sweep: many jobs, computed once each, whatever happens on the way."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import polars as pl
+
+from rlsvi.study.executors import Executor
+from rlsvi.study.executors import executor as named
+from rlsvi.study.job import Failed, Job
+from rlsvi.study.store import Store
+
+
+class SweepError(RuntimeError):
+    """Some jobs failed; the others are finished and kept."""
+
+
+def sweep(
+    jobs: Iterable[Job],
+    store: Store | str | os.PathLike[str],
+    executor: str | Executor = "processes",
+    *,
+    redo: bool = False,
+    advance: Callable[[Job, bool], None] = lambda job, fresh: None,
+) -> pl.DataFrame:
+    """Compute those of `jobs` whose results are not in `store`, and return the table of all.
+
+    A sweep that was stopped, by whatever, goes on where it was when it is called again.
+
+    Parameters
+    ----------
+    store : a Store, or its folder.
+    executor : "processes" (one a core), "serial", "ray", or what `executors.executor` returns.
+    redo : compute all of them, also those whose results are there.
+    advance : called with each job that is done, and whether it was computed now.
+    """
+    store = store if isinstance(store, Store) else Store(store)
+    wanted = {job.name: job for job in jobs}
+    if not wanted:
+        raise ValueError("jobs must be at least one")
+    compute(wanted, store, executor, redo=redo, advance=advance)
+    return store.frame(list(wanted.values()))
+
+
+def compute(
+    wanted: Mapping[str, Job],
+    store: Store,
+    executor: str | Executor,
+    *,
+    redo: bool = False,
+    advance: Callable[[Job, bool], None] = lambda job, fresh: None,
+) -> None:
+    """Have the results of all jobs, given by their names, in `store`. See `sweep`."""
+    run = named(executor) if isinstance(executor, str) else executor
+    todo = list(wanted.values()) if redo else store.missing(wanted.values())
+    open_names = {job.name for job in todo}
+    for name, job in wanted.items():
+        if name not in open_names:
+            advance(job, False)
+    failures: list[tuple[Job, Failed]] = []
+    outcomes = run(todo) if todo else iter(())
+    try:
+        for job, outcome in outcomes:
+            if isinstance(outcome, Failed):
+                failures.append((job, outcome))
+            else:
+                with _undisturbed():
+                    store.write(wanted[job.name], outcome)
+            advance(job, True)
+    finally:
+        if hasattr(outcomes, "close"):
+            outcomes.close()
+    if failures:
+        raise SweepError(_told(failures, len(wanted)))
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Have Ctrl-C wait for what is done here: polars panics, or interrupts twice and so the tidying up too."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield  # another thread is never interrupted, nor is Python by a handler that is not its own
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _told(failures: list[tuple[Job, Failed]], count: int) -> str:
+    job, first = failures[0]
+    more = f"; the first: {job}: {first.reason}" if len(failures) > 1 else f": {job}: {first.reason}"
+    details = f"\n{first.details}" if first.details else ""
+    return f"{len(failures)} of {count} jobs failed, the others are kept{more}{details}"
