@@ -1,0 +1,28 @@
+"""The paper's experiments: one file a figure, with its settings, its claims and its plot."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlsvi.paper.figure import Figure
+
+FIGURES = {
+    "dithering": "how long dithering takes to the first reward (Example 1)",
+    "chain-regret": "regret on a chain of 50 states",
+    "chain-length": "learning time against the length of the chain",
+    "chain-features": "learning time against the number of basis functions",
+    "chain-scaling": "both on logarithmic scales",
+    "chain-features-many": "basis functions on chains of several lengths",
+    "chain-quadratic": "a quadratic fit in the length, for each number of basis functions",
+    "chain-agnostic": "basis functions that cannot represent the values",
+    "chain-lambda": "robustness to the prior's precision lambda",
+    "chain-sigma": "robustness to the noise sigma",
+}
+
+
+def figure_called(name: str) -> "Figure":
+    """The figure called `name`."""
+    if name not in FIGURES:
+        raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}")
+    found: Figure = import_module(f"rlsvi.paper.{name.replace('-', '_')}").FIGURE
+    return found

@@ -1,0 +1,63 @@
+"""What a figure is made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from rlsvi.core.checks import whole
+from rlsvi.paper.claim import Claim, Outcome, Verdict
+from rlsvi.study.job import Job
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+SCALES = ("quick", "paper")
+FEWEST = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper: what is computed for it, what the paper says about it, how it is drawn.
+
+    where : where it stands in the paper.
+    caption : what is drawn and how to read it.
+    sizes : for each scale the arguments of `jobs`, "seeds" among them.
+    jobs : the jobs of a size.
+    claims : functions of the table of all results.
+    draw : the picture, from the same table.
+    """
+
+    name: str
+    title: str
+    where: str
+    caption: str
+    sizes: Mapping[str, Mapping[str, Any]]
+    jobs: Callable[..., list[Job]]
+    claims: Sequence[Claim]
+    draw: Callable[[pl.DataFrame], "Picture"]
+
+    def plan(self, scale: str = "quick", seeds: int | None = None) -> list[Job]:
+        """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes)."""
+        if scale not in SCALES:
+            raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+        size = dict(self.sizes[scale])
+        if seeds is not None:
+            size["seeds"] = whole("seeds", seeds, 1)
+        return self.jobs(**size)
+
+    def judge(self, frame: pl.DataFrame) -> list[Verdict]:
+        """The verdicts on all claims; where intervals decide and seeds are too few for them, inconclusive."""
+        return [_judged(claim, claim.rows(frame)) for claim in self.claims]
+
+    def seeds(self, frame: pl.DataFrame) -> int:
+        """How many seeds the verdicts are made of; the least of all claims."""
+        return min(claim.rows(frame)["seed"].n_unique() for claim in self.claims)
+
+
+def _judged(claim: Claim, rows: pl.DataFrame) -> Verdict:
+    verdict = claim.judge(rows)
+    if verdict.interval is None or rows["seed"].n_unique() >= FEWEST:
+        return verdict
+    return Verdict(Outcome.INCONCLUSIVE, f"{verdict.measured} (of fewer than {FEWEST} seeds)", verdict.interval)

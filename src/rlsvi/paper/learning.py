@@ -1,0 +1,69 @@
+"""Learning times on the chain: jobs of several figures, results setting by setting, and bounds on them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain import learning_time
+from rlsvi.study.job import Job
+from rlsvi.study.statistics import Interval, bootstrap_medians
+
+
+def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds: int, limit: int) -> list[Job]:
+    """A job for each length, number of basis functions and seed, as far as such a basis exists."""
+    return [
+        Job.of(
+            learning_time, seconds(N, K, 2.0 * N * (K or N) ** 0.5), length=N, features=K, seed=seed, limit=limit
+        )
+        for N in lengths
+        for K in features
+        if K is None or K <= (N - 1) * 2 * N
+        for seed in range(seeds)
+    ]
+
+
+def seconds(length: int, features: int | None, episodes: float) -> float:
+    """About how long a run takes, for progress bars."""
+    K = features or 10
+    return 1e-6 * episodes * length * (0.3 + 0.04 * K + 0.0011 * K**2)
+
+
+def cells(frame: pl.DataFrame, *by: str, value: str = "time") -> dict[Any, Floats]:
+    """The runs of each setting: `value`s of the seeds, by the settings in `by` (one: itself, more: a tuple)."""
+    groups = frame.group_by(by, maintain_order=True).agg(pl.col(value)).sort(by)
+    keys = [row[0] if len(by) == 1 else row for row in groups.select(by).iter_rows()]
+    return {key: np.array(values) for key, values in zip(keys, groups[value].to_list(), strict=True)}
+
+
+def power_over_exponential(found: Mapping[Any, Floats]) -> Interval:
+    """How much better a power law fits the median times than an exponential, in the settings that are the keys.
+
+    The mean squared error of log T left by a regression on the settings, less that of one on their logarithms.
+    """
+    X = np.array([np.atleast_1d(key) for key in found], dtype=np.float64)
+    designs = [np.column_stack([np.ones(len(X)), part]) for part in (X, np.log(X))]
+    left = [np.eye(len(X)) - design @ np.linalg.pinv(design) for design in designs]
+
+    def advantage(middle: Floats) -> float:
+        exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
+        return exponential - power
+
+    return bootstrap_medians(advantage, list(found.values()))
+
+
+def success(length: int) -> float:
+    """p*, the value of the optimal policy: all N - 1 steps to the right succeed."""
+    return (1.0 - 1.0 / length) ** (length - 1)
+
+
+def dithering_bound(length: int) -> float:
+    """2^(N-1)."""
+    return 2.0 ** (length - 1)
+
+
+def tabular_bound(length: int) -> float:
+    """H^2 S A, the scaling of the lower bound for tabular learning that the paper quotes."""
+    return float((length - 1) ** 2 * 2 * length)

@@ -1,0 +1,127 @@
+"""Compute figures: their jobs, their verdicts, their pictures."""
+
+import io
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import rlsvi
+from rlsvi.core.files import write_file
+from rlsvi.core.machine import cores
+from rlsvi.paper import figure_called
+from rlsvi.paper.claim import Claim, Verdict
+from rlsvi.paper.figure import Figure
+from rlsvi.study.executors import Executor
+from rlsvi.study.job import Job
+from rlsvi.study.store import Store
+from rlsvi.study.sweep import compute
+
+FORMAT = 1
+
+
+def reproduce(
+    names: Sequence[str],
+    out: str | os.PathLike[str],
+    *,
+    scale: str = "quick",
+    seeds: int | None = None,
+    executor: str | Executor = "processes",
+    redo: bool = False,
+    advance: Callable[[Job, bool], None] = lambda job, fresh: None,
+    command: str = "",
+) -> dict[str, list[Verdict]]:
+    """Compute the figures called `names`, and judge what the paper claims about them.
+
+    Writes to the folder `out`, for each figure: a picture (.svg, .png), its data (.parquet) and its verdicts with
+    settings, versions and times (.json). Single jobs go to `out`/store, and are not computed again.
+    """
+    folder = Path(out)
+    plans = {name: figure_called(name).plan(scale, seeds) for name in names}
+    if not plans:
+        raise ValueError("names must be at least one figure")
+    store = Store(folder / "store")
+    jobs = {job.name: job for plan in plans.values() for job in sorted(plan, key=lambda job: -job.cost)}
+    compute(jobs, store, executor, redo=redo, advance=advance)
+    given = f" --seeds {seeds}" if seeds is not None else ""
+    about = {"scale": scale, "command": command or f"rlsvi paper {' '.join(names)} --scale {scale}{given}"}
+    return {name: finish(figure_called(name), plan, store, folder, about) for name, plan in plans.items()}
+
+
+def finish(
+    figure: Figure, jobs: Sequence[Job], store: Store, folder: Path, about: dict[str, Any]
+) -> list[Verdict]:
+    """Judge, draw and write a figure whose jobs are all in the store."""
+    frame, seconds = store.gather(jobs)
+    verdicts = figure.judge(frame)
+    entry = {
+        "format": FORMAT,
+        "name": figure.name,
+        "title": figure.title,
+        "where": figure.where,
+        "caption": figure.caption,
+        **about,
+        "seeds": figure.seeds(frame),
+        "jobs": len(jobs),
+        "seconds": seconds,
+        "settings": _settings(jobs),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": _versions(),
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": cores()},
+        "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
+    }
+    for kind, data in _pictures(figure, frame).items():
+        write_file(folder / f"{figure.name}.{kind}", data)
+    table = io.BytesIO()
+    frame.write_parquet(table)
+    write_file(folder / f"{figure.name}.parquet", table.getvalue())
+    write_file(folder / f"{figure.name}.json", json.dumps(entry, indent=1, allow_nan=False).encode())
+    return verdicts
+
+
+def _told(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    ends = verdict.interval or (math.nan, math.nan, math.nan)
+    return {
+        "words": claim.words,
+        "where": claim.where,
+        "criterion": claim.criterion,
+        "outcome": str(verdict.outcome),
+        "measured": verdict.measured,
+        **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
+    }
+
+
+def _settings(jobs: Sequence[Job]) -> dict[str, list[Any]]:
+    """The values that each setting takes, over all jobs."""
+    found: dict[str, dict[Any, None]] = {}
+    for job in jobs:
+        for name, value in job.settings.items():
+            found.setdefault(name, {})[value] = None
+    return {
+        name: sorted(values, key=lambda v: (v is None, isinstance(v, str), v)) for name, values in found.items()
+    }
+
+
+def _versions() -> dict[str, str]:
+    others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
+    return {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others}
+
+
+def _pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:
+    """The picture as SVG, with text as text, and as PNG."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name}):
+        picture = figure.draw(frame)
+        files = {"svg": io.BytesIO(), "png": io.BytesIO()}
+        picture.savefig(files["svg"], format="svg", transparent=True, metadata={"Date": None})
+        picture.savefig(files["png"], format="png", dpi=160)
+    return {kind: file.getvalue() for kind, file in files.items()}

@@ -1,0 +1,56 @@
+"""Tables in the shape of a figure's results, made of formulas instead of runs."""
+
+import math
+
+import numpy as np
+import polars as pl
+
+from rlsvi.paper.learning import success
+
+MARKS = (1, 10, *range(25, 2001, 25))
+
+
+def noise(settings, width):
+    """A factor for a run of these settings, lognormal, always the same."""
+    numbers = [value for value in settings.values() if isinstance(value, int | float)]
+    return float(np.random.default_rng([int(1000 * abs(x)) for x in numbers]).lognormal(0.0, width))
+
+
+def curve(settings, regret=None, **others):
+    """A run of regret_curve: `regret` is a function of the episode, all of it before episode 400 if not given."""
+    regret = regret or (lambda episode: 0.37 * min(episode, 400))
+    marks = sorted({*(mark for mark in MARKS if mark < settings["episodes"]), settings["episodes"]})
+    found = {"realised": 0.0, "reward": 0.0, "time": 400.0, "last_mistake": 600, **others}
+    best = success(settings["length"])
+    return [{"episode": mark, "regret": float(regret(mark)), **found, "best": best} for mark in marks]
+
+
+DEFAULTS = {
+    "learning_time": lambda s: {"time": 100.0, **({"misfit": s["rho"]} if "rho" in s else {})},
+    "first_reward": lambda s: {"time": 100.0, "regret": 100.0, "uneven": 1e-15},
+    "regret_curve": curve,
+    "noisy_deep_sea": lambda s: {"total": 50.0, "stuck": 0.0},
+}
+
+
+def table(figure, *, seeds=None, scale="quick", **found):
+    """All results of a figure: by the name of a job's function, what it finds for settings, one row or more."""
+    rows = []
+    for job in figure.plan(scale, seeds):
+        name = job.function.partition(":")[2]
+        brought = found.get(name, DEFAULTS[name])(job.settings)
+        rows += [{**job.settings, **row} for row in (brought if isinstance(brought, list) else [brought])]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def censored(figure, **options):
+    """Nobody ever learned anything."""
+    never = math.inf
+    return table(
+        figure,
+        learning_time=lambda s: {"time": never, **({"misfit": s["rho"]} if "rho" in s else {})},
+        first_reward=lambda s: {"time": never, "regret": 1e4, "uneven": 1e-15},
+        regret_curve=lambda s: curve(s, lambda e: 0.37 * e, time=never, last_mistake=s["episodes"]),
+        noisy_deep_sea=lambda s: {"total": 500.0, "stuck": 1.0},
+        **options,
+    )

@@ -1,0 +1,493 @@
+"""Verdicts: every claim of every figure on tables where it must hold, must fail, and where nobody can tell."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rlsvi.paper import FIGURES
+from rlsvi.paper import figure_called as figure
+from rlsvi.paper.claim import Claim, Outcome, Verdict, all_of, at_least, at_most, between, exactly
+from rlsvi.paper.dithering import expected
+from rlsvi.paper.figure import FEWEST
+from rlsvi.paper.learning import dithering_bound, tabular_bound
+from rlsvi.study.statistics import (
+    Interval,
+    bootstrap,
+    bootstrap_medians,
+    power_law,
+    power_laws,
+    probability_of_improvement,
+)
+from tables import censored, curve, noise, table
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Enough of them for tables that leave no doubt."""
+    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+        monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
+
+
+YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
+
+
+# ---- from an interval to an outcome -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"),
+    [
+        (1.2, 1.8, YES),
+        (1.0, 2.0, YES),
+        (0.5, 1.5, OPEN),
+        (1.5, 2.5, OPEN),
+        (0.5, 2.5, OPEN),
+        (0.5, 1.0, OPEN),
+        (0.2, 0.9, NO),
+        (2.1, 3.0, NO),
+        (2.1, math.inf, NO),
+        (math.inf, math.inf, NO),
+        (-math.inf, math.inf, OPEN),
+    ],
+)
+def test_between_needs_all_or_nothing_of_the_interval(low, high, outcome):
+    interval = Interval(1.5, low, high)
+    assert between(interval, 1.0, 2.0, "words") == Verdict(outcome, "words", interval)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "least", "most"),
+    [(1.0, 3.0, YES, OPEN), (0.5, 1.0, OPEN, YES), (0.0, 0.9, NO, YES), (1.1, math.inf, YES, NO)],
+)
+def test_at_least_and_at_most_look_at_one_end(low, high, least, most):
+    interval = Interval(1.0, low, high)
+    assert at_least(interval, 1.0, "words") == Verdict(least, "words", interval)
+    assert at_most(interval, 1.0, "words") == Verdict(most, "words", interval)
+
+
+def test_exactly_knows_no_doubt():
+    assert exactly(True, "words") == Verdict(YES, "words", None)
+    assert exactly(False, "words") == Verdict(NO, "words", None)
+
+
+def test_all_of_is_the_worst_with_the_figure_that_decided():
+    good, open_, bad = (
+        Verdict(outcome, str(outcome), Interval(i, i, i)) for i, outcome in enumerate((YES, OPEN, NO))
+    )
+    assert all_of(good) == good
+    assert all_of(good, open_) == Verdict(OPEN, "reproduced; inconclusive", open_.interval)
+    assert all_of(open_, bad, good) == Verdict(NO, "inconclusive; not reproduced; reproduced", bad.interval)
+    assert all_of(good, Verdict(YES, "", None)) == Verdict(YES, "reproduced", good.interval)
+    assert all_of(good, exactly(False, "never")) == Verdict(NO, "reproduced; never", None)
+
+
+# ---- every claim --------------------------------------------------------------------------------------------
+
+
+def times(formula, width=0.02):
+    """Learning times by a formula of N and K, with a little noise."""
+    return {"learning_time": lambda s: {"time": formula(s["length"], s["features"]) * noise(s, width)}}
+
+
+def first(time=1.0, regret=1.0, uneven=1e-15, width=0.05):
+    """First rewards in units of what is expected; a function of N, or a number."""
+
+    def brought(s):
+        N, factor = s["length"], noise(s, width)
+        unit = time(N) if callable(time) else time * expected(N)
+        return {"time": unit * factor, "regret": regret * (dithering_bound(N) - 1) * factor, "uneven": uneven}
+
+    return {"first_reward": brought}
+
+
+def curves(rlsvi=None, dither=None, tabular=4000.0):
+    """Runs of RLSVI and of dithering, each a function of the settings to keywords of `curve`; and with a table."""
+
+    def brought(s):
+        make = rlsvi if s["agent"] == "RLSVI" else dither
+        flat = {} if s["agent"] == "RLSVI" else {"regret": lambda e: 0.37 * e, "time": math.inf}
+        return curve(s, **{**flat, **(make(s) if make else {})})
+
+    made = tabular if callable(tabular) else lambda s: tabular
+    return {"regret_curve": brought, "learning_time": lambda s: {"time": made(s)}}
+
+
+def paid(until, time=400.0):
+    """A run whose regret is all paid by some episode, by the seed."""
+    return curves(rlsvi=lambda s: {"regret": lambda e: 0.37 * min(e, until(s["seed"])), "time": time})
+
+
+def later(share):
+    """A run that loses a share of the attainable reward after its tenth reward, at episode 400; by the seed."""
+
+    def brought(s):
+        lost = share(s["seed"])
+        return {"regret": lambda e: 0.3716 * (min(e, 500) + lost * max(e - 500, 0)), "time": 400.0}
+
+    return curves(rlsvi=brought)
+
+
+def sweep(parameter, regret, width=0.02):
+    """Regret of all episodes by a formula of the decimal logarithm of a parameter."""
+
+    def brought(s):
+        total = regret(math.log10(s[parameter])) * noise(s, width)
+        return curve(s, lambda e: total * min(e, 400) / 400)
+
+    return {"regret_curve": brought}
+
+
+def stuck(least, other):
+    """A share of runs on DeepSea that are stuck, at the smallest sigma and at all others."""
+    return {
+        "noisy_deep_sea": lambda s: {
+            "total": 50.0,
+            "stuck": float(s["seed"] % 20 < 20 * (least if s["sigma"] < 1e-3 else other)),
+        }
+    }
+
+
+def agnostic(learns, misfit=lambda rho: rho, time=50.0):
+    return {
+        "learning_time": lambda s: {"time": time if learns(s) else math.inf, "misfit": misfit(s["rho"])},
+    }
+
+
+def bumpy(N, K):
+    """Times that go up and down from one length to the next."""
+    return 100.0 + 50.0 * (-1) ** (N // 10)
+
+
+def plateaus(N, K):
+    """Linear up to K = SA, then flat."""
+    return 50.0 + 10.0 * min(K, 2 * N)
+
+
+def late(N, K):
+    """Slow up to SA/4, steep up to SA/2, and in between from there on."""
+    return 50.0 + 1.0 * min(K, N / 2) + 20.0 * max(min(K, N) - N / 2, 0) + 3.0 * max(K - N, 0)
+
+
+def halfway(s):
+    return 2000.0 if s["seed"] % 2 else 100.0
+
+
+# figure, words of the claim: {outcome: [what the jobs find]}; a number in front: so many seeds
+CASES = {
+    ("dithering", "actions are uniformly random"): {YES: [first()], NO: [first(uneven=1e-3)]},
+    ("dithering", "E[l*] >="): {
+        YES: [first()],
+        NO: [first(time=1.3), first(time=0.5), first(time=0.3)],
+        OPEN: [(5, first(time=0.65, width=1.0)), first(time=1.1)],
+    },
+    ("dithering", "Regret grows to at least"): {
+        YES: [first()],
+        NO: [first(regret=1.3), first(regret=0.7)],
+        OPEN: [(5, first(regret=0.65, width=1.0)), first(regret=0.9)],
+    },
+    ("dithering", "exponential in the length"): {
+        YES: [first(), first(time=lambda N: 5 * 2.0**N)],
+        NO: [first(time=lambda N: 10.0 * N**2), first(time=lambda N: 3.0**N)],
+        OPEN: [(5, first(width=2.0))],
+    },
+    ("chain-regret", "consistently learns the optimal policy"): {
+        YES: [paid(lambda seed: 450.0 + 20 * seed), paid(lambda seed: 300.0 + 100 * seed)],
+        NO: [paid(lambda seed: 100.0 + seed), paid(lambda seed: 450.0, time=math.inf)],
+        OPEN: [paid(lambda seed: 200.0 + 100 * seed), paid(lambda seed: 900.0 + 90 * seed)],
+    },
+    ("chain-regret", "is equivalent"): {
+        YES: [curves()],
+        NO: [curves(dither=lambda s: {"regret": lambda e: (0.37 if "epsilon" in s else 0.36) * e})],
+    },
+    ("chain-regret", "maintains the optimal policy"): {
+        YES: [later(lambda seed: 0.0), later(lambda seed: 0.005 * seed)],
+        NO: [later(lambda seed: 0.2), curves(rlsvi=lambda s: {"time": math.inf})],
+        OPEN: [later(lambda seed: 0.03 * seed)],
+    },
+    ("chain-regret", "exploits the generalisation"): {
+        YES: [curves(), curves(tabular=math.inf)],
+        NO: [
+            curves(tabular=500.0),
+            curves(rlsvi=lambda s: {"time": math.inf}),
+            curves(rlsvi=lambda s: {"time": math.inf}, tabular=math.inf),
+        ],
+        OPEN: [curves(tabular=halfway)],
+    },
+    ("chain-regret", "intractable under dithering"): {
+        YES: [curves()],
+        NO: [curves(rlsvi=lambda s: {"time": 1e10}), curves(rlsvi=lambda s: {"time": math.inf})],
+        OPEN: [curves(rlsvi=lambda s: {"time": 1e10 if s["seed"] % 2 else 1e9})],
+    },
+    ("chain-length", "outperforms the bounds"): {
+        YES: [times(lambda N, K: 6.0 * N)],
+        NO: [times(lambda N, K: 1000.0 * N), times(lambda N, K: 1.1 * min(2.0 ** (N - 1), tabular_bound(N) / 10))],
+        OPEN: [times(lambda N, K: tabular_bound(N) / 14, width=0.5)],
+    },
+    ("chain-features", "scales gracefully"): {
+        YES: [times(lambda N, K: 50.0 * K**0.8)],
+        NO: [times(lambda N, K: 5.0 * K**1.5)],
+        OPEN: [times(lambda N, K: 50.0 * K, width=0.5)],
+    },
+    ("chain-features", "marginal effect of K decreases"): {
+        YES: [times(lambda N, K: 100.0 * K**0.5), times(lambda N, K: 50.0 + 10.0 * min(K, N))],
+        NO: [times(lambda N, K: 0.5 * K**2)],
+        OPEN: [times(lambda N, K: 20.0 * K, width=1.0)],
+    },
+    ("chain-features", "far superior"): {
+        YES: [times(lambda N, K: 20.0 * K)],
+        NO: [times(lambda N, K: 1000.0 * K)],
+        OPEN: [times(lambda N, K: 240.0 * K, width=0.5)],
+    },
+    ("chain-scaling", "consistent with polynomial"): {
+        YES: [times(lambda N, K: N * K**0.5)],
+        NO: [times(lambda N, K: 10 * math.exp(0.08 * N))],
+        OPEN: [times(lambda N, K: N * K**0.5, width=1.5)],
+    },
+    ("chain-features-many", "about linearly"): {
+        YES: [times(lambda N, K: 20.0 * K)],
+        NO: [times(lambda N, K: 1.0 * K**3)],
+        OPEN: [times(lambda N, K: 20.0 * K, width=1.0)],
+    },
+    ("chain-features-many", "almost plateaus"): {
+        YES: [times(plateaus, width=0.005), times(late, width=0.001)],
+        NO: [times(lambda N, K: 20.0 * K)],
+        OPEN: [times(lambda N, K: 20.0 * K, width=1.0)],
+    },
+    ("chain-quadratic", "polynomial in both N and K"): {
+        YES: [times(lambda N, K: N**2 * K)],
+        NO: [times(lambda N, K: 10 * math.exp(0.08 * N + 0.1 * K))],
+        OPEN: [times(lambda N, K: 100.0, width=1.0)],
+    },
+    ("chain-quadratic", "seems to fit the data pretty well"): {
+        YES: [times(lambda N, K: 100.0 + K * N + N**2)],
+        NO: [times(bumpy)],
+        OPEN: [times(lambda N, K: 100.0 + N**2 if K < 10 else bumpy(N, K))],
+    },
+    ("chain-agnostic", "For rho = 0 the basis is coherent"): {
+        YES: [agnostic(lambda s: True)],
+        NO: [agnostic(lambda s: True, lambda rho: 0.0), agnostic(lambda s: True, lambda rho: 0.1)],
+    },
+    ("chain-agnostic", "For large rho"): {
+        YES: [agnostic(lambda s: s["rho"] < 0.5), agnostic(lambda s: s["rho_is"] == "std")],
+        NO: [agnostic(lambda s: True)],
+        OPEN: [agnostic(lambda s: s["seed"] % 3 == 0)],
+    },
+    ("chain-agnostic", "There is some region"): {
+        YES: [(4, agnostic(lambda s: s["rho"] < 0.5))],
+        NO: [agnostic(lambda s: False), agnostic(lambda s: s["rho_is"] == "std")],
+        OPEN: [agnostic(lambda s: s["rho"] < 0.5), (4, agnostic(lambda s: s["seed"] < 40_000 and s["seed"] % 5))],
+    },
+    ("chain-agnostic", "agnostic value functions what is intractable"): {
+        YES: [agnostic(lambda s: True)],
+        NO: [agnostic(lambda s: False), agnostic(lambda s: True, time=2e5)],
+        OPEN: [agnostic(lambda s: s["seed"] % 2)],
+    },
+    ("chain-lambda", "remarkably robust over several orders"): {
+        YES: [sweep("lam", lambda x: 150.0), sweep("lam", lambda x: 150.0 if x < 2.5 else 740.0)],
+        NO: [
+            sweep("lam", lambda x: 150.0 * (1 + 2 * abs(x))),
+            sweep("lam", lambda x: 150.0 if abs(x) < 1.5 else 740.0),
+        ],
+        OPEN: [sweep("lam", lambda x: 290.0 if x else 150.0, width=0.2)],
+    },
+    ("chain-lambda", "For most values of lambda"): {
+        YES: [sweep("lam", lambda x: 150.0), sweep("lam", lambda x: 150.0 if x < 2.5 else 740.0)],
+        NO: [sweep("lam", lambda x: 740.0 if x else 150.0)],
+        OPEN: [sweep("lam", lambda x: 300.0 if x else 150.0, width=0.2)],
+    },
+    ("chain-lambda", "Any scaling of the basis"): {
+        YES: [{}],
+        NO: [{"regret_curve": lambda s: curve(s, lambda e: e / s["stretch"])}],
+    },
+    ("chain-sigma", "remarkably robust over several orders"): {
+        YES: [sweep("sigma", lambda x: 150.0), sweep("sigma", lambda x: 150.0 if x < -0.5 else 740.0)],
+        NO: [sweep("sigma", lambda x: 740.0 if x < -2.5 or x > 0.5 else 150.0)],
+        OPEN: [sweep("sigma", lambda x: 290.0 if x < -1.5 else 150.0, width=0.2)],
+    },
+    ("chain-sigma", "For most values of sigma"): {
+        YES: [sweep("sigma", lambda x: 150.0), sweep("sigma", lambda x: 150.0 if x < -0.5 else 740.0)],
+        NO: [sweep("sigma", lambda x: 740.0 if abs(x + 1) > 0.5 else 150.0)],
+        OPEN: [sweep("sigma", lambda x: 300.0 if abs(x + 1) > 0.5 else 150.0, width=0.2)],
+    },
+    ("chain-sigma", "Large values of sigma"): {
+        YES: [sweep("sigma", lambda x: 150.0 if x < -0.5 else 500.0)],
+        NO: [sweep("sigma", lambda x: 150.0 if x < -0.5 else 100.0)],
+        OPEN: [sweep("sigma", lambda x: 150.0, width=0.3)],
+    },
+    ("chain-sigma", "fail to explore: on the chain"): {
+        YES: [sweep("sigma", lambda x: 500.0 if x < -3 else 150.0)],
+        NO: [sweep("sigma", lambda x: 100.0 if x < -3 else 150.0)],
+        OPEN: [sweep("sigma", lambda x: 150.0, width=0.3)],
+    },
+    ("chain-sigma", "with noisy rewards"): {
+        YES: [stuck(0.5, 0.0)],
+        NO: [stuck(0.0, 0.5), (25, stuck(0.0, 0.0))],
+        OPEN: [stuck(0.15, 0.05)],
+    },
+}
+
+# claims that are computed, not sampled: figure, words, outcome, what is measured
+EXACT = [
+    ("dithering", "earns p*", YES, "one step left on the way leaves 0"),
+    ("dithering", "reached with probability", YES, "dynamic programming gives p* 2^-(N-1)"),
+    ("chain-regret", "at least 10^15 episodes", YES, "first reward is 1.51e+15 episodes"),
+    ("chain-length", "For N = 100", YES, "2^(N-1) = 6.34e+29, H^2SA = 1,960,200"),
+    ("chain-agnostic", "Q*_h(s, a) is 0 or 1", NO, "never 1: where it is not 0 it is from 0.38 to 0.95"),
+    ("chain-lambda", "similar scale to Q*", NO, "times the scale of Q*"),
+]
+
+
+def number_of(name, words):
+    """The place of the one claim with these words."""
+    (found,) = [i for i, claim in enumerate(figure(name).claims) if words in claim.words]
+    return found
+
+
+def judged(name, words, frame):
+    """The verdict on one claim alone."""
+    it = figure(name)
+    (verdict,) = replace(it, claims=[it.claims[number_of(name, words)]]).judge(frame)
+    return verdict
+
+
+def cases():
+    for (name, words), outcomes in CASES.items():
+        for outcome, tables in outcomes.items():
+            for i, found in enumerate(tables):
+                seeds, found = found if isinstance(found, tuple) else (None, found)
+                yield pytest.param(name, words, outcome, seeds, found, id=f"{name}: {words}: {outcome} {i}")
+
+
+@pytest.mark.parametrize(("name", "words", "outcome", "seeds", "found"), list(cases()))
+def test_a_claim_comes_out_as_its_table_says(name, words, outcome, seeds, found):
+    frame = table(figure(name), seeds=seeds, **found)
+    verdict = judged(name, words, frame)
+    assert verdict.outcome is outcome, verdict
+    assert "nan" not in verdict.measured
+    if outcome is OPEN:
+        assert verdict.interval is not None
+    if verdict.interval is not None:
+        assert verdict.interval.low <= verdict.interval.high
+
+
+@pytest.mark.parametrize(("name", "words", "outcome", "measured"), EXACT)
+def test_a_claim_that_is_computed_has_one_outcome(name, words, outcome, measured):
+    for frame in (table(figure(name), seeds=2), censored(figure(name), seeds=2)):
+        verdict = judged(name, words, frame)
+        assert verdict.outcome is outcome
+        assert verdict.interval is None
+        assert measured in verdict.measured
+
+
+def test_every_claim_of_every_figure_is_tested_both_ways():
+    known = {(name, number_of(name, words)) for name, words in CASES} | {
+        (name, number_of(name, words)) for name, words, *_ in EXACT
+    }
+    assert known == {(name, i) for name in FIGURES for i in range(len(figure(name).claims))}
+    assert all({YES, NO} <= set(outcomes) for outcomes in CASES.values())
+
+
+def test_every_claim_says_what_where_and_how():
+    claims = [claim for name in FIGURES for claim in figure(name).claims]
+    assert len({claim.words for claim in claims}) == len(claims)
+    for claim in claims:
+        assert isinstance(claim, Claim)
+        assert claim.where.startswith(("section 3", "section 6", "appendix C"))
+        assert claim.criterion
+        assert not claim.words.endswith(".")
+
+
+# ---- whatever the table -------------------------------------------------------------------------------------
+
+
+def equal(it, **options):
+    """Every run the same, whatever the settings."""
+    flat = {"learning_time": lambda s: {"time": 100.0, "misfit": 0.0}}
+    return table(it, **flat, regret_curve=lambda s: curve(s, lambda e: 0.1 * e), **options)
+
+
+def one_in_a_hundred(it, **options):
+    """Now and then a run that learns."""
+    return table(
+        it,
+        learning_time=lambda s: {"time": math.inf if s["seed"] % 3 else 70.0, "misfit": 0.1},
+        first_reward=lambda s: {"time": math.inf if s["seed"] % 3 else 70.0, "regret": 70.0, "uneven": 0.1},
+        **options,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("made", [censored, equal, one_in_a_hundred, table], ids=lambda made: made.__name__)
+@pytest.mark.parametrize("seeds", [1, 2, 5])
+@pytest.mark.parametrize("name", FIGURES)
+def test_verdicts_never_raise(name, seeds, made):
+    verdicts = figure(name).judge(made(figure(name), seeds=seeds))
+    assert len(verdicts) == len(figure(name).claims)
+    for verdict in verdicts:
+        assert verdict.outcome in Outcome
+        assert verdict.measured
+        assert "nan" not in verdict.measured
+
+
+POOLED = {"chain-agnostic"}  # a seed for each rho: shares of many runs
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name not in POOLED])
+def test_fewer_than_five_seeds_decide_nothing(name):
+    assert FEWEST == 5
+    it = figure(name)
+    frame = table(it, seeds=4)
+    verdicts = it.judge(frame)
+    assert any(verdict.interval is not None for verdict in verdicts)
+    for claim, verdict in zip(it.claims, verdicts, strict=True):
+        rows = claim.rows(frame)
+        if verdict.interval is not None and rows["seed"].n_unique() < 5:
+            assert verdict.outcome is OPEN
+            assert verdict.measured == f"{claim.judge(rows).measured} (of fewer than 5 seeds)"
+    assert all("fewer than" not in verdict.measured for verdict in it.judge(table(it, seeds=5)))
+
+
+def test_seeds_are_counted_for_the_rows_of_each_claim():
+    it = figure("chain-sigma")
+    frame = table(it, seeds=2, **sweep("sigma", lambda x: 150.0 if x < -0.5 else 740.0), **stuck(0.9, 0.0))
+    verdicts = it.judge(frame)
+    assert frame["seed"].n_unique() == 40
+    assert [verdict.outcome for verdict in verdicts] == [OPEN, OPEN, OPEN, OPEN, YES]
+    assert it.seeds(frame) == 2
+
+
+def test_exponents_are_those_of_the_table():
+    verdict = figure("chain-scaling").judge(table(figure("chain-scaling"), **times(lambda N, K: N**2 * K, 0.0)))[0]
+    assert "N to the power 2.0" in verdict.measured
+    assert "K to the power 1.0" in verdict.measured
+
+
+def test_the_edge_of_the_stable_region_is_found_for_both_readings():
+    it = figure("chain-agnostic")
+    frame = table(it, **agnostic(lambda s: s["rho"] <= (0.35 if s["rho_is"] == "std" else 0.2)))
+    words = it.judge(frame)[number_of(it.name, "There is some region")].measured
+    assert "up to rho* = 0.2 " in words
+    assert "rho* = 0.35)" in words
+    assert it.judge(table(it))[2].measured.count("rho* = 1") == 2
+
+
+def test_the_stable_range_is_unbroken_around_the_reference():
+    from rlsvi.paper.chain_lambda import decades, stable
+
+    values = 10.0 ** np.arange(-3, 4)
+    fine = np.array([True, False, True, True, True, True, False])
+    assert decades(values, fine, 3) == pytest.approx(3)
+    assert decades(values, np.ones(7, bool), 3) == pytest.approx(6)
+    assert decades(values, np.eye(7, dtype=bool)[3], 3) == 0
+    assert stable(np.array([1.0, 2.0, 2.1, 4.0]), 0).tolist() == [True, True, False, False]
+
+
+def test_slopes_are_those_of_the_four_parts():
+    from rlsvi.paper.chain_features_many import slopes
+
+    K = np.array([2.0, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30])
+    assert slopes(10, K, 3 * K) == pytest.approx([1, 1, 1, 1])
+    assert slopes(10, K, np.minimum(K, 20)) == pytest.approx([1, 1, 1, 0])
+    assert slopes(10, K, np.maximum(K, 5)) == pytest.approx([0, 1, slopes(10, K, np.maximum(K, 5))[2], 1])

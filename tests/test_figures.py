@@ -1,0 +1,348 @@
+"""The paper's figures: their sizes, and each of them end to end at a tiny size."""
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from rlsvi.paper import FIGURES, reproduce
+from rlsvi.paper import figure_called as figure
+from rlsvi.paper.claim import Outcome
+from rlsvi.paper.figure import SCALES, Figure
+from rlsvi.report import write_html, write_markdown
+from rlsvi.study.job import Done
+from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
+from rlsvi.study.store import Store
+from rlsvi.study.sweep import sweep
+from tables import censored, noise, table
+from test_cli import strict_json
+
+TINY = {
+    "dithering": {"lengths": [3, 4], "seeds": 5},
+    "chain-regret": {"episodes": 40, "seeds": 1},
+    "chain-length": {"lengths": [4, 6, 8], "seeds": 5, "limit": 300},
+    "chain-features": {"features": [2, 4, 6, 50, 60, 70], "seeds": 1, "limit": 20},
+    "chain-scaling": {"lengths": [4, 6, 8], "features": [2, 4, 10], "seeds": 2, "limit": 60},
+    "chain-features-many": {"lengths": [8, 10], "seeds": 1, "limit": 100},
+    "chain-quadratic": {"lengths": [4, 5, 6, 7], "features": [2, 4], "seeds": 2, "limit": 200},
+    "chain-agnostic": {"steps": 20, "limit": 60, "seeds": 1},
+    "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
+    "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2},
+}
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+        monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
+
+
+def tiny(name):
+    return replace(figure(name), sizes={"quick": TINY[name]})
+
+
+# ---- what is there ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_says_what_it_is(name):
+    it = figure(name)
+    assert isinstance(it, Figure)
+    assert it.name == name
+    assert re.fullmatch(r"section 3, Example 1|(section 6\.1\.[12]|appendix C\.[234]), figure \d+", it.where)
+    assert it.title
+    assert it.caption.endswith(".")
+    assert it.claims
+    assert set(it.sizes) == set(SCALES)
+
+
+def test_figures_come_in_the_order_of_the_paper():
+    numbers = [int(found[1]) for name in FIGURES if (found := re.search(r"figure (\d+)", figure(name).where))]
+    assert len(set(numbers)) == len(numbers) == 9
+    assert set(numbers) == {2, 3, 4, 5, 6, 10, 11, 12, 13}
+
+
+def test_figures_are_found_by_name_whatever_was_imported_before():
+    import rlsvi.paper.figure  # a module of a similar name
+    from rlsvi import paper
+
+    assert paper.figure_called("dithering") is paper.figure_called("dithering")
+    assert isinstance(rlsvi.paper.figure.SCALES, tuple)
+
+
+def test_an_unknown_figure_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match=r"unknown figure 'chain': there are dithering, .*chain-sigma"):
+        figure("chain")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", FIGURES)
+def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
+    jobs = figure(name).plan(scale)
+    assert len({job.name for job in jobs}) == len(jobs)
+    assert all(job.cost > 0 for job in jobs)
+    assert {job.function.partition(":")[0] for job in jobs} == {"rlsvi.paper.chain"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_seeds_can_be_raised_and_what_is_computed_is_not_lost(name):
+    it = figure(name)
+    few, many = ({job.name for job in it.plan("quick", seeds)} for seeds in (5, 7))
+    assert few < many
+    usual = {job.name for job in it.plan("quick")}
+    assert usual == {job.name for job in it.plan("quick", it.sizes["quick"]["seeds"])}
+
+
+@pytest.mark.parametrize("seeds", [0, -1, 1.5])
+def test_seeds_are_a_whole_number(seeds):
+    with pytest.raises(ValueError, match="seeds must be a whole number of at least 1"):
+        figure("dithering").plan("quick", seeds)
+
+
+def test_an_unknown_scale_is_named():
+    with pytest.raises(ValueError, match="scale must be one of quick, paper, got 'huge'"):
+        figure("dithering").plan("huge")
+
+
+# ---- the paper's sizes --------------------------------------------------------------------------------------
+
+
+def values(name, setting, scale="paper", **chosen):
+    jobs = [job.settings for job in figure(name).plan(scale)]
+    return {job.get(setting) for job in jobs if all(job.get(key) == value for key, value in chosen.items())}
+
+
+def test_regret_over_a_million_episodes_and_five_seeds():
+    for agent in ("RLSVI", "epsilon-greedy"):
+        assert values("chain-regret", "seed", agent=agent, episodes=10**6) == set(range(5))
+    assert values("chain-regret", "episodes", agent="RLSVI") == {10**6}
+    assert values("chain-regret", "lam", agent="RLSVI") == {1.0}
+    assert values("chain-regret", "sigma", agent="RLSVI") == {0.1}
+    assert values("chain-regret", "length") == {50}
+    assert values("chain-regret", "features", agent="RLSVI") == {10}
+    assert values("chain-regret", "episodes", "quick", agent="RLSVI") == {2000}
+
+
+def test_lengths_to_100_and_basis_functions_to_100():
+    assert max(values("chain-length", "length")) == 100
+    assert values("chain-length", "features") == {10}
+    assert max(values("chain-features", "features")) == 100
+    assert values("chain-features", "length") == {50}
+    assert max(values("chain-quadratic", "features")) == max(values("chain-quadratic", "length")) == 100
+    for name in ("chain-length", "chain-features", "chain-scaling", "chain-features-many", "chain-quadratic"):
+        assert values(name, "seed") == set(range(5))
+        assert "lam" not in figure(name).plan("paper")[0].settings  # the paper's are the defaults
+
+
+def test_logarithmic_scales_need_no_new_jobs():
+    for scale in SCALES:
+        both = {job.name for name in ("chain-length", "chain-features") for job in figure(name).plan(scale)}
+        assert {job.name for job in figure("chain-scaling").plan(scale)} == both
+
+
+def test_several_lengths_have_basis_functions_beyond_all_pairs():
+    for N in (10, 20, 30, 40, 50):
+        found = values("chain-features-many", "features", length=N)
+        assert 2 * N in found
+        assert max(found) == 3 * N
+
+
+def test_rho_goes_to_one_in_thousandths_in_both_readings():
+    for reading in ("variance", "std"):
+        jobs = [
+            job.settings for job in figure("chain-agnostic").plan("paper") if job.settings["rho_is"] == reading
+        ]
+        assert [job["rho"] for job in jobs] == [i / 1000 for i in range(1001)]
+        assert len({job["seed"] for job in jobs}) == 1001
+        assert {(job["length"], job["features"], job["limit"]) for job in jobs} == {(20, 20, 10_000)}
+    many = [job.settings for job in figure("chain-agnostic").plan("paper", 3)]
+    assert len({(job["seed"], job["rho_is"]) for job in many}) == len(many) == 6006
+
+
+@pytest.mark.parametrize(
+    ("name", "swept", "fixed"), [("chain-lambda", "lam", "sigma"), ("chain-sigma", "sigma", "lam")]
+)
+def test_sweeps_of_several_orders_of_magnitude_over_10000_episodes(name, swept, fixed):
+    chain = {"length": 50, "features": 10, "stretch": 1.0}
+    found = values(name, swept, **chain)
+    assert max(found) / min(found) >= 1e6
+    assert {0.1, 1.0} <= found
+    assert values(name, fixed, **chain) == ({0.1} if fixed == "sigma" else {100.0})
+    assert values(name, "episodes", **chain) == {10_000}
+    assert values(name, "seed", **chain) == set(range(5))
+
+
+def test_dithering_is_given_forty_times_what_is_expected():
+    for job in figure("dithering").plan("paper"):
+        N = job.settings["length"]
+        assert job.settings["limit"] == int(40 * 2 ** (N - 1) / (1 - 1 / N) ** (N - 1))
+
+
+# ---- end to end ---------------------------------------------------------------------------------------------
+
+ABOUT = {"scale": "quick", "command": "a test"}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """All figures at a tiny size: the folder and the verdicts."""
+    folder = tmp_path_factory.mktemp("figures")
+    with pytest.MonkeyPatch.context() as patch:
+        for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+            patch.setitem(function.__kwdefaults__, "resamples", 100)
+        store, found = Store(folder / "store"), {}
+        for name in FIGURES:
+            jobs = tiny(name).plan()
+            sweep(jobs, store, "serial")
+            found[name] = reproduce.finish(tiny(name), jobs, store, folder, ABOUT)
+    return folder, found
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_leaves_its_files(made, name):
+    folder, verdicts = made
+    assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / f"{name}.svg").read_bytes()[:2000]
+    entry = strict_json((folder / f"{name}.json").read_text())
+    assert entry["format"] == 1
+    assert {key: entry[key] for key in ("name", "scale", "command")} == {"name": name, **ABOUT}
+    own = {"chain-agnostic": 21, "dithering": 3 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
+    assert entry["seeds"] == own.get(name, TINY[name]["seeds"])
+    assert entry["jobs"] == len(tiny(name).plan())
+    assert entry["seconds"] > 0
+    assert {"rlsvi", "python", "numpy", "numba", "polars", "scipy"} == set(entry["versions"])
+    for claim, told, verdict in zip(figure(name).claims, entry["claims"], verdicts[name], strict=True):
+        assert told["words"] == claim.words
+        assert told["criterion"] == claim.criterion
+        assert told["outcome"] == verdict.outcome
+        assert told["measured"] == verdict.measured
+        assert (told["value"] is None) or told["value"] == verdict.interval.value
+    for setting, found in entry["settings"].items():
+        assert set(found) == {job.settings[setting] for job in tiny(name).plan() if setting in job.settings}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_data_of_a_figure_are_its_jobs_results(made, name):
+    frame = pl.read_parquet(made[0] / f"{name}.parquet")
+    jobs = tiny(name).plan()
+    assert frame.equals(Store(made[0] / "store").frame(jobs))
+    settings = {setting for job in jobs for setting in job.settings}
+    assert frame.select(sorted(settings)).unique().height == len(jobs)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_tables_made_by_formulas_have_the_shape_of_real_ones(made, name):
+    real = pl.read_parquet(made[0] / f"{name}.parquet")
+    fake = table(tiny(name))
+    assert dict(zip(fake.columns, fake.dtypes, strict=True)) == dict(zip(real.columns, real.dtypes, strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_running_it_again_gives_the_same_bytes(made, name, tmp_path):
+    folder, verdicts = made
+    jobs, store = tiny(name).plan(), Store(tmp_path / "store")
+    sweep(jobs, store, "serial")
+    assert reproduce.finish(tiny(name), jobs, store, tmp_path, ABOUT) == verdicts[name]
+    for kind in ("svg", "parquet"):
+        assert (tmp_path / f"{name}.{kind}").read_bytes() == (folder / f"{name}.{kind}").read_bytes()
+
+
+def drawn(it, frame):
+    picture = it.draw(frame)
+    file = io.BytesIO()
+    picture.savefig(file, format="svg")
+    return picture
+
+
+def learning(it, **options):
+    """Learning times with some noise."""
+    rho = {"misfit": 0.1} if it.name == "chain-agnostic" else {}
+    return table(it, learning_time=lambda s: {"time": 100.0 * noise(s, 0.5), **rho}, **options)
+
+
+@pytest.mark.parametrize(("made_of", "seeds"), [(learning, 2), (censored, 1)], ids=["learning", "censored"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_anything_can_be_drawn(name, made_of, seeds):
+    picture = drawn(tiny(name), made_of(tiny(name), seeds=seeds))
+    for axes in picture.axes:
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+
+
+@pytest.mark.parametrize("name", ["chain-length", "chain-features", "chain-features-many", "chain-quadratic"])
+def test_runs_that_never_finished_are_inside_the_picture(name):
+    def one_in_three(s):
+        return {"time": float("inf") if s["seed"] % 3 == 0 else 30.0}
+
+    picture = drawn(tiny(name), table(tiny(name), seeds=3, learning_time=one_in_three))
+    (axes,) = picture.axes
+    triangles = [line for line in axes.lines if line.get_marker() == "^"]
+    assert triangles
+    for line in triangles:
+        assert axes.get_ylim()[0] <= line.get_ydata()[0] <= axes.get_ylim()[1]
+
+
+def test_regret_is_drawn_beside_its_first_2000_episodes():
+    it = replace(figure("chain-regret"), sizes={"quick": {"episodes": 10_000, "seeds": 2}})
+    titles = [axes.get_title(loc="left") for axes in drawn(it, table(it)).axes]
+    assert titles == ["first 2,000 episodes", "first 10,000 episodes"]
+
+
+def test_all_of_them_make_a_report(made, tmp_path):
+    folder, _ = made
+    page = write_html(folder, order=list(FIGURES)).read_text()
+    places = [page.index(figure(name).title) for name in FIGURES]
+    assert places == sorted(places)
+    text = write_markdown(folder, tmp_path / "page.md", tmp_path / "images", order=list(FIGURES)).read_text()
+    for name in FIGURES:
+        assert f"{name}.png" in text
+        assert (tmp_path / "images" / f"{name}.png").exists()
+
+
+# ---- reproduce ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shrunk(monkeypatch):
+    """Figures by name are tiny."""
+    monkeypatch.setattr(reproduce, "figure_called", tiny)
+
+
+def test_reproduce_computes_shared_jobs_once_and_the_largest_first(tmp_path, shrunk):
+    order = []
+
+    def executor(jobs):
+        order.extend(jobs)
+        for job in jobs:
+            yield job, Done({"time": 30.0 + job.settings["seed"]}, 1.0)
+
+    told = []
+    verdicts = reproduce.reproduce(
+        ["chain-scaling", "chain-length", "chain-length"],
+        tmp_path,
+        executor=executor,
+        seeds=2,
+        advance=lambda job, fresh: told.append((job.name, fresh)),
+    )
+    assert list(verdicts) == ["chain-scaling", "chain-length"]
+    assert all(isinstance(verdict.outcome, Outcome) for found in verdicts.values() for verdict in found)
+    names = [job.name for job in order]
+    wanted = {job.name for name in ("chain-scaling", "chain-length") for job in tiny(name).plan("quick", 2)}
+    assert len(names) == len(set(names))
+    assert set(names) == wanted
+    first = [job.cost for job in order[: len(tiny("chain-scaling").plan("quick", 2))]]
+    assert first == sorted(first, reverse=True)
+    assert sorted(told) == sorted((name, True) for name in names)
+    entry = json.loads((tmp_path / "chain-length.json").read_text())
+    assert entry["command"] == "rlsvi paper chain-scaling chain-length chain-length --scale quick --seeds 2"
+    assert entry["seconds"] == entry["jobs"] == 6
+    assert entry["seeds"] == 2
+
+
+def test_reproduce_needs_a_figure(tmp_path):
+    with pytest.raises(ValueError, match="names must be at least one figure"):
+        reproduce.reproduce([], tmp_path)
