@@ -1,0 +1,78 @@
+"""What there is to say about figures as a whole; the same on every kind of page."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rlsvi.report.files import OUTCOMES, Figure
+from rlsvi.report.words import date, duration, setting, tidy
+
+PAPER = "Generalization and Exploration via Randomized Value Functions"
+LINK = "https://arxiv.org/abs/1402.0635"
+MEANING = {
+    "reproduced": "if the measurements meet the criterion",
+    "not reproduced": "if they contradict it",
+    "inconclusive": "if they cannot tell (too few runs, or too wide an interval)",
+}
+
+
+def total(seconds: Iterable[float | None]) -> float:
+    """The sum of the times that were recorded."""
+    return sum(s for s in seconds if s is not None)
+
+
+def dates(figures: Sequence[Figure]) -> str:
+    """The day, or the first and the last day, on which figures were made."""
+    days = sorted(figures, key=lambda figure: figure.made.timestamp())
+    first, last = date(days[0].made), date(days[-1].made)
+    return f"on {first}" if first == last else f"from {first} to {last}"
+
+
+def machine(parts: Mapping[str, Any]) -> str:
+    """A machine: Neoverse-N1, 2 cores, Linux-6.1-aarch64."""
+    known = {"processor": "{}", "cores": "{} cores", "system": "{}"}
+    texts = [form.format(setting(parts[key])) for key, form in known.items() if parts.get(key)]
+    return ", ".join([*texts, *(f"{key} {setting(part)}" for key, part in parts.items() if key not in known)])
+
+
+def machines(figures: Sequence[Figure]) -> str:
+    """All the machines on which figures were made."""
+    return " and ".join(dict.fromkeys(machine(figure.machine) for figure in figures if figure.machine))
+
+
+def scales(figures: Sequence[Figure]) -> str:
+    """At what scale figures were run; smaller ones than the paper's are named."""
+    small = Counter(figure.scale for figure in figures if figure.scale != "paper")
+    if not small:
+        return "All figures are at the paper's scale."
+    listed = " and ".join(
+        f"{count} of {len(figures)} figures, at scale {tidy(scale)}" for scale, count in small.items()
+    )
+    return f"Smaller than in the paper: {listed}; verdicts on them are weaker."
+
+
+def summary(figures: Sequence[Figure]) -> str:
+    """17 reproduced, 3 inconclusive, 2 not reproduced of 22 claims."""
+    counts = tally(figures)
+    parts = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "none"
+    claims = sum(counts.values())
+    return f"{parts} of {claims} claim{'' if claims == 1 else 's'}"
+
+
+def tally(figures: Sequence[Figure]) -> dict[str, int]:
+    """How many claims came out how."""
+    found = Counter(claim.outcome for figure in figures for claim in figure.claims)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+def facts(figure: Figure) -> dict[str, str]:
+    """How a figure was made."""
+    return {
+        "Scale": tidy(figure.scale),
+        "Seeds": setting(figure.seeds),
+        "Jobs": setting(figure.jobs),
+        "Compute time": duration(figure.seconds),
+        "Made": f"{date(figure.made)}, {figure.made:%H:%M %Z}".strip(),
+        "Machine": machine(figure.machine),
+        "Versions": ", ".join(f"{key} {setting(value)}" for key, value in figure.versions.items()),
+    }

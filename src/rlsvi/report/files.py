@@ -1,0 +1,138 @@
+"""The files of a folder of results: read with suspicion, written whole or not at all."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, how that is checked, and what came out."""
+
+    words: str
+    where: str
+    criterion: str
+    outcome: str
+    measured: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that was run: NAME.json, with its drawings and its data beside it in `folder`."""
+
+    folder: Path
+    name: str
+    title: str
+    where: str
+    caption: str
+    scale: str
+    seeds: Any
+    jobs: int
+    seconds: float
+    settings: Mapping[str, Any]
+    made: datetime
+    command: str
+    versions: Mapping[str, Any]
+    machine: Mapping[str, Any]
+    claims: tuple[Claim, ...]
+
+    def file(self, kind: str) -> Path:
+        """Its file of a kind: svg, png, parquet, json."""
+        return self.folder / f"{self.name}.{kind}"
+
+    def read(self, kind: str) -> bytes:
+        """The content of that file, or an error that says how to get it."""
+        try:
+            return self.file(kind).read_bytes()
+        except FileNotFoundError:
+            raise ValueError(f"{self.file(kind)} is missing: {remedy(self.file(kind))}") from None
+
+
+def remedy(path: Path) -> str:
+    """What to do about a file that cannot be used."""
+    return f"make it again with `rlsvi paper {path.stem} --out {path.parent}`"
+
+
+def read_figures(folder: Path, order: Sequence[str] = ()) -> list[Figure]:
+    """All figures of a folder: those named in `order` first, then as they come in the paper."""
+    figures = [read_figure(path) for path in sorted(folder.glob("*.json"))]
+    if not figures:
+        raise ValueError(f"there is no figure in {folder}: run `rlsvi paper --out {folder}` first")
+    rank = {name: i for i, name in enumerate(order)}
+    return sorted(figures, key=lambda figure: (rank.get(figure.name, len(rank)), _in_the_paper(figure)))
+
+
+def read_figure(path: Path) -> Figure:
+    """A figure from its JSON file; a ValueError names the file and what to do if it cannot be understood."""
+    try:
+        data = json.loads(path.read_text("utf-8"), parse_constant=_constant)
+        if not isinstance(data, dict) or "format" not in data:
+            raise ValueError("it does not say its format")
+        if data["format"] != FORMAT:
+            raise ValueError(f"it has format {data['format']!r}, and this program reads format {FORMAT}")
+        if data.get("name") != path.stem or not re.fullmatch(r"[\w-]+", path.stem, re.ASCII):
+            raise ValueError(f"it is of a figure named {data.get('name')!r}")
+        return _figure(path.parent, data)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} cannot be used, {error}: {remedy(path)}") from error
+
+
+def _figure(folder: Path, data: dict[str, Any]) -> Figure:
+    parts = {field.name: _part(data, field.name) for field in fields(Figure) if field.name != "folder"}
+    parts["made"] = datetime.fromisoformat(parts["made"])
+    parts["claims"] = tuple(_claim(claim) for claim in parts["claims"])
+    return Figure(folder, **parts)
+
+
+def _claim(data: Any) -> Claim:
+    if not isinstance(data, dict):
+        raise ValueError("a claim of it is not an object")
+    claim = Claim(**{field.name: _part(data, field.name) for field in fields(Claim)})
+    if claim.outcome not in OUTCOMES:
+        raise ValueError(f"a claim of it has the outcome {claim.outcome!r}, which is none of {OUTCOMES}")
+    return claim
+
+
+NUMBERS = ("jobs", "seconds", "value", "low", "high")
+KINDS: dict[str, type] = {"settings": dict, "versions": dict, "machine": dict, "claims": list}
+
+
+def _part(data: dict[str, Any], key: str) -> Any:
+    """An entry of the kind it should be: a text, unless told otherwise. Numbers that are not finite are None."""
+    if key not in data:
+        raise ValueError(f"it has no {key!r}")
+    value = data[key]
+    if key == "seeds":
+        return value
+    if key in NUMBERS:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise ValueError(f"its {key!r} is no number but {value!r}")
+        return value if value is None or abs(value) <= 1e308 else None
+    if not isinstance(value, KINDS.get(key, str)):
+        raise ValueError(f"its {key!r} is of the wrong kind")
+    return value
+
+
+def _constant(word: str) -> float | None:
+    """NaN, which is not JSON, as None; infinities as they are."""
+    return None if word == "NaN" else float(word)
+
+
+def _in_the_paper(figure: Figure) -> tuple[Any, ...]:
+    """A key to sort by: sections before appendices, numbers as numbers."""
+
+    def natural(text: str) -> list[Any]:
+        return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", text)]
+
+    where = figure.where.lower().replace("figures", "figure")
+    return where.startswith("appendix"), natural(where), natural(figure.name)
