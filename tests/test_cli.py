@@ -51,6 +51,29 @@ def test_compare_prints_a_row_an_agent():
     assert result.stderr == ""
 
 
+def test_the_table_shows_the_interval_of_the_regret():
+    result = run(*CHAIN, "--agents", "rlsvi")
+    agents = {"rlsvi": rlsvi.RLSVI()}
+    runs = rlsvi.compare(agents, lambda seed: rlsvi.problems.chain(4, 3, seed=seed), 30, 2, progress=False)
+    row = runs.summary().row(0, named=True)
+    assert row["regret_low"] < row["regret_high"]
+    assert f"{row['regret_low']:.1f} to {row['regret_high']:.1f}" in result.stdout
+    assert "95% interval" in result.stdout
+
+
+def test_one_seed_has_a_dash_for_an_interval_and_null_in_json():
+    one = ("compare", "chain", "--length", 4, "--episodes", 30, "--seeds", 1, "--quiet", "--agents", "rlsvi")
+    table = run(*one)
+    assert table.exit_code == 0, table.stderr
+    assert "30 episodes, 1 seed " in table.stdout
+    (row,) = [line.split() for line in table.stdout.splitlines() if line.strip().startswith("rlsvi")]
+    assert row[2] == "-"
+    (found,) = strict_json(run(*one, "--json").stdout)["summary"]
+    assert found["regret_low"] is None
+    assert found["regret_high"] is None
+    assert found["regret_iqm"] == found["regret"]
+
+
 def test_compare_as_json_is_what_the_library_says():
     result = run(*CHAIN, "--agents", "rlsvi, lsvi-epsilon", "--json", "--sigma", "0.2", "--epsilon", "0.3")
     assert result.exit_code == 0, result.stderr

@@ -15,14 +15,17 @@ from rlsvi.envs import register
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rlsvi import bases, envs, mdp, problems, simulate
+    from rlsvi import bases, envs, mdp, paper, problems, simulate
     from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
     from rlsvi.agents.saving import load
     from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
+    from rlsvi.study.job import Job
     from rlsvi.study.runs import Runs
+    from rlsvi.study.store import Store
+    from rlsvi.study.sweep import sweep
 
 _HOME = {
     "LSVI": "agents",
@@ -32,14 +35,17 @@ _HOME = {
     "Exponential": "agents",
     "FiniteMDP": "mdp",
     "Greedy": "agents",
+    "Job": "study.job",
     "Linear": "agents",
     "Posterior": "core.posterior",
     "Problem": "problems",
     "Runs": "study.runs",
+    "Store": "study.store",
     "compare": "study.compare",
     "load": "agents.saving",
+    "sweep": "study.sweep",
 }
-_MODULES = ("bases", "envs", "mdp", "problems", "simulate")
+_MODULES = ("bases", "envs", "mdp", "paper", "problems", "simulate")
 
 __all__ = [
     "LSVI",
@@ -49,17 +55,21 @@ __all__ = [
     "Exponential",
     "FiniteMDP",
     "Greedy",
+    "Job",
     "Linear",
     "Posterior",
     "Problem",
     "Runs",
+    "Store",
     "bases",
     "compare",
     "envs",
     "load",
     "mdp",
+    "paper",
     "problems",
     "simulate",
+    "sweep",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command line: progress on stderr, results on stdout, exit code 0 only when it worked."""
+"""`rlsvi compare`: agents side by side on one problem."""
 
 import inspect
 import json
@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlsvi.cli.errors import told
+
 if TYPE_CHECKING:
     from rlsvi.agents.agent import FiniteHorizonAgent
     from rlsvi.problems import Problem
     from rlsvi.study.runs import Runs
-
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
 AGENTS = {
     "rlsvi": "sample a plausible value function each episode and act greedily on it",
@@ -34,37 +30,6 @@ PROBLEMS = {
 TOY_TEXT = "a toy-text environment of Gymnasium by its id, such as FrozenLake-v1"
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        import rlsvi
-
-        print(rlsvi.__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and exit.")
-    ] = False,
-) -> None:
-    """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI)."""
-
-
-@app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """List the agents and problems there are."""
-    problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}
-    if as_json:
-        print(json.dumps({"agents": AGENTS, "problems": problems}, indent=1))
-        return
-    for title, entries in (("agents", AGENTS), ("problems", problems)):
-        print(title)
-        for name, what in entries.items():
-            print(f"  {name:<16}{what}")
-
-
-@app.command()
 def compare(
     problem: Annotated[str, typer.Argument(help=f"One of {', '.join(PROBLEMS)}; or {TOY_TEXT}.")],
     agents: Annotated[str, typer.Option(help=f"Separated by commas: {', '.join(AGENTS)}.")] = "rlsvi,lsvi-epsilon",
@@ -91,8 +56,9 @@ def compare(
 ) -> None:
     """Compare agents on a problem, over many seeds, on all cores.
 
-    Prints the expected regret of all episodes (median and quartiles over the seeds), what is left of it in the
-    last tenth as a share of random play's, how many seeds got that below 5% for good, and after how many episodes.
+    Prints the expected regret of all episodes (median over the seeds and its 95% bootstrap interval), what is left
+    of it in the last tenth as a share of random play's, how many seeds got that below 5% for good, and after how
+    many episodes.
 
     Example: rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-boltzmann
     """
@@ -108,7 +74,7 @@ def compare(
     }
     options = {name: value for name, value in given.items() if value is not None}
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
-    try:
+    with told(lambda: "nothing was written"):
         import rlsvi
 
         names = [name.strip() for name in agents.split(",")]
@@ -127,12 +93,6 @@ def compare(
         )
         settings |= {"problem": problem, **_defaults(problem), **options, "agents": names}
         _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
-    except (ValueError, TypeError, ArithmeticError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        print("stopped; nothing was written", file=sys.stderr)
-        raise typer.Exit(130) from None
 
 
 def _problem(name: str, options: dict[str, Any], seed: int) -> "Problem":
@@ -199,21 +159,22 @@ def _print_table(runs: "Runs") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    title = f"{runs.problem}, {runs.episodes} episodes, {len(runs.seeds)} seeds"
+    count = len(runs.seeds)
+    title = f"{runs.problem}, {runs.episodes} episodes, {count} seed{'s' * (count > 1)}"
     caption = (
-        "Expected regret of all episodes, median and quartiles over the seeds; what of it is left in the last "
-        "tenth, as a share of random play's; how many seeds got that below 5% for good, and after how many "
-        "episodes."
+        "Expected regret of all episodes, median over the seeds and its 95% bootstrap interval; what of it is "
+        "left in the last tenth, as a share of random play's; how many seeds got that below 5% for good, and "
+        "after how many episodes."
     )
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD)
     table.add_column("agent", no_wrap=True)
-    for column in ("regret", "quartiles", "left", "learned", "after"):
+    for column in ("regret", "95% interval", "left", "learned", "after"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in runs.summary().to_dicts():
         table.add_row(
             row["agent"],
             f"{row['regret']:.1f}",
-            f"{row['regret_q25']:.1f} - {row['regret_q75']:.1f}",
+            "-" if row["regret_low"] is None else f"{row['regret_low']:.1f} to {row['regret_high']:.1f}",
             f"{row['regret_left']:.1%}",
             f"{row['learned']}/{row['seeds']}",
             "never" if row["after"] is None else f"{row['after']:.0f}",

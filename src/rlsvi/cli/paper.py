@@ -1,0 +1,116 @@
+"""`rlsvi paper` and `rlsvi report`: the paper's figures, the verdicts on its claims, and a page of both."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlsvi.cli.errors import told
+from rlsvi.paper import FIGURES
+
+MARKS = {"reproduced": "green", "not reproduced": "red", "inconclusive": "yellow"}
+
+
+def paper(
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Figures to reproduce, by default all: {', '.join(FIGURES)}.", show_default=False),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="quick: seconds to a minute a figure. paper: the paper's own sizes.")
+    ] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each setting, by default those of the scale.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one a core.")] = None,
+    executor: Annotated[
+        str, typer.Option(help="processes: on this machine. ray: on a Ray cluster. serial: one by one.")
+    ] = "processes",
+    address: Annotated[
+        str | None, typer.Option(help="Of a running Ray cluster, such as HOST:6379; else one is started here.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for pictures, data and verdicts.", show_default="out/SCALE")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option(help="Keep finished jobs found in the folder, or compute all anew.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+) -> None:
+    """Reproduce figures of the paper and judge its claims.
+
+    Every claim gets a verdict: reproduced, not reproduced, or inconclusive when the runs are too few to tell.
+    Any of them is a finding; the exit code is 0. Jobs that are finished are kept whatever happens: after
+    Ctrl-C, or a crash, the same command goes on where it stopped.
+
+    Example: rlsvi paper chain-regret chain-length --scale paper --seeds 20 --out results
+    """
+    names = list(dict.fromkeys(figures or FIGURES))
+    out = out or Path("out") / scale
+    again = "the same command" if resume else "the same command without --no-resume"
+    with told(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
+        from rlsvi.cli.progress import figure_bars
+        from rlsvi.paper import figure_called
+        from rlsvi.paper.reproduce import reproduce
+        from rlsvi.study.executors import executor as named
+        from rlsvi.study.ready import ready
+        from rlsvi.study.store import Store
+
+        plans = {name: figure_called(name).plan(scale, seeds) for name in names}
+        chosen = named(executor, workers, address)
+        Store(out / "store")
+        ready(not quiet)
+        with figure_bars(plans, not quiet) as advance:
+            reproduce(
+                names,
+                out,
+                scale=scale,
+                seeds=seeds,
+                executor=chosen,
+                redo=not resume,
+                advance=advance,
+                command=shlex.join(["rlsvi", *sys.argv[1:]]),
+            )
+        entries = [json.loads((out / f"{name}.json").read_bytes()) for name in names]
+        print(json.dumps(entries, indent=1)) if as_json else _print(entries)
+        print(f"pictures and data: {out}; as a web page: rlsvi report {shlex.quote(str(out))}", file=sys.stderr)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="Where `rlsvi paper` has written.")],
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write this Markdown page, with its pictures beside it.")
+    ] = None,
+) -> None:
+    """Write one web page of figures and verdicts, FOLDER/report.html, that needs nothing else to be read.
+
+    Example: rlsvi report out/paper
+    """
+    with told(lambda: "nothing was written"):
+        from rlsvi.report import write_html, write_markdown
+
+        print(write_html(folder, order=list(FIGURES)))
+        if markdown is not None:
+            print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))
+
+
+def _print(entries: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    for entry in entries:
+        title = f"{entry['name']}: {entry['title']} ({entry['seconds']:.0f} s of computing)"
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("claim")
+        table.add_column("measured")
+        for claim in entry["claims"]:
+            verdict = Text(claim["outcome"], style=MARKS[claim["outcome"]])
+            table.add_row(verdict, Text(claim["words"]), Text(claim["measured"]))
+        Console().print(table)

@@ -1,0 +1,75 @@
+"""Progress of the paper's figures: one bar a figure and one for all, with the time left."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+from rlsvi.study.job import Job
+
+
+@contextmanager
+def figure_bars(plans: Mapping[str, Sequence[Job]], show: bool) -> Iterator[Callable[[Job, bool], None]]:
+    """Yields `advance(job, fresh)`. A job that several figures share moves the bars of all of them.
+
+    Where nothing can move, as in a file, a line is written now and then.
+    """
+    if not show:
+        yield lambda job, fresh: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = "[cyan]{task.description}", "{task.completed:.0f}/{task.total:.0f} jobs", "{task.fields[left]}"
+    title, count, left = (TextColumn(text) for text in columns)
+    with Progress(title, BarColumn(), count, left, console=console) as display:
+        tasks = {name: display.add_task(name, total=len(jobs), left="") for name, jobs in plans.items()}
+        homes: dict[str, list[str]] = {}
+        for name, jobs in plans.items():
+            for job in jobs:
+                homes.setdefault(job.name, []).append(name)
+        costs = {job.name: job.cost for jobs in plans.values() for job in jobs}
+        total = display.add_task("total", total=len(costs), left="")
+        clock, done = _Clock(sum(costs.values())), 0
+
+        def advance(job: Job, fresh: bool) -> None:
+            nonlocal done
+            for name in homes[job.name]:
+                display.advance(tasks[name])
+            done += 1
+            words = clock.left(job.cost, fresh)
+            display.update(total, advance=1, left=words)
+            if not console.is_terminal and fresh and clock.due():
+                console.print(f"{done}/{len(costs)} jobs, {words}")
+
+        yield advance
+
+
+class _Clock:
+    """The time left, from the costs of the jobs computed so far."""
+
+    def __init__(self, cost: float) -> None:
+        self.remaining, self.computed, self.begin = cost, 0.0, time.monotonic()
+        self.told = self.begin
+
+    def left(self, cost: float, fresh: bool) -> str:
+        """In words, after a job of `cost` is finished; `fresh` unless it had been before."""
+        self.remaining -= cost
+        if not fresh:
+            self.begin = time.monotonic()
+            return ""
+        self.computed += cost
+        taken = time.monotonic() - self.begin
+        if taken < 5:  # processes are still starting
+            return ""
+        seconds = round(max(self.remaining, 0.0) * taken / self.computed) if self.computed else 0
+        return f"about {timedelta(seconds=seconds)} left" if seconds else f"{timedelta(seconds=round(taken))}"
+
+    def due(self) -> bool:
+        """Whether half a minute has passed since it last was."""
+        now = time.monotonic()
+        if now - self.told < 30:
+            return False
+        self.told = now
+        return True
