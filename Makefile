@@ -6,8 +6,8 @@ READY := .venv/.ready
 .PHONY: demo test lint bench clean
 
 demo: $(READY)
-	@$(BIN)/rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-epsilon,lsvi-boltzmann \
-		--episodes 2000 --seeds 20 --out out/demo
+	@$(BIN)/rlsvi paper --scale quick --out out/demo
+	@$(BIN)/rlsvi report out/demo
 
 test: lint
 	$(BIN)/python -m pytest
