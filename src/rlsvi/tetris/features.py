@@ -1,0 +1,116 @@
+"""What a placement is judged by: features of the board after it, small integers, for all placements at once.
+
+Features stand in planes, (d, M): one row a feature, one column a placement. So those of many positions lie
+side by side in one array, and the values of many placements are summed at once, each in the order of the
+features: as fast as the machine can, and with the same bits as one by one.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, compiled, unsigned
+from rlsvi.tetris.bertsekas import bertsekas
+from rlsvi.tetris.dellacherie import NAMES, dellacherie
+from rlsvi.tetris.game import Game, Rules
+from rlsvi.tetris.pieces import TALL
+
+Kind = Literal["bertsekas", "dellacherie"]
+BERTSEKAS, DELLACHERIE = 0, 1
+KINDS = ("bertsekas", "dellacherie")
+
+
+class Room(NamedTuple):
+    """Arrays for the placements of one piece."""
+
+    planes: NDArray[Any]  # (d, A)
+    removed: NDArray[np.uint8]  # (A,)
+    fatal: Bools  # (A,)
+    values: Floats  # (A,)
+
+
+def kind_of(name: Kind) -> int:
+    """The number by which compiled code knows a kind of features."""
+    if name not in KINDS:
+        raise ValueError(f"features must be one of {', '.join(KINDS)}, got {name!r}")
+    return KINDS.index(name)
+
+
+def names(kind: int, width: int) -> tuple[str, ...]:
+    """What each feature is."""
+    if kind == DELLACHERIE:
+        return NAMES
+    heights = [f"height of column {c}" for c in range(width)]
+    differences = [f"difference between columns {c} and {c + 1}" for c in range(width - 1)]
+    return (*heights, *differences, "greatest height", "holes", "constant")
+
+
+def natural_units(kind: int, rules: Rules, scaled: bool) -> Floats:
+    """The units of the features: what to multiply the integers by.
+
+    Scaled, all but the constant are divided by the height of the board, so that heights lie between 0 and 1.
+    Learning by posterior samples needs that: a prior over weights of heights up to 20 is far too wide.
+    """
+    units = np.ones(len(names(kind, rules.width)))
+    if kind == DELLACHERIE:
+        units[0] = 0.5  # the landing height is stored twice, to be a whole number
+    if scaled:
+        units[:-1] /= rules.height
+    return units
+
+
+def smallest_dtype(kind: int, rules: Rules) -> DTypeLike:
+    """The smallest type of integer that no feature of these rules exceeds."""
+    rows = rules.height + TALL
+    most = rows * rules.width if kind == BERTSEKAS else rows * rows * rules.width
+    return np.uint8 if most <= 255 else np.int16 if most <= 32767 else np.int32
+
+
+def new_room(rules: Rules, kind: int, dtype: DTypeLike = np.float64) -> Room:
+    """Room for the placements of one piece. float64, in which nothing is lost, gives values fastest."""
+    A = int(np.diff(rules.placements.first).max())
+    planes = np.zeros((len(names(kind, rules.width)), A), dtype=dtype)
+    return Room(planes, np.zeros(A, dtype=np.uint8), np.zeros(A, dtype=np.bool_), np.zeros(A))
+
+
+@compiled
+def afterstates(
+    rules: Rules, kind: int, game: Game, planes: NDArray[Any], at: int, removed: NDArray[Any], fatal: Bools
+) -> int:
+    """Features of the boards after each placement of the piece; how many placements there are.
+
+    Placement a gets the column at + a of `planes`, and the same place in `removed`, the rows it removes,
+    and in `fatal`, whether it ends the game.
+    """
+    if kind == BERTSEKAS:
+        return bertsekas(rules, game, planes, at, removed, fatal)
+    return dellacherie(rules, game, planes, at, removed, fatal)
+
+
+@compiled
+def values(planes: NDArray[Any], at: int, count: int, weights: Floats, out: Floats) -> None:
+    """The values of `count` placements from column `at` on: weights . features, summed in their order."""
+    n, o, d = unsigned(count), unsigned(at), unsigned(weights.size)
+    for a in range(n):
+        out[a] = 0.0
+    k = unsigned(0)
+    while k + THREE < d:  # four at a time: a sum is fetched and put back less often
+        w, x, y, z = weights[k], weights[k + ONE], weights[k + TWO], weights[k + THREE]
+        for a in range(n):
+            i = o + a
+            s = out[a] + w * planes[k, i] + x * planes[k + ONE, i]
+            out[a] = s + y * planes[k + TWO, i] + z * planes[k + THREE, i]
+        k += FOUR
+    while k < d:
+        for a in range(n):
+            out[a] += weights[k] * planes[k, o + a]
+        k += ONE
+
+
+@compiled
+def evaluate(rules: Rules, kind: int, game: Game, weights: Floats, room: Room) -> int:
+    """The value weights . features of every placement, nothing else being kept; how many there are."""
+    count = afterstates(rules, kind, game, room.planes, 0, room.removed, room.fatal)
+    values(room.planes, 0, count, weights, room.values)
+    return count

@@ -1,0 +1,210 @@
+"""The game: a board of bits, the piece to place, what a placement does to them.
+
+A row is an integer whose bit c says whether column c is filled; row 0 is the floor. With it go the heights
+of the columns and the number of filled cells, so that a placement costs a few additions: it lands where the
+heights say, and the holes are what the heights enclose and no cell fills.
+"""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Longs, Words, compiled, unsigned
+from rlsvi.core.random import uniform
+from rlsvi.tetris.pieces import CELLS, LETTERS, TALL, Placements, placements
+
+GameOver = Literal["top row", "overflow"]
+WIDEST, HIGHEST = 32, 100
+
+
+class Rules(NamedTuple):
+    """A board, a set of pieces and how a game ends, as compiled code takes them."""
+
+    height: int
+    width: int
+    usable: int  # the game is over when a column is higher than this after the removal of full rows
+    actions: int  # the most placements that a piece of the set has
+    full: int  # a full row
+    letters: Longs  # (P,) the pieces drawn from
+    placements: Placements
+
+
+class Game(NamedTuple):
+    """A board and the piece to place."""
+
+    rows: Longs  # (height + 4,) from the floor up; the last four are for what stands out of the board
+    heights: Longs  # (width,)
+    cells: Longs  # (1,) how many are filled
+    piece: Longs  # (1,) one of LETTERS
+    spare: Longs  # (height + 4,) room to work in
+
+
+def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: GameOver = "top row") -> Rules:
+    """The rules of a game.
+
+    Parameters
+    ----------
+    height, width : rows and columns of the board.
+    pieces : letters of IOTSZJL. Each is drawn with the same probability, independently.
+    game_over : "top row", as the paper has it: when a square of the top row is filled once full rows are
+        removed, so that height - 1 rows are of use. "overflow": when something stands out above the top row
+        once full rows are removed, so that all rows are of use.
+    """
+    if whole("height", height, 1) > HIGHEST:
+        raise ValueError(f"height must be at most {HIGHEST}, got {height!r}")
+    if whole("width", width, 2) > WIDEST:
+        raise ValueError(f"width must be at most {WIDEST}, got {width!r}")
+    if not isinstance(pieces, str) or not pieces or not set(pieces) <= set(LETTERS):
+        raise ValueError(f'pieces must be letters of {LETTERS}, such as "SZ", got {pieces!r}')
+    if len(set(pieces)) < len(pieces):
+        raise ValueError(f"pieces must name each piece once, for all have the same chance, got {pieces!r}")
+    if game_over not in ("top row", "overflow"):
+        raise ValueError(f'game_over must be "top row" or "overflow", got {game_over!r}')
+    board = board_rules(int(height), int(width), int(height) - (game_over == "top row"), pieces)
+    first, tall = board.placements.first, board.placements.tall
+    for letter, p in zip(pieces, board.letters, strict=True):
+        if not (tall[first[p] : first[p + 1]] <= board.usable).any():
+            raise ValueError(
+                f"piece {letter} does not fit on a board {width} wide with {board.usable} usable rows (game_over "
+                f'is "{game_over}"): leave it out of pieces, or make width or height larger'
+            )
+    return board
+
+
+def board_rules(height: int, width: int, usable: int, pieces: str = LETTERS) -> Rules:
+    """Rules that nobody has checked."""
+    table = placements(width)
+    letters = np.array([LETTERS.index(letter) for letter in pieces], dtype=np.int64)
+    actions = int(np.diff(table.first)[letters].max())
+    return Rules(height, width, usable, actions, (1 << width) - 1, letters, table)
+
+
+def new_game(rules: Rules) -> Game:
+    """An empty board; `start` draws the first piece."""
+    rows, heights = np.zeros(rules.height + TALL, dtype=np.int64), np.zeros(rules.width, dtype=np.int64)
+    return Game(rows, heights, np.zeros(1, dtype=np.int64), rules.letters[:1].copy(), np.zeros_like(rows))
+
+
+@compiled
+def start(rules: Rules, game: Game, stream: Words) -> None:
+    """Empty the board and draw the first piece."""
+    for i in range(game.rows.size):
+        game.rows[i] = 0
+    for c in range(game.heights.size):
+        game.heights[c] = 0
+    game.cells[0] = 0
+    draw_piece(rules, game, stream)
+
+
+@compiled
+def draw_piece(rules: Rules, game: Game, stream: Words) -> None:
+    """The next piece: one random number."""
+    game.piece[0] = rules.letters[int(uniform(stream) * rules.letters.size)]
+
+
+@compiled
+def set_board(game: Game, board: NDArray[Any], piece: int) -> None:
+    """Take over a board, (height, width), of zeros and ones, its top row first, and a piece."""
+    game.cells[0], game.piece[0] = 0, piece
+    for c in range(board.shape[1]):
+        game.heights[c] = 0
+    for i in range(game.rows.size):
+        game.rows[i] = 0
+    for i in range(board.shape[0]):
+        row = board.shape[0] - 1 - i
+        for c in range(board.shape[1]):
+            if board[row, c] != 0:
+                game.rows[i] |= 1 << c
+                game.heights[c] = i + 1
+                game.cells[0] += 1
+
+
+@compiled
+def get_board(game: Game, board: NDArray[Any]) -> None:
+    """The board as zeros and ones, its top row first; what stands out above is left out."""
+    for i in range(board.shape[0]):
+        for c in range(board.shape[1]):
+            board[board.shape[0] - 1 - i, c] = game.rows[i] >> c & 1
+
+
+@compiled
+def legal(rules: Rules, game: Game) -> int:
+    """How many placements the piece has; they are numbered from 0."""
+    first = rules.placements.first
+    piece = game.piece[0]
+    count: int = first[piece + 1] - first[piece]
+    return count
+
+
+@compiled
+def landing(table: Placements, heights: Longs, p: int | np.uint64) -> int:
+    """The row on which a placement comes to lie."""
+    c, y = unsigned(table.column[p]), 0
+    for j in range(unsigned(table.span[p])):
+        y = max(y, heights[c + j] - table.low[p, j])
+    return y
+
+
+@compiled
+def full_rows(rules: Rules, rows: Longs, p: int | np.uint64, y: int) -> int:
+    """Which of the rows y .. y + 3 a placement fills up, as bits."""
+    found = 0
+    for i in range(unsigned(rules.placements.tall[p])):
+        if rows[unsigned(y) + i] | rules.placements.bits[p, i] == rules.full:
+            found |= 1 << i
+    return found
+
+
+@compiled
+def place(rules: Rules, game: Game, action: int) -> int:
+    """Put the piece on the board and remove full rows; how many they were."""
+    table = rules.placements
+    p = table.first[game.piece[0]] + action
+    y = landing(table, game.heights, p)
+    for i in range(table.tall[p]):
+        game.rows[y + i] |= table.bits[p, i]
+    for j in range(table.span[p]):
+        game.heights[table.column[p] + j] = y + table.high[p, j]
+    removed = _remove_full_rows(rules, game)
+    game.cells[0] += CELLS - removed * rules.width
+    return removed
+
+
+@compiled
+def _remove_full_rows(rules: Rules, game: Game) -> int:
+    kept = 0
+    for i in range(game.rows.size):
+        row = game.rows[i]
+        game.rows[kept] = row
+        kept += row != rules.full
+    removed = game.rows.size - kept
+    if removed > 0:
+        for i in range(kept, game.rows.size):
+            game.rows[i] = 0
+        for c in range(game.heights.size):
+            h = game.heights[c]
+            while h > 0 and game.rows[h - 1] >> c & 1 == 0:
+                h -= 1
+            game.heights[c] = h
+    return removed
+
+
+@compiled
+def over(rules: Rules, game: Game) -> bool:
+    """Whether the board ends the game."""
+    tallest = 0
+    for c in range(game.heights.size):
+        tallest = max(tallest, game.heights[c])
+    return tallest > rules.usable
+
+
+@compiled
+def step(rules: Rules, game: Game, action: int, stream: Words) -> tuple[int, bool]:
+    """Place the piece: rows removed, and whether the game is over. If not, the next piece is drawn."""
+    removed = place(rules, game, action)
+    ended = over(rules, game)
+    if not ended:
+        draw_piece(rules, game, stream)
+    return removed, ended

@@ -1,0 +1,97 @@
+"""Games of a fixed player: the placement of the greatest value, and of several the first."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.random import reseed
+from rlsvi.tetris.features import Room, evaluate, new_room
+from rlsvi.tetris.game import Game, Rules, new_game, start, step
+
+CHUNK = 50_000  # pieces between two looks at the world outside the compiled loop
+ROWS, PIECES = range(2)
+
+
+class Scores(NamedTuple):
+    """Rows removed and pieces placed, game by game, and whether the game was over or only stopped."""
+
+    rows: Longs
+    pieces: Longs
+    over: Longs
+
+
+class Level(NamedTuple):
+    """The mean of many scores, and its standard error."""
+
+    mean: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.0f} +- {self.error:.0f}"
+
+
+def level(rows: Any) -> Level:
+    """How well games went. The error is NaN for a single game."""
+    scores = finite("rows", rows).ravel()
+    if scores.size == 0:
+        raise ValueError("there is no level of no games")
+    error = math.nan if scores.size == 1 else float(scores.std(ddof=1) / math.sqrt(scores.size))
+    return Level(float(scores.mean()), error)
+
+
+def play(
+    rules: Rules, kind: int, weights: Floats, games: int, max_pieces: int, seed: int = 0, reward: float = 1.0
+) -> Scores:
+    """Games of the player who maximises reward r + weights . features, for the rows r that a placement removes."""
+    room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
+    reseed(words, np.uint64(whole("seed", seed, 0)))
+    weights = shaped("weights", finite("weights", weights), room.planes.shape[:1])
+    reward = float(shaped("reward", finite("reward", reward), ()))
+    scores = Scores(*(np.zeros(whole("games", games, 1), dtype=np.int64) for _ in Scores._fields))
+    limit, tally = whole("max_pieces", max_pieces, 1), np.zeros(2, dtype=np.int64)
+    for g in range(games):
+        start(rules, game, words)
+        tally[:] = 0
+        over = False
+        while not over and tally[PIECES] < limit:
+            until = min(limit, int(tally[PIECES]) + CHUNK)
+            over = play_on(rules, kind, game, weights, reward, words, room, tally, until)
+        scores.rows[g], scores.pieces[g], scores.over[g] = tally[ROWS], tally[PIECES], over
+    return scores
+
+
+@compiled
+def play_on(
+    rules: Rules,
+    kind: int,
+    game: Game,
+    weights: Floats,
+    reward: float,
+    stream: Words,
+    room: Room,
+    tally: Longs,
+    until: int,
+) -> bool:
+    """Go on with a game until it is over, which is returned, or has so many pieces."""
+    while tally[PIECES] < until:
+        count = evaluate(rules, kind, game, weights, room)
+        removed, ended = step(rules, game, best(room, count, reward), stream)
+        tally[ROWS] += removed
+        tally[PIECES] += 1
+        if ended:
+            return True
+    return False
+
+
+@compiled
+def best(room: Room, count: int, reward: float) -> int:
+    """The placement of the greatest reward r + value."""
+    at, most = 0, -np.inf
+    for a in range(count):
+        value = room.values[a] + reward * room.removed[a]
+        if value > most:
+            at, most = a, value
+    return at
