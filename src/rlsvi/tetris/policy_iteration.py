@@ -1,0 +1,211 @@
+"""Approximate policy iteration on fresh games, with which the paper compares ("LSPI").
+
+D. Bertsekas and S. Ioffe, "Temporal Differences-Based Policy Iteration and Applications in Neuro-Dynamic
+Programming", MIT LIDS-P-2349 (1996); also Bertsekas and Tsitsiklis, "Neuro-Dynamic Programming"
+(1996), section 8.3. The value of a board i is V_t(i) = w_t . phi(i), with the features of Bertsekas and Ioffe.
+
+1. The player mu_t takes the placement of the greatest r + gamma V_t(i'), where r is the rows it removes and i'
+   the board after it, a fatal one included; of several, one at random.
+2. It plays M new games, the m-th over the boards i_0 (empty), i_1, .., i_T, of which i_T ends it.
+3. Temporal differences d_s = r_{s+1} + gamma V_t(i_{s+1}) - V_t(i_s), with 0 in place of V_t(i_T).
+4. w_{t+1} = argmin_w  sum over games, over k < T, of
+   ( phi(i_k) . w - V_t(i_k) - sum_{s = k}^{T - 1} (gamma lambda)^{s - k} d_s )^2.
+
+So lambda = 1 is regression on what each game brought from i_k on, policy iteration by Monte Carlo; lambda = 0
+is one step of value iteration. Nothing is kept of earlier games. In a game that is only stopped, by
+`max_pieces`, V_t(i_T) stands for the rest. With the traces z_s = gamma lambda z_{s-1} + phi(i_s) the
+right-hand side of the normal equations is sum_s d_s z_s: no game need be stored. Their matrix is a sum of
+products of small integers, exact in float64. Solved is for the change w_{t+1} - w_t, by the singular values:
+if the games leave some direction open, of all minimisers the one nearest to w_t is taken, each feature measured
+by its root mean square. There is no ridge.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.core.checks import LARGEST, finite, shaped, whole
+from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
+from rlsvi.core.random import Seed, sequence, stream, uniform
+from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
+from rlsvi.tetris.game import Game, Rules, new_game, start, step
+from rlsvi.tetris.play import Scores
+
+
+class Policies(NamedTuple):
+    """The players mu_0, mu_1, .., and the games each played before the next one was made of them."""
+
+    weights: Floats  # (players, d)
+    rows: Longs  # (players, games)
+    pieces: Longs  # (players, games)
+    over: Longs  # (players, games) whether the game was over, or only stopped
+    rank: Longs  # (players - 1,) of the normal equations that each next player was made by
+    diverged: bool  # the next weights were not finite numbers: there is no next player
+
+    @property
+    def mean(self) -> Floats:
+        """Rows a game, of each player."""
+        return np.asarray(self.rows.mean(axis=1))
+
+    @property
+    def error(self) -> Floats:
+        """Its standard error; NaN with a single game."""
+        M = self.rows.shape[1]
+        return np.asarray(np.full(len(self.rows), np.nan) if M < 2 else self.rows.std(axis=1, ddof=1) / M**0.5)
+
+
+class Sums(NamedTuple):
+    """The normal equations, and what they are made of on the way."""
+
+    matrix: Floats  # (d, d) sum of phi phi', its upper half
+    right: Floats  # (d,) sum of d_s z_s
+    features: Floats  # (d,) of the board that the piece is to be placed on
+    trace: Floats  # (d,)
+
+
+def scoring_weights(rules: Rules) -> Floats:
+    """The first player of Bertsekas and Ioffe: -10 for the greatest height, -1 for a hole, and 0 for the rest."""
+    weights = np.zeros(2 * rules.width + 2)
+    weights[-3:-1] = -10.0, -1.0
+    return weights
+
+
+def policy_iteration(
+    rules: Rules,
+    weights: Floats,
+    *,
+    iterations: int = 20,
+    games: int = 100,
+    lam: float = 0.3,
+    gamma: float = 1.0,
+    max_pieces: int = 1_000_000,
+    seed: Seed = 0,
+    progress: Callable[[int, Scores], None] | None = None,
+) -> Policies:
+    """Play and improve: `iterations` + 1 players, each from the games of the one before.
+
+    Parameters
+    ----------
+    weights : w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
+    games : M, an iteration.
+    lam, gamma : lambda and the discount, both between 0 and 1.
+    max_pieces : at which a game is stopped.
+    progress : called with t and the scores of mu_t, once it has played.
+    """
+    room, game = new_room(rules, BERTSEKAS), new_game(rules)
+    d = len(room.planes)
+    w = shaped("weights", finite("weights", weights), (d,))
+    decay = _share("gamma", gamma) * _share("lam", lam)
+    whole("iterations", iterations, 0)
+    whole("games", games, 1)
+    whole("max_pieces", max_pieces, 1)
+    piece_stream, tie_stream = _streams(seed)
+    players, played, ranks, diverged = [], [], [], False
+    for t in range(iterations + 1):
+        scores = Scores(*(np.zeros(games, dtype=np.int64) for _ in Scores._fields))
+        sums = Sums(np.zeros((d, d)), *np.zeros((3, d)))
+        _collect(rules, game, w, gamma, decay, max_pieces, piece_stream, tie_stream, room, scores, sums)
+        players.append(w)
+        played.append(scores)
+        if progress is not None:
+            progress(t, scores)
+        if t < iterations:
+            w, rank = _improved(w, sums)
+            if not (np.abs(w) <= LARGEST).all():
+                diverged = True
+                break
+            ranks.append(rank)
+    rows, pieces, over = (np.stack(column) for column in zip(*played, strict=True))
+    return Policies(np.stack(players), rows, pieces, over, np.array(ranks, dtype=np.int64), diverged)
+
+
+def _share(name: str, value: float) -> float:
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def _streams(seed: Seed) -> tuple[Words, Words]:
+    """For pieces and for ties. A SeedSequence that is given does not change."""
+    root = sequence(seed)
+    pieces, ties = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(2))
+    return stream(pieces), stream(ties)
+
+
+def _improved(weights: Floats, sums: Sums) -> tuple[Floats, int]:
+    """w_{t+1} and the rank of its equations, whose features are scaled alike first, for precision."""
+    matrix = sums.matrix + np.triu(sums.matrix, 1).T
+    scale = np.sqrt(np.diagonal(matrix))
+    scale[scale == 0] = 1.0
+    change, _, rank, _ = np.linalg.lstsq(matrix / np.outer(scale, scale), sums.right / scale, rcond=None)
+    return weights + change / scale, int(rank)
+
+
+@compiled
+def _collect(
+    rules: Rules,
+    game: Game,
+    weights: Floats,
+    gamma: float,
+    decay: float,
+    limit: int,
+    piece_stream: Words,
+    tie_stream: Words,
+    room: Room,
+    scores: Scores,
+    sums: Sums,
+) -> None:
+    """Play games with fixed weights; add them to scores and sums."""
+    d = unsigned(weights.size)
+    for g in range(scores.rows.size):
+        start(rules, game, piece_stream)
+        for k in range(d):
+            sums.features[k] = sums.trace[k] = 0.0
+        sums.features[d - unsigned(1)] = 1.0  # the empty board
+        value = weights[d - unsigned(1)]
+        ended = False
+        while not ended and scores.pieces[g] < limit:
+            count = evaluate(rules, BERTSEKAS, game, weights, room)
+            a = greedy(room, count, gamma, tie_stream)
+            removed, ended = step(rules, game, a, piece_stream)
+            after = 0.0 if ended else room.values[a]
+            _add(sums, decay, removed + gamma * after - value)
+            value = after
+            for k in range(d):
+                sums.features[k] = room.planes[k, a]
+            scores.rows[g] += removed
+            scores.pieces[g] += 1
+        scores.over[g] = ended
+
+
+@compiled
+def greedy(room: Room, count: int, gamma: float, stream: Words) -> int:
+    """A placement of the greatest r + gamma value, each with the same chance: one random number."""
+    most, ties = -np.inf, 0
+    for a in range(count):
+        value = room.removed[a] + gamma * room.values[a]
+        if value > most:
+            most, ties = value, 1
+        elif value == most:
+            ties += 1
+    left = int(uniform(stream) * ties)
+    for a in range(count):
+        if room.removed[a] + gamma * room.values[a] == most:
+            if left == 0:
+                return a
+            left -= 1
+    return 0
+
+
+@compiled
+def _add(sums: Sums, decay: float, difference: float) -> None:
+    """One board and the temporal difference that follows on it."""
+    d = unsigned(sums.trace.size)
+    for j in range(d):
+        sums.trace[j] = decay * sums.trace[j] + sums.features[j]
+        sums.right[j] += difference * sums.trace[j]
+        x = sums.features[j]
+        for k in range(j, d):
+            sums.matrix[j, k] += x * sums.features[k]
