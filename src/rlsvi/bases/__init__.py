@@ -4,6 +4,7 @@ from rlsvi.bases.basis import Basis, Features, FeatureTable
 from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.functions import ActionFeatures, StateFeatures, Transformer
 from rlsvi.bases.tabular import Tabular
+from rlsvi.bases.tetris import Tetris
 
 __all__ = [
     "ActionFeatures",
@@ -13,6 +14,7 @@ __all__ = [
     "Features",
     "StateFeatures",
     "Tabular",
+    "Tetris",
     "Transformer",
     "agnostic",
     "coherent",

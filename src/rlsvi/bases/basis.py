@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlsvi.core.checks import finite
 from rlsvi.core.compile import Floats, Ints
@@ -26,13 +27,18 @@ class Features(NamedTuple):
     """A basis bound to a problem.
 
     `at(h, observation)` gives the blocks (A,) and the features (A, d) of every action; `table` holds all
-    of them when the observations are 0..S-1.
+    of them when the observations are 0..S-1. Where known, `rewards(observation)` gives what every action pays
+    for certain, (A,). Where there is one block and phi is small whole numbers times `units`, (d,),
+    `numbers(observation)` gives those, (A, d): they need few bytes, and sums of them are exact.
     """
 
     blocks: int
     dim: int
     at: At
     table: FeatureTable | None
+    rewards: Callable[[Any], NDArray[Any]] | None = None
+    units: Floats | None = None
+    numbers: Callable[[Any], NDArray[Any]] | None = None
 
 
 class Basis(Protocol):

@@ -11,14 +11,18 @@ if TYPE_CHECKING:
     from rlsvi.envs.deep_sea import DeepSeaEnv
     from rlsvi.envs.finite import FiniteMDPEnv
     from rlsvi.envs.river_swim import RiverSwimEnv
+    from rlsvi.envs.tetris import TetrisEnv
 
-__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RiverSwimEnv", "register"]
+__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RiverSwimEnv", "TetrisEnv", "register"]
 
 IDS = {
     "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
     "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
     "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
+    "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
+    "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }
+_SETTINGS: dict[str, dict[str, Any]] = {"rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"}}
 _HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite"} | {
     name: module for module, name in (entry.split(":") for entry in IDS.values())
 }
@@ -30,7 +34,7 @@ def register() -> None:
 
     for name, entry_point in IDS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(id=name, entry_point=entry_point)
+            gymnasium.register(id=name, entry_point=entry_point, kwargs=_SETTINGS.get(name, {}))
 
 
 def __getattr__(name: str) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
-from rlsvi.core.random import reseed
 from rlsvi.envs.render import GREY, INK, Canvas, mix
+from rlsvi.envs.seeding import seed_stream, unseeded
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.table import first_state, mask_of, step, terminal_reward
 
@@ -39,8 +39,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         self.observation_space = gymnasium.spaces.Discrete(mdp.states)
         self.action_space = gymnasium.spaces.Discrete(mdp.actions)
         self._masked = not mdp.table.legal[:, ~mdp.table.absorbing].all()
-        self._stream = np.empty(4, dtype=np.uint64)
-        self._seeded = False
+        self._stream = unseeded()
         self._path: list[int] = []  # s_0 .. s_h of this episode, and a_0 .. a_{h-1}
         self._actions: list[int] = []
         self._running = False
@@ -55,12 +54,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[int, dict[str, Any]]:
         """Start an episode; with a seed, start the random stream anew."""
         super().reset(seed=seed)
-        if seed is not None and seed >= 2**64:
-            raise ValueError(f"seed must be below 2**64, got {seed}")
-        if seed is not None or not self._seeded:
-            word = int(self.np_random.integers(2**63)) if seed is None else seed
-            reseed(self._stream, np.uint64(word))
-            self._seeded = True
+        seed_stream(self, self._stream, seed)
         self._path, self._actions = [int(first_state(self.mdp.table, self._stream))], []
         self._running = True
         return self._path[-1], self._info()

@@ -1,0 +1,113 @@
+"""Tetris: features of the board after a placement, one block of weights for all placements."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlsvi.bases.basis import Features
+from rlsvi.core.checks import finite, shaped
+from rlsvi.core.compile import Bools, Floats, Ints
+from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
+from rlsvi.tetris.game import Game, Rules, board_rules, new_game, set_board
+from rlsvi.tetris.pieces import LETTERS
+
+
+class Afterstates(NamedTuple):
+    """The boards after the n placements that a piece has."""
+
+    features: NDArray[Any]  # (n, d) whole numbers
+    removed: NDArray[np.uint8]  # (n,) rows
+    fatal: Bools  # (n,) whether something stands out above the board
+
+
+@dataclass(frozen=True, eq=False)
+class Tetris:
+    """Features of the board after the placement and the removal of rows.
+
+    Parameters
+    ----------
+    features : "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
+    units : what the whole numbers are multiplied by. "scaled" divides all but the constant by the height of the
+        board; "raw" leaves them; or a vector of one number a feature.
+    """
+
+    features: Kind = "bertsekas"
+    units: Any = "scaled"
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block of d weights. Placements that a piece does not have get zeros."""
+        desk = _desk(self.features, example)
+        units = self.units_on(example)
+        block = np.zeros(actions, dtype=np.int32)
+
+        def numbers(observation: Any) -> NDArray[Any]:
+            n, whole = _look(desk, observation, actions), np.zeros((actions, len(units)), desk.room.planes.dtype)
+            whole[:n] = desk.room.planes[:, :n].T
+            return whole
+
+        def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            return block, numbers(observation) * units
+
+        def rewards(observation: Any) -> NDArray[np.uint8]:
+            n, r = _look(desk, observation, actions), np.zeros(actions, dtype=np.uint8)
+            r[:n] = desk.room.removed[:n]
+            return r
+
+        return Features(1, len(units), at, None, rewards, units, numbers)
+
+    def units_on(self, example: Any) -> Floats:
+        """The units on the board of an observation."""
+        desk = _desk(self.features, example)
+        if isinstance(self.units, str):
+            if self.units not in ("scaled", "raw"):
+                raise ValueError(f'units must be "scaled", "raw" or a vector of numbers, got {self.units!r}')
+            return natural_units(desk.kind, desk.rules, self.units == "scaled")
+        units = shaped("units", finite("units", self.units), (len(names(desk.kind, desk.rules.width)),))
+        if not (units > 0).all():
+            raise ValueError(f"units must be positive, got {self.units!r}")
+        return units
+
+    def afterstates(self, observation: Any) -> Afterstates:
+        """The whole numbers behind the features, for every placement of the piece."""
+        desk = _desk(self.features, observation)
+        n = _look(desk, observation, len(desk.room.removed))
+        return Afterstates(desk.room.planes[:, :n].T.copy(), desk.room.removed[:n], desk.room.fatal[:n])
+
+
+class Desk(NamedTuple):
+    """What is needed to work out the features of an observation."""
+
+    rules: Rules
+    kind: int
+    game: Game
+    room: Room
+
+
+def _desk(features: Kind, example: Any) -> Desk:
+    kind = kind_of(features)
+    try:
+        height, width = np.shape(example["board"])
+        int(example["piece"])
+    except (TypeError, KeyError, IndexError, ValueError):
+        raise ValueError(
+            'the Tetris basis needs observations {"board": (height, width) zeros and ones, "piece": number} as of '
+            f"rlsvi/Tetris-v0, got {example!r}"
+        ) from None
+    rules = board_rules(height, width, height)
+    return Desk(rules, kind, new_game(rules), new_room(rules, kind, smallest_dtype(kind, rules)))
+
+
+def _look(desk: Desk, observation: Any, actions: int) -> int:
+    """Work out the placements of an observation; how many there are."""
+    board, piece = np.asarray(observation["board"]), int(observation["piece"])
+    shaped("board", board, (desk.rules.height, desk.rules.width))
+    if not 0 <= piece < len(LETTERS):
+        raise ValueError(f"piece must be a number from 0 to {len(LETTERS) - 1}, a place in {LETTERS}, got {piece}")
+    set_board(desk.game, board, piece)
+    room = desk.room
+    n: int = afterstates(desk.rules, desk.kind, desk.game, room.planes, 0, room.removed, room.fatal)
+    if n > actions:
+        raise ValueError(f"piece {LETTERS[piece]} has {n} placements, but there are {actions} actions only")
+    return n
