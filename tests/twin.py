@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rlsvi.agents import ring as rings
 from rlsvi.agents.memory import resized
 
 
@@ -77,6 +78,17 @@ def state_of(agent):
         memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))
         found |= {f"memory.{name}": array for name, array in memory._asdict().items()}
         found |= {"U": learner.factor.U, "inv": learner.factor.inv, "index": learner.index}
+    return {name: array.copy() for name, array in found.items()}
+
+
+def stationary_state_of(agent):
+    """All that an agent's future depends on, by name; where in the ring transitions lie does not count."""
+    counters = [agent.steps, agent.episodes, agent._overshoot, agent._longest, agent.diverged]
+    found = {"streams": agent._streams, "counters": np.array(counters), "excess": np.array([agent.excess])}
+    if agent._learner is not None:
+        ring = agent._learner.ring
+        ring = rings.resized(ring, max(int(ring.size[0]), 1), max(rings.pairs_of(ring), 1))
+        found |= ring._asdict() | {"theta": agent._learner.theta}
     return {name: array.copy() for name, array in found.items()}
 
 

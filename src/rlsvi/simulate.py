@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.agent import ACTION, EPISODE, POSTERIOR, FiniteHorizonAgent
+from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.agents.explore import choose, probabilities
 from rlsvi.agents.gymnasium import Task
 from rlsvi.agents.learner import Finite, broken, table_row, table_values
 from rlsvi.agents.memory import add_episode, is_full
 from rlsvi.agents.value_iteration import value_iteration
+from rlsvi.agents.verbs import ACTION, EPISODE, POSTERIOR
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed

@@ -2,6 +2,22 @@
 
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.lsvi import LSVI
+from rlsvi.agents.noise import InverseGamma
 from rlsvi.agents.rlsvi import RLSVI
+from rlsvi.agents.stationary import DivergenceWarning
+from rlsvi.agents.stationary_lsvi import StationaryLSVI
+from rlsvi.agents.stationary_rlsvi import StationaryRLSVI
 
-__all__ = ["LSVI", "RLSVI", "Boltzmann", "EpsilonGreedy", "Exponential", "Greedy", "Linear"]
+__all__ = [
+    "LSVI",
+    "RLSVI",
+    "Boltzmann",
+    "DivergenceWarning",
+    "EpsilonGreedy",
+    "Exponential",
+    "Greedy",
+    "InverseGamma",
+    "Linear",
+    "StationaryLSVI",
+    "StationaryRLSVI",
+]

@@ -1,6 +1,5 @@
 """What RLSVI and LSVI share: the loop over the episodes of a Gymnasium environment, and the user's verbs."""
 
-import inspect
 import os
 from typing import Any, Self
 
@@ -11,13 +10,21 @@ from rlsvi.agents.explore import Explore, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
 from rlsvi.agents.learner import Learner, Place, broken
 from rlsvi.agents.value_iteration import Prior, Values
+from rlsvi.agents.verbs import (
+    ACTION,
+    EPISODE,
+    POSTERIOR,
+    PREDICT,
+    amount_of,
+    arguments,
+    described,
+    learn_for,
+    new_streams,
+)
 from rlsvi.bases import Basis, Features, FeatureTable, Tabular
 from rlsvi.core.checks import finite, ridge_of, shaped, whole
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.core.progress import bar
-from rlsvi.core.random import Seed, bits, sequence, stream
-
-POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # an agent's random streams
+from rlsvi.core.random import Seed, bits
 
 
 class FiniteHorizonAgent:
@@ -45,9 +52,7 @@ class FiniteHorizonAgent:
         if not isinstance(self.explore, Explore):
             raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
         self.explore.parameters(0, 1)
-        root = sequence(self.seed)
-        children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
-        self._streams = np.stack([stream(child) for child in children])
+        self._streams = new_streams(self.seed)
         self._task: Task | None = None
         self._problem_basis: Basis | None = None
         self._learner: Learner | None = None
@@ -70,7 +75,7 @@ class FiniteHorizonAgent:
 
     def arguments(self) -> dict[str, Any]:
         """What the constructor was given."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return arguments(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
@@ -92,21 +97,9 @@ class FiniteHorizonAgent:
         Episodes are played to their end; what exceeds `steps` counts towards the next call with `steps`,
         so that learning a and then b is learning a + b.
         """
-        if (episodes is None) == (steps is None):
-            raise ValueError("give either episodes= or steps=, and only one of them")
-        unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
-        whole(unit, amount, 0)
+        unit, amount = amount_of(episodes, steps)
         self._check(task_of(env, self.horizon))
-        begin, goal = getattr(self, unit), int(amount or 0) - (self._overshoot if unit == "steps" else 0)
-        with bar(max(goal, 0), unit, progress) as advance:
-            while getattr(self, unit) < begin + goal:
-                before = getattr(self, unit)
-                self._episode(env)
-                advance(getattr(self, unit) - before)
-                if unit == "steps":
-                    self._overshoot = 0
-        if unit == "steps":
-            self._overshoot = self.steps - begin - goal
+        learn_for(self, env, unit, amount, progress)
         return self
 
     def _episode(self, env: Env[Any, Any]) -> None:
@@ -265,8 +258,7 @@ class FiniteHorizonAgent:
         return self._learner
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
-        return f"{type(self).__name__}({given})"
+        return described(self)
 
 
 def _equal(first: FeatureTable, second: FeatureTable) -> bool:

@@ -14,7 +14,7 @@ from rlsvi.core.compile import Bools
 class Task(NamedTuple):
     """Periods, actions, and the number of states where observations are 0..S-1."""
 
-    horizon: int
+    horizon: int  # 0: episodes of any length
     actions: int
     states: int | None
     first_action: int = 0
@@ -22,7 +22,8 @@ class Task(NamedTuple):
 
     def __str__(self) -> str:
         states = "observations of any kind" if self.states is None else f"{self.states} states"
-        return f"a task of {self.horizon} periods, {self.actions} actions and {states}"
+        periods = f"{self.horizon} periods, " if self.horizon else ""
+        return f"a task of {periods}{self.actions} actions and {states}"
 
     def legal(self, mask: Any) -> Bools:
         """`mask` as booleans, checked; None: everything is legal."""
@@ -36,8 +37,8 @@ class Task(NamedTuple):
         return legal.astype(np.bool_)
 
 
-def task_of(env: Any, horizon: int | None) -> Task:
-    """The task an environment sets, or an error that says what is missing and what to do."""
+def checked_env(env: Any) -> None:
+    """See to it that this is one Gymnasium environment with actions that can be counted."""
     if isinstance(env, VectorEnv):
         raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
     if not isinstance(env, Env):
@@ -47,6 +48,17 @@ def task_of(env: Any, horizon: int | None) -> Task:
             f"env has the action space {env.action_space}, only Discrete actions can be learned: "
             "wrap the environment so that it offers a finite choice"
         )
+
+
+def endless_task_of(env: Any) -> Task:
+    """The task an environment sets when episodes may be of any length."""
+    checked_env(env)
+    return _task(env, 0)
+
+
+def task_of(env: Any, horizon: int | None) -> Task:
+    """The task an environment sets, or an error that says what is missing and what to do."""
+    checked_env(env)
     limits = {
         "env.unwrapped.horizon": getattr(env.unwrapped, "horizon", None),
         "max_episode_steps": getattr(env.spec, "max_episode_steps", None),
@@ -59,10 +71,14 @@ def task_of(env: Any, horizon: int | None) -> Task:
         )
     if horizon is not None and known and horizon > min(known):
         raise ValueError(f"horizon is {horizon}, but env stops after {min(known)} steps: leave horizon out")
+    return _task(env, int(horizon) if horizon is not None else min(known))
+
+
+def _task(env: Any, horizon: int) -> Task:
     observations: Any = env.observation_space
     numbered = isinstance(observations, Discrete)
     return Task(
-        int(horizon) if horizon is not None else min(known),
+        horizon,
         int(env.action_space.n),
         int(observations.n) if numbered else None,
         int(env.action_space.start),

@@ -15,18 +15,25 @@ from rlsvi.agents.gymnasium import Task
 from rlsvi.agents.learner import Learner
 from rlsvi.agents.lsvi import LSVI
 from rlsvi.agents.memory import Memory, empty, resized
+from rlsvi.agents.noise import InverseGamma
 from rlsvi.agents.rlsvi import RLSVI
-from rlsvi.bases import Basis, Dense, Features, Tabular
+from rlsvi.agents.stationary import StationaryAgent
+from rlsvi.agents.stationary_lsvi import StationaryLSVI
+from rlsvi.agents.stationary_rlsvi import StationaryRLSVI
+from rlsvi.agents.stationary_saving import learned_parts, restore
+from rlsvi.bases import Basis, Dense, Features, Tabular, Tetris
 
-AGENTS = {"RLSVI": RLSVI, "LSVI": LSVI}
-PLAIN = {kind.__name__: kind for kind in (Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, Tabular, Dense)}
+Agent = FiniteHorizonAgent | StationaryAgent
+AGENTS = {kind.__name__: kind for kind in (RLSVI, LSVI, StationaryRLSVI, StationaryLSVI)}
+PARTS = (Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, Tabular, Dense, Tetris, InverseGamma)
+PLAIN: dict[str, Any] = {kind.__name__: kind for kind in PARTS}
 ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which no file holds
 
 
-def save(agent: FiniteHorizonAgent, path: str | os.PathLike[str]) -> None:
+def save(agent: Agent, path: str | os.PathLike[str]) -> None:
     """Write an agent to a file, all of it or nothing."""
     if AGENTS.get(type(agent).__name__) is not type(agent):
-        raise TypeError(f"only {' and '.join(AGENTS)} can be saved, not {type(agent).__name__}")
+        raise TypeError(f"only {', '.join(AGENTS)} can be saved, not {type(agent).__name__}")
     arrays: dict[str, Any] = {"streams": agent._streams}
     header = {
         "rlsvi": rlsvi.__version__,
@@ -37,6 +44,10 @@ def save(agent: FiniteHorizonAgent, path: str | os.PathLike[str]) -> None:
         "steps": agent.steps,
         "overshoot": agent._overshoot,
     }
+    if isinstance(agent, StationaryAgent):
+        learned, more = learned_parts(agent)
+        archive.write(path, header | learned, arrays | more)
+        return
     learner = agent._learner
     if learner is not None:
         memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))
@@ -46,12 +57,14 @@ def save(agent: FiniteHorizonAgent, path: str | os.PathLike[str]) -> None:
     archive.write(path, header, arrays)
 
 
-def load(path: str | os.PathLike[str], basis: Basis | None = None) -> FiniteHorizonAgent:
+def load(path: str | os.PathLike[str], basis: Basis | None = None) -> Agent:
     """Read an agent from a file. `basis` is needed if it was a Python function, which no file holds."""
     header, arrays = archive.read(path)
     try:
         agent = _agent(header, arrays, basis)
-        if "features" in header:
+        if isinstance(agent, StationaryAgent):
+            restore(agent, header, arrays)
+        elif "features" in header:
             agent._learner = _learner(agent, header["features"], arrays)
     except ArchiveError as error:
         raise ArchiveError(f"{path} {error}") from None
@@ -60,7 +73,7 @@ def load(path: str | os.PathLike[str], basis: Basis | None = None) -> FiniteHori
     return agent
 
 
-def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) -> FiniteHorizonAgent:
+def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) -> Agent:
     arguments, problem_basis = header["arguments"], header["problem_basis"]
     if ELSEWHERE in (arguments["basis"], problem_basis):
         if basis is None:
@@ -68,7 +81,7 @@ def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) 
         arguments["basis"], problem_basis = basis, None
     elif basis is not None:
         raise ArchiveError("holds its basis: leave basis= out")
-    agent: FiniteHorizonAgent = AGENTS[header["agent"]](**{k: _value(v, arrays) for k, v in arguments.items()})
+    agent: Agent = AGENTS[header["agent"]](**{k: _value(v, arrays) for k, v in arguments.items()})
     agent._problem_basis = _value(problem_basis, arrays)
     agent._streams[:] = _array(arrays, "streams", (4, 4), np.uint64)
     agent._task = None if header["task"] is None else Task(*header["task"])

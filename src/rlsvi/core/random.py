@@ -124,6 +124,24 @@ def normal(state: Words) -> float:
 
 
 @compiled
+def gamma(state: Words, shape: float) -> float:
+    """Gamma of the given shape and scale 1, by Marsaglia and Tsang (2000); a shape below 1 through shape + 1."""
+    whole = shape if shape >= 1.0 else shape + 1.0
+    d = whole - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    while True:
+        x = normal(state)
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            u = 1.0 - uniform(state)
+            if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+                break
+    drawn: float = d * v
+    return drawn if shape >= 1.0 else drawn * (1.0 - uniform(state)) ** (1.0 / shape)
+
+
+@compiled
 def pick(state: Words, probabilities: Floats) -> int:
     """An index drawn with the given probabilities: always one draw, whatever they are."""
     u = uniform(state)

@@ -1,0 +1,127 @@
+"""One regression over the last 10^5 transitions of Tetris, against merely reading its data. One core.
+
+    python -m benchmarks.stationary [--out DIR]
+
+The data are synthetic, of the shape of Tetris: 22 features of one byte, 9 to 34 next placements, 23.1 on
+average. Both times are minima of several runs in one process, in time of the processor, so that a busy machine
+disturbs them little.
+"""
+
+import argparse
+import json
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rlsvi.agents.ring import add_transition, empty_ring
+from rlsvi.agents.sweeps import FINE, Model, draw, new_work, plan, precision_factors, regress
+from rlsvi.agents.targets import set_weights, targets
+from rlsvi.core.compile import compiled
+from rlsvi.core.random import stream
+
+PLACEMENTS = (9, 17, 17, 17, 34, 34, 34)  # of the seven pieces
+FEATURES, ACTIONS = 22, 34
+# A player of some skill: heights, differences, maximum height, holes, constant. Every sign and size is plausible.
+THETA = np.array([-0.1] * 10 + [-0.4] * 9 + [-0.3, -2.0, 20.0])
+
+
+@compiled
+def read(data: np.ndarray) -> np.uint64:
+    """The sum of all bytes."""
+    total = np.uint64(0)
+    for i in range(data.size):
+        total += data[i]
+    return total
+
+
+def boards(rng, n):
+    """Features of n boards of one state, which differ in a few columns."""
+    heights = np.repeat(rng.integers(0, 14, size=(1, 10)), n, axis=0)
+    column = rng.integers(0, 8, size=n)
+    for j in range(3):
+        heights[np.arange(n), column + j] += rng.integers(0, 4, size=n)
+    holes = rng.integers(0, 20) + rng.integers(0, 4, size=n)
+    differences = np.abs(np.diff(heights, axis=1))
+    features = [heights, differences, heights.max(axis=1)[:, None], holes[:, None], np.ones((n, 1))]
+    return np.hstack(features).astype(np.uint8)
+
+
+def filled(memory, dtype, seed=0):
+    """A ring of so many transitions, which has turned once by a third."""
+    rng = np.random.default_rng(seed)
+    ring = empty_ring(ACTIONS, 1, np.ones(FEATURES), dtype, False, memory, room=memory)
+    row, block = np.zeros(FEATURES, ring.gram.dtype), np.zeros(ACTIONS, np.int32)
+    samples = [boards(rng, ACTIONS).astype(dtype) for _ in range(5000)]
+    pieces = rng.choice(PLACEMENTS, size=memory * 4 // 3)
+    for n in pieces:
+        x = samples[rng.integers(len(samples))]
+        legal = np.arange(ACTIONS) < n
+        added = add_transition(ring, x[0], 0, float(rng.integers(0, 3)), n > 0, x, block, legal, row)
+        assert added
+    return ring
+
+
+def fastest(work, repeats=15):
+    """The smallest processor time of several calls, in milliseconds."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.thread_time()
+        work()
+        times.append(time.thread_time() - begin)
+    return 1e3 * min(times)
+
+
+def measure(memory, dtype):
+    """Milliseconds of a whole regression, of its parts, and of reading."""
+    ring = filled(memory, dtype)
+    work, noise = new_work(ring, ACTIONS), stream(0)
+    model = Model(np.zeros((1, FEATURES)), 1.0, 1.0, 0.0, 0.0, 0.99)
+    unknown = model._replace(shape=1.0, scale=1.0)
+    order = np.arange(memory)
+    data = np.ascontiguousarray(ring.next_x[:, : int(ring.following[order].sum())]).reshape(-1).view(np.uint8)
+    theta = np.empty((1, FEATURES))
+
+    def regression(model):
+        theta[0] = THETA
+        assert plan(ring, model, work, theta, True, 1, noise) == FINE
+
+    def start():
+        theta[0] = THETA
+        set_weights(work.weights, ring.units, theta, 0.99)
+
+    start()
+    assert precision_factors(ring, 1.0, work)
+    return {
+        "MB": data.size / 1e6,
+        "read": fastest(lambda: read(data)),
+        "regression": fastest(lambda: regression(model)),
+        "regression, unknown noise": fastest(lambda: regression(unknown)),
+        "targets": fastest(lambda: targets(ring, work.weights, 0.99, work.b)),
+        "A'b and solve": fastest(lambda: regress(ring, model, work, theta)),
+        "factor": fastest(lambda: precision_factors(ring, 1.0, work)),
+        "draw": fastest(lambda: draw(ring, model, work, noise)),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("out/bench"))
+    parser.add_argument("--memory", type=int, default=100_000)
+    options = parser.parse_args()
+    result = {"machine": platform.machine(), "memory": options.memory}
+    for dtype in (np.uint8, np.float64):
+        name = np.dtype(dtype).name
+        times = result[name] = measure(options.memory, dtype)
+        print(f"{name}: {options.memory:,} transitions, {times['MB']:.0f} MB of next features")
+        for what, value in times.items():
+            if what != "MB":
+                print(f"  {what:<28}{value:>9.3f} ms{value / times['read']:>8.2f} x reading", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "stationary.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""The most recent transitions, with all that a regression over them needs, added and evicted exactly.
+
+A transition is kept as the features of its state and action, its reward, and the features of every legal action
+of the next state: none if that is terminal. Features may be uint8, int16 (times `units` when used) or float64.
+Those of the next actions lie in planes, one plane a feature and transitions side by side, which is how they are
+read fastest. Nothing computed from a ring depends on where in it the transitions lie, only on which they are and
+in what order.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
+from rlsvi.core.exact import add_outer
+
+Numbers = NDArray[Any]
+FOREVER = 2**62  # a ring of so many transitions evicts none
+
+
+class Ring(NamedTuple):
+    """Room for N transitions and M next actions; B blocks of d features; P = d planes, or d + 1 with rewards."""
+
+    limit: Longs  # (1,) the most transitions kept
+    first: Longs  # (1,) where the oldest one lies
+    size: Longs  # (1,) how many there are
+    head: Longs  # (1,) the first free column of next_x
+    x: Numbers  # (N, d) features of the state and action
+    block: Ints  # (N,)
+    reward: Floats  # (N,)
+    start: Longs  # (N,) the columns of next_x from `start` on ..
+    following: Ints  # (N,) .. and how many: the legal actions of the next state
+    next_x: Numbers  # (P, M) features of the next actions; in plane d, if there, their known rewards
+    next_block: Ints  # (M,)
+    least: Floats  # (P,) the smallest number ever kept in a plane of uint8
+    most: Floats  # (P,) and the largest
+    units: Floats  # (d,) a feature is the number kept times its unit
+    gram: Numbers  # (B, d, d) the sum of x x', upper triangle: int64, or float64 ..
+    low: Floats  # (B, d, d) .. and what that leaves out; (B, 0, 0) for int64
+    reach: Floats  # (2,) the largest |reward| and |x units| ever kept
+
+
+def empty_ring(
+    actions: int, blocks: int, units: Floats, dtype: Any, known: bool, memory: int | None, room: int = 256
+) -> Ring:
+    """A ring of nothing. `known`: the rewards of the next actions are kept with them."""
+    d, M, whole = len(units), room * actions, np.dtype(dtype).kind in "iu"
+    limit = FOREVER if memory is None else memory
+    return Ring(
+        limit=np.array([limit]),
+        first=np.zeros(1, np.int64),
+        size=np.zeros(1, np.int64),
+        head=np.zeros(1, np.int64),
+        x=np.zeros((room, d), dtype),
+        block=np.zeros(room, np.int32),
+        reward=np.zeros(room),
+        start=np.zeros(room, np.int64),
+        following=np.zeros(room, np.int32),
+        next_x=np.zeros((d + known, M), dtype),
+        next_block=np.zeros(M, np.int32),
+        least=np.full(d + known, np.inf),
+        most=np.full(d + known, -np.inf),
+        units=np.array(units, dtype=np.float64),
+        gram=np.zeros((blocks, d, d), np.int64 if whole else np.float64),
+        low=np.zeros((blocks, 0 if whole else d, 0 if whole else d)),
+        reach=np.zeros(2),
+    )
+
+
+def resized(ring: Ring, transitions: int, pairs: int) -> Ring:
+    """The same transitions, the oldest in front, with room for so many and for so many next actions."""
+    size, room = int(ring.size[0]), len(ring.x)
+    order = (int(ring.first[0]) + np.arange(size)) % room
+    counts = ring.following[order].astype(np.int64)
+    ends = np.cumsum(counts)
+    used = int(ends[-1]) if size else 0
+    columns = np.arange(used) + np.repeat(ring.start[order] - (ends - counts), counts)
+    fields = ring._asdict() | {
+        "first": np.zeros(1, np.int64),
+        "size": ring.size.copy(),
+        "head": np.array([used]),
+        "start": np.zeros(transitions, np.int64),
+        "next_x": np.zeros((len(ring.next_x), pairs), ring.next_x.dtype),
+        "next_block": np.zeros(pairs, np.int32),
+    }
+    fields["start"][:size] = ends - counts
+    fields["next_block"][:used] = ring.next_block[columns]
+    for plane, old in zip(fields["next_x"], ring.next_x, strict=True):
+        plane[:used] = old[columns]
+    for name in ("x", "block", "reward", "following"):
+        old = fields[name]
+        fields[name] = np.zeros((transitions, *old.shape[1:]), old.dtype)
+        fields[name][:size] = old[order]
+    return Ring(**fields)
+
+
+def pairs_of(ring: Ring) -> int:
+    """How many next actions are kept."""
+    order = (int(ring.first[0]) + np.arange(int(ring.size[0]))) % len(ring.x)
+    return int(ring.following[order].sum())
+
+
+@compiled
+def place_for(ring: Ring, pairs: int) -> int:
+    """The first of so many free columns side by side, or -1. Columns are used in a circle, without breaks."""
+    head, columns = ring.head[0], ring.next_x.shape[1]
+    if ring.size[0] == 0:
+        return 0 if pairs <= columns else -1
+    tail = ring.start[ring.first[0]]
+    if head >= tail:
+        if head + pairs <= columns:
+            return int(head)
+        return 0 if pairs < tail else -1
+    return int(head) if head + pairs < tail else -1
+
+
+@compiled
+def evict(ring: Ring, row: Numbers) -> None:
+    """Forget the oldest transition. `row` (d,), of the type of gram, is overwritten."""
+    i = ring.first[0]
+    b = ring.block[i]
+    for k in range(row.size):
+        row[k] = ring.x[i, k]
+    add_outer(ring.gram[b], ring.low[b], row, -1)
+    ring.first[0] = i + 1 if i + 1 < ring.x.shape[0] else 0
+    ring.size[0] -= 1
+
+
+@compiled
+def add_transition(
+    ring: Ring,
+    x: Numbers,
+    block: int,
+    reward: float,
+    goes_on: bool,
+    next_x: Numbers,
+    next_block: Ints,
+    legal: Bools,
+    row: Numbers,
+) -> bool:
+    """Keep a transition, and forget the oldest one if there are too many. False if there is no room: make some.
+
+    `next_x` (A, P) are the features of all next actions, with their rewards as column d if the ring knows them;
+    not looked at unless it `goes_on`. `row` (d,), of the type of gram, is overwritten.
+    """
+    pairs = 0
+    if goes_on:
+        for a in range(legal.size):
+            pairs += legal[a]
+    p = begin_transition(ring, x, block, reward, pairs, row)
+    if p < 0:
+        return False
+    if goes_on:
+        for a in range(legal.size):
+            if legal[a]:
+                keep_pair(ring, p, next_x[a], next_block[a])
+                p += 1
+    return True
+
+
+@compiled
+def begin_transition(ring: Ring, x: Numbers, block: int, reward: float, pairs: int, row: Numbers) -> int:
+    """Keep a transition but for its next actions: so many, from the column returned on; -1 if there is no room."""
+    if ring.size[0] == ring.limit[0]:
+        evict(ring, row)
+    p = place_for(ring, pairs)
+    if p < 0 or ring.size[0] == ring.x.shape[0]:
+        return -1
+    i = (ring.first[0] + ring.size[0]) % ring.x.shape[0]
+    ring.size[0] += 1
+    ring.block[i], ring.reward[i], ring.start[i], ring.following[i] = block, reward, p, pairs
+    norm = 0.0
+    for k in range(row.size):
+        ring.x[i, k] = x[k]
+        row[k] = x[k]
+        norm += (x[k] * ring.units[k]) * (x[k] * ring.units[k])
+    add_outer(ring.gram[block], ring.low[block], row, 1)
+    ring.reach[0], ring.reach[1] = max(ring.reach[0], abs(reward)), max(ring.reach[1], np.sqrt(norm))
+    ring.head[0] = p + pairs
+    return p
+
+
+@compiled
+def keep_pair(ring: Ring, p: int, x: Numbers, block: int) -> None:
+    """Put the features of a next action into column p."""
+    ring.next_block[p] = block
+    for k in range(x.size):
+        ring.next_x[k, p] = x[k]
+    if ring.next_x.itemsize == 1:
+        for k in range(x.size):
+            ring.least[k], ring.most[k] = min(ring.least[k], x[k]), max(ring.most[k], x[k])

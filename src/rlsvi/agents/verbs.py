@@ -1,0 +1,68 @@
+"""What all agents do alike: begin from a seed, learn for an amount, say what they were given."""
+
+import inspect
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import Env
+
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Words
+from rlsvi.core.progress import bar
+from rlsvi.core.random import Seed, sequence, stream
+
+POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # an agent's random streams
+
+
+def new_streams(seed: Seed) -> Words:
+    """The random streams of an agent, (4, 4)."""
+    root = sequence(seed)
+    children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
+    return np.stack([stream(child) for child in children])
+
+
+def arguments(agent: object) -> dict[str, Any]:
+    """What the constructor was given."""
+    return {name: getattr(agent, name) for name in inspect.signature(type(agent)).parameters}
+
+
+def described(agent: object) -> str:
+    """The call that makes the agent."""
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments(agent).items())
+    return f"{type(agent).__name__}({given})"
+
+
+class Learning(Protocol):
+    """An agent that counts what it has learned from, and can learn from one more episode."""
+
+    steps: int
+    _overshoot: int
+
+    @property
+    def episodes(self) -> int:
+        """Episodes learned from."""
+        ...
+
+    def _episode(self, env: Env[Any, Any]) -> None: ...
+
+
+def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
+    """The unit and the amount to learn for, of which exactly one must be given."""
+    if (episodes is None) == (steps is None):
+        raise ValueError("give either episodes= or steps=, and only one of them")
+    unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
+    return unit, whole(unit, amount, 0)
+
+
+def learn_for(agent: Learning, env: Env[Any, Any], unit: str, amount: int, progress: bool) -> None:
+    """Whole episodes, until the amount is reached; what exceeds it in steps counts for the next call."""
+    begin, goal = getattr(agent, unit), amount - (agent._overshoot if unit == "steps" else 0)
+    with bar(max(goal, 0), unit, progress) as advance:
+        while getattr(agent, unit) < begin + goal:
+            before = getattr(agent, unit)
+            agent._episode(env)
+            advance(getattr(agent, unit) - before)
+            if unit == "steps":
+                agent._overshoot = 0
+    if unit == "steps":
+        agent._overshoot = agent.steps - begin - goal
