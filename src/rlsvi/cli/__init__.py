@@ -7,6 +7,7 @@ import typer
 
 from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
 from rlsvi.cli.paper import paper, report
+from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
 
 app = typer.Typer(
@@ -18,6 +19,7 @@ app = typer.Typer(
 app.command()(compare)
 app.command()(paper)
 app.command()(report)
+app.command()(watch)
 
 
 def _version(asked: bool) -> None:

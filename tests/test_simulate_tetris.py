@@ -1,0 +1,292 @@
+"""The fused loop of Tetris: the Gymnasium path, bit for bit; stops, errors, levels."""
+
+import numpy as np
+import pytest
+
+import rlsvi
+import rlsvi.simulate_tetris as module
+from rlsvi import (
+    Boltzmann,
+    DivergenceWarning,
+    EpsilonGreedy,
+    Exponential,
+    InverseGamma,
+    Linear,
+    StationaryLSVI,
+    StationaryRLSVI,
+)
+from rlsvi.bases import StateFeatures, Tetris
+from rlsvi.core.regression import FactorError
+from rlsvi.envs.tetris import TetrisEnv
+from rlsvi.simulate_tetris import play_mean, simulate_tetris
+from rlsvi.tetris import level, rules
+from twin import assert_same
+from twin import stationary_state_of as state_of
+from watch import python
+
+AFTER = {"basis": Tetris(), "form": "afterstate", "seed": 5}
+# Heights, differences, greatest height, holes, constant: plays hundreds of pieces.
+PLAYER = np.array([-0.03] * 10 + [-0.4] * 9 + [-0.3, -2.0, 0.0])
+
+CASES = {
+    "afterstate": (lambda: StationaryRLSVI(**AFTER), {}),
+    "literal": (lambda: StationaryRLSVI(basis=Tetris(), seed=1), {}),
+    "raw": (lambda: StationaryRLSVI(basis=Tetris(units="raw"), form="afterstate", seed=2, lam=50.0), {}),
+    "own units": (lambda: StationaryRLSVI(basis=Tetris(units=np.linspace(0.1, 1, 10)), seed=2), {}),
+    "eviction": (lambda: StationaryRLSVI(**AFTER, memory=40), {}),
+    "one transition": (lambda: StationaryRLSVI(**AFTER, memory=1), {}),
+    "shorter than a game": (lambda: StationaryRLSVI(basis=Tetris(), seed=3, memory=7, regressions=3), {}),
+    "all": (lambda: StationaryRLSVI(**AFTER, memory=None, regressions=2), {}),
+    "inverse gamma": (lambda: StationaryRLSVI(**AFTER, sigma=InverseGamma(2.0, 0.5), memory=60), {}),
+    "greedy": (lambda: StationaryLSVI(**AFTER), {}),
+    "epsilon": (lambda: StationaryLSVI(**AFTER, explore=EpsilonGreedy(0.3), memory=50), {}),
+    "exponential": (lambda: StationaryLSVI(**AFTER, explore=EpsilonGreedy(Exponential(1.0, 0.8))), {}),
+    "linear": (lambda: StationaryLSVI(basis=Tetris(), explore=EpsilonGreedy(Linear(1, 0, 5)), seed=4), {}),
+    "Boltzmann": (lambda: StationaryLSVI(**AFTER, explore=Boltzmann(0.5)), {}),
+    "truncated": (lambda: StationaryRLSVI(**AFTER, memory=45), {"max_pieces": 6}),
+    "one piece": (lambda: StationaryRLSVI(basis=Tetris(), seed=2), {"max_pieces": 1}),
+    "S and Z": (lambda: StationaryRLSVI(**AFTER), {"pieces": "SZ", "width": 5, "height": 4}),
+    "overflow": (lambda: StationaryRLSVI(**AFTER), {"game_over": "overflow", "height": 5}),
+    "dellacherie": (lambda: StationaryRLSVI(**{**AFTER, "basis": Tetris("dellacherie")}, memory=9), {"height": 3}),
+}
+
+
+def board_of(options):
+    """The environment and the arguments of the fused loop for a board."""
+    given = {"height": 8, "width": 4, **options}
+    env = TetrisEnv(**given)
+    limit = given.pop("max_pieces", None)
+    return env, rules(**given), {"max_pieces": limit}
+
+
+class Recorder:
+    """An environment that counts what Gymnasium reports of each game."""
+
+    def __init__(self, env):
+        self.env, self.games = env, []
+        step, reset = env.step, env.reset
+
+        def recorded(action):
+            result = step(action)
+            rows, pieces, _ = self.games[-1]
+            self.games[-1] = rows + int(result[1]), pieces + 1, result[2]
+            return result
+
+        def begun(**options):
+            self.games.append((0, 0, False))
+            return reset(**options)
+
+        env.step, env.reset = recorded, begun
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_fused_loop_is_the_gymnasium_path_bit_for_bit(name):
+    make, options = CASES[name]
+    env, board, limit = board_of(options)
+    recorder, plain, fused = Recorder(env), make(), make()
+    sizes = []
+    for _ in range(9):
+        plain.learn(env, episodes=1)
+        sizes.append(np.linalg.norm(plain._learner.theta))
+    found = simulate_tetris(fused, board, 9, **limit)
+    assert list(zip(*(field.tolist() for field in found[:3]), strict=True)) == recorder.games
+    assert found.size == pytest.approx(sizes)
+    assert found.excess[-1] == plain.excess
+    assert_same(state_of(fused), state_of(plain))
+    assert fused.steps == found.pieces.sum() > (8 if name == "one piece" else 20)
+
+
+WIDER = """
+import numpy as np, rlsvi
+from rlsvi.envs.tetris import TetrisEnv
+from rlsvi.simulate_tetris import simulate_tetris
+from twin import assert_same, stationary_state_of
+for height, width, dtype in ((8, 4, "int16"), (60, 8, "float64")):
+    agents = []
+    for _ in range(2):
+        basis = rlsvi.bases.Tetris("dellacherie")
+        agents.append(rlsvi.StationaryRLSVI(basis=basis, form="afterstate", seed=1, memory=11))
+    agents[0].learn(TetrisEnv(height, width, max_pieces=6), episodes=3)
+    simulate_tetris(agents[1], rlsvi.tetris.rules(height, width), 3, max_pieces=6)
+    assert agents[1]._learner.ring.x.dtype == dtype, agents[1]._learner.ring.x.dtype
+    assert_same(*(stationary_state_of(agent) for agent in agents))
+"""
+
+
+def test_features_that_need_more_than_a_byte():
+    """Without compiling, which would have to be done for every type anew."""
+    python(WIDER, NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="ignore")
+
+
+def test_the_two_paths_may_alternate_also_through_a_file(tmp_path):
+    env, board, _ = board_of({})
+    make = CASES["eviction"][0]
+    whole, parts = make(), make()
+    simulate_tetris(whole, board, 12)
+    parts.learn(env, episodes=3)
+    simulate_tetris(parts, board, 4)
+    parts.save(tmp_path / "agent")
+    parts = rlsvi.load(tmp_path / "agent")
+    simulate_tetris(parts, board, 2)
+    parts.learn(env, episodes=3)
+    assert_same(state_of(parts), state_of(whole))
+
+
+@pytest.mark.parametrize("memory", [None, 100])
+def test_long_games_grow_and_overflow_what_is_kept(memory, monkeypatch):
+    """Hundreds of pieces a game: more than there is room for at first, and than such an agent remembers."""
+    env, board, limit = board_of({"height": 20, "width": 10, "max_pieces": 700})
+    make = lambda: StationaryRLSVI(  # noqa: E731
+        basis=Tetris(units="raw"), seed=1, memory=memory, prior_mean=PLAYER, lam=1e6, form="afterstate"
+    )
+    plain, fused, chunked = make().learn(env, episodes=3), make(), make()
+    found = simulate_tetris(fused, board, 3, **limit)
+    assert found.pieces[-1] > 600
+    assert_same(state_of(fused), state_of(plain))
+    monkeypatch.setattr(module, "CHUNK", 3)
+    simulate_tetris(chunked, board, 3, **limit)
+    assert_same(state_of(chunked), state_of(plain))
+
+
+def test_a_game_that_is_cut_off_goes_on_in_the_targets():
+    _, board, _ = board_of({})
+    agent = StationaryRLSVI(**AFTER)
+    found = simulate_tetris(agent, board, 3, max_pieces=2)
+    ring = agent._learner.ring
+    assert not found.over.any()
+    assert found.pieces.tolist() == [2, 2, 2]
+    assert (ring.following[:6] > 0).all()
+    ends = simulate_tetris(agent, board, 1)
+    assert ends.over.all()
+    assert ring is agent._learner.ring
+    assert ring.following[ring.size[0] - 1] == 0
+
+
+# ---- stops ------------------------------------------------------------------------------------------------
+
+
+def test_stopping_in_the_middle_of_a_game_leaves_the_agent_as_before_it(monkeypatch):
+    _, board, _ = board_of({})
+    agent, twin = (CASES["eviction"][0]() for _ in range(2))
+    done, chunks, play_on = [], [], module.play_on
+
+    def interrupted(*arguments):
+        status = play_on(*arguments)
+        chunks.append(status)
+        if len(done) == 4 and status == module.STOPPED and chunks[-2] == module.STOPPED:
+            raise KeyboardInterrupt
+        return status
+
+    monkeypatch.setattr(module, "CHUNK", 2)
+    monkeypatch.setattr(module, "play_on", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulate_tetris(agent, board, 10, advance=done.append)
+    assert done == [1] * 4
+    monkeypatch.undo()
+    simulate_tetris(twin, board, 4)
+    assert_same(state_of(agent), state_of(twin))
+    assert_same(*(state_of(one) for one in (agent, twin) if simulate_tetris(one, board, 3).pieces.sum() > 0))
+
+
+def test_values_that_break_are_an_error_and_leave_the_agent_as_it_was():
+    _, board, _ = board_of({})
+    agent = StationaryRLSVI(basis=Tetris(units="raw"), seed=0)
+    module.adopted(agent, board).theta[:] = 1e308
+    before = state_of(agent)
+    with pytest.raises(FactorError, match="the values diverged"):
+        simulate_tetris(agent, board, 1)
+    assert_same(state_of(agent), before)
+    assert agent.episodes == 0
+
+
+def test_divergence_is_reported():
+    _, board, _ = board_of({})
+    agent = StationaryRLSVI(**AFTER, diverged_above=1e-6)
+    with pytest.warns(DivergenceWarning, match="the values diverge"):
+        found = simulate_tetris(agent, board, 3)
+    assert agent.diverged
+    assert found.excess[0] == 0.0
+    assert (found.excess[1:] > 1e-6).all()
+
+
+def test_no_games_change_nothing():
+    agent = StationaryRLSVI(**AFTER)
+    before = state_of(agent)
+    assert simulate_tetris(agent, rules(), 0).rows.size == 0
+    assert_same(state_of(agent), before)
+
+
+def test_bad_arguments():
+    _, board, _ = board_of({})
+    for other in (rlsvi.RLSVI(basis=Tetris()), StationaryRLSVI(), StationaryRLSVI(basis=StateFeatures(np.ravel))):
+        for call in (lambda a: simulate_tetris(a, board, 1), lambda a: play_mean(a, board, 1)):
+            with pytest.raises(TypeError, match=r"needs a StationaryRLSVI or StationaryLSVI with basis"):
+                call(other)
+    agent = StationaryRLSVI(**AFTER)
+    with pytest.raises(RuntimeError, match="has learned nothing yet"):
+        play_mean(agent, board, 1)
+    with pytest.raises(ValueError, match="games must be a whole number of at least 0"):
+        simulate_tetris(agent, board, -1)
+    with pytest.raises(ValueError, match="max_pieces must be a whole number of at least 1"):
+        simulate_tetris(agent, board, 1, max_pieces=0)
+    simulate_tetris(agent, board, 2)
+    before = state_of(agent)
+    with pytest.raises(ValueError, match="it cannot go on with a task of 14 actions"):
+        simulate_tetris(agent, rules(8, 5), 1)
+    with pytest.raises(ValueError, match=r"board must have shape \(8, 4\), got \(9, 4\)"):
+        simulate_tetris(agent, rules(9, 4), 1)
+    assert_same(state_of(agent), before)
+
+
+def test_a_saved_agent_of_another_board_is_refused(tmp_path):
+    agent = StationaryRLSVI(**AFTER)
+    simulate_tetris(agent, rules(8, 4), 2)
+    agent.save(tmp_path / "agent")
+    loaded = rlsvi.load(tmp_path / "agent")
+    with pytest.raises(ValueError, match="this agent has learned with 1 blocks of 10 features"):
+        simulate_tetris(loaded, rules(9, 4), 1)
+    simulate_tetris(loaded, rules(8, 4), 1)
+
+
+# ---- levels -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["literal", "afterstate"])
+def test_games_of_the_mean_are_those_of_predict(form):
+    env, board, _ = board_of({"height": 10, "width": 5})
+    agent = StationaryRLSVI(basis=Tetris(), form=form, seed=1)
+    simulate_tetris(agent, board, 30)
+    before = state_of(agent)
+    for seed in range(4):
+        scores = play_mean(agent, board, 1, max_pieces=60, seed=seed)
+        observation, info = env.reset(seed=seed)
+        rows, pieces, over = 0, 0, False
+        while not over and pieces < 60:
+            action, _ = agent.predict(observation, deterministic=True, action_mask=info["action_mask"])
+            observation, reward, over, _, info = env.step(action)
+            rows, pieces = rows + reward, pieces + 1
+        assert (scores.rows[0], scores.pieces[0], scores.over[0]) == (rows, pieces, over)
+    assert_same(state_of(agent), before)
+
+
+def test_a_level_is_a_mean_with_its_standard_error():
+    rows = [3, 5, 10, 2]
+    found = level(rows)
+    assert found.mean == 5.0
+    assert found.error == pytest.approx(np.sqrt(((-2) ** 2 + 0 + 5**2 + (-3) ** 2) / 3 / 4))
+    assert str(found) == "5 +- 2"
+    assert np.isnan(level([7]).error)
+    with pytest.raises(ValueError, match="no level of no games"):
+        level([])
+
+
+def test_it_learns():
+    """On a board 10 by 6: from a few rows a game to forty and more."""
+    agent = StationaryRLSVI(**AFTER)
+    found = simulate_tetris(agent, rules(10, 6), 120)
+    last = level(found.rows[-40:])
+    assert found.rows[:5].mean() < 5
+    assert last.mean - 3 * last.error > 20
+    assert not agent.diverged
+    share = found.rows[-40:].sum() * 6 / (4 * found.pieces[-40:].sum())  # of the cells placed
+    assert 0.8 < share < 1.0
