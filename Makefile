@@ -19,6 +19,8 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.engine --out out/bench
+	$(BIN)/python -m benchmarks.tetris --out out/bench
+	$(BIN)/python -m benchmarks.stationary --out out/bench
 
 clean:
 	rm -rf .venv out

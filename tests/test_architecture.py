@@ -22,11 +22,13 @@ INSIDE = [path for path in FILES if path != SOURCE / "__init__.py"]  # the front
 FLOORS = {
     "core": 0,
     "mdp": 1,
+    "tetris": 1,
     "bases": 1,
     "agents": 2,
     "envs": 2,
     "problems": 2,
     "simulate": 3,
+    "simulate_tetris": 3,
     "study": 4,
     "paper": 5,
     "report": 6,
@@ -146,8 +148,8 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def compiled_files():
-    inside = [p for folder in ("core", "mdp", "bases", "agents") for p in SOURCE.glob(f"{folder}/*.py")]
-    return sorted([*inside, SOURCE / "simulate.py"])
+    inside = [p for folder in ("core", "mdp", "tetris", "bases", "agents") for p in SOURCE.glob(f"{folder}/*.py")]
+    return sorted([*inside, SOURCE / "simulate.py", SOURCE / "simulate_tetris.py"])
 
 
 def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
@@ -203,6 +205,14 @@ for name, agent in agents.items():
     for field in history.trace._fields:
         arrays[f"{name} {field}"] = getattr(history.trace, field)
     arrays[f"{name} factor"], arrays[f"{name} theta"] = agent._learner.factor.U, agent._learner.values.theta
+stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.InverseGamma(), regressions=2)
+stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
+arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.theta, stationary._streams
+tetris = rlsvi.StationaryRLSVI(seed=6, basis=rlsvi.bases.Tetris(), form="afterstate", memory=40)
+games = rlsvi.simulate_tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 6)
+for name, array in zip(games._fields, games):
+    arrays[f"tetris {name}"] = array
+arrays["tetris theta"], arrays["tetris next"] = tetris._learner.theta, tetris._learner.ring.next_x
 from rlsvi.core.random import bits
 arrays["compiled"] = np.array(hasattr(bits, "py_func"))
 np.savez(sys.argv[1], **arrays)

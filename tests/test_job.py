@@ -80,7 +80,11 @@ def test_a_version_is_that_of_the_sources(sources):
     assert module.version.__wrapped__("jobs") == before
 
 
-@pytest.mark.parametrize("part", ["core", "mdp", "bases", "agents", "envs", "problems.py", "simulate.py"])
+FOLDERS = ["core", "mdp", "tetris", "bases", "agents", "envs"]
+SINGLE = ["problems.py", "simulate.py", "simulate_tetris.py"]
+
+
+@pytest.mark.parametrize("part", [*FOLDERS, *SINGLE])
 def test_a_version_changes_with_the_sources(sources, part):
     before = module.version.__wrapped__("jobs")
     path = sources / part if part.endswith(".py") else sorted((sources / part).glob("*.py"))[-1]
@@ -96,8 +100,8 @@ def test_no_source_below_the_studies_is_left_out():
     root = Path(rlsvi.__file__).parent
     above = ("study", "paper", "cli", "report", "__init__.py", "__main__.py")
     below = {path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in above}
-    flat = {path for name in ("core", "mdp", "bases", "agents", "envs") for path in (root / name).glob("*.py")}
-    assert below == flat | {root / "problems.py", root / "simulate.py"}
+    flat = {path for name in FOLDERS for path in (root / name).glob("*.py")}
+    assert below == flat | {root / name for name in SINGLE}
 
 
 def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_path, monkeypatch):

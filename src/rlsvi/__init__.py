@@ -15,8 +15,20 @@ from rlsvi.envs import register
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from rlsvi import bases, envs, mdp, paper, problems, simulate
-    from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
+    from rlsvi import bases, envs, mdp, paper, problems, simulate, simulate_tetris, tetris
+    from rlsvi.agents import (
+        LSVI,
+        RLSVI,
+        Boltzmann,
+        DivergenceWarning,
+        EpsilonGreedy,
+        Exponential,
+        Greedy,
+        InverseGamma,
+        Linear,
+        StationaryLSVI,
+        StationaryRLSVI,
+    )
     from rlsvi.agents.saving import load
     from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
@@ -31,35 +43,43 @@ _HOME = {
     "LSVI": "agents",
     "RLSVI": "agents",
     "Boltzmann": "agents",
+    "DivergenceWarning": "agents",
     "EpsilonGreedy": "agents",
     "Exponential": "agents",
     "FiniteMDP": "mdp",
     "Greedy": "agents",
+    "InverseGamma": "agents",
     "Job": "study.job",
     "Linear": "agents",
     "Posterior": "core.posterior",
     "Problem": "problems",
     "Runs": "study.runs",
+    "StationaryLSVI": "agents",
+    "StationaryRLSVI": "agents",
     "Store": "study.store",
     "compare": "study.compare",
     "load": "agents.saving",
     "sweep": "study.sweep",
 }
-_MODULES = ("bases", "envs", "mdp", "paper", "problems", "simulate")
+_MODULES = ("bases", "envs", "mdp", "paper", "problems", "simulate", "simulate_tetris", "tetris")
 
 __all__ = [
     "LSVI",
     "RLSVI",
     "Boltzmann",
+    "DivergenceWarning",
     "EpsilonGreedy",
     "Exponential",
     "FiniteMDP",
     "Greedy",
+    "InverseGamma",
     "Job",
     "Linear",
     "Posterior",
     "Problem",
     "Runs",
+    "StationaryLSVI",
+    "StationaryRLSVI",
     "Store",
     "bases",
     "compare",
@@ -69,7 +89,9 @@ __all__ = [
     "paper",
     "problems",
     "simulate",
+    "simulate_tetris",
     "sweep",
+    "tetris",
 ]
 
 

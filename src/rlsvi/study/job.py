@@ -87,10 +87,12 @@ def version(module: str) -> str:
     those it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
-    below = [path for name in ("core", "mdp", "bases", "agents", "envs") for path in (root / name).glob("*.py")]
+    folders = ("core", "mdp", "tetris", "bases", "agents", "envs")
+    below = [path for name in folders for path in (root / name).glob("*.py")]
+    below += [root / name for name in ("problems.py", "simulate.py", "simulate_tetris.py")]
     own = imported_files(module, {"rlsvi", module.partition(".")[0]})
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
-    for path in sorted([*below, root / "problems.py", root / "simulate.py"]):
+    for path in sorted(below):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     for name in sorted(own):
         digest.update(name.encode() + b"\0" + own[name].read_bytes())
