@@ -33,7 +33,9 @@ def fits_well(frame: pl.DataFrame) -> Verdict:
     good = proportion(sum(share >= 0.8 for share in shares.values()), len(shares))
     each = ", ".join(f"{share:.2f} for K = {K}" for K, share in shares.items())
     return at_least(
-        good, 0.5, f"a quadratic in N explains of the variance of the medians {each}: a share of {good}"
+        good,
+        0.5,
+        f"a quadratic in N explains this share of the variance of the medians: {each}; enough for {good} of the K",
     )
 
 

@@ -62,8 +62,8 @@ def too_small_with_noise(frame: pl.DataFrame) -> Verdict:
     return at_least(
         more,
         0.05,
-        f"on DeepSea with rewards of standard deviation 1 {least.sum():.0f} of {len(least)} runs are stuck at "
-        f"the end with sigma = {min(found):g}, {true.sum():.0f} of {len(true)} with sigma = 1: a share of "
+        f"on DeepSea, whose rewards have standard deviation 1, {least.sum():.0f} of {len(least)} runs are stuck "
+        f"at the end with sigma = {min(found):g}, {true.sum():.0f} of {len(true)} with sigma = 1: a share of "
         f"{more} more",
     )
 

@@ -44,7 +44,8 @@ The experiments of Osband, Van Roy and Wen (*{PAPER}*, ICML 2016,
 [arXiv:1402.0635]({LINK})), run anew. What the paper says about each figure became a claim with a criterion that a
 program checks on the results. A claim is {meanings}.
 Made {dates(figures)}{f" on {plain(where)}" if where else ""}. {plain(scales(figures))}
-Computing took {duration(total(figure.seconds for figure in figures))} in total.
+Computing took {duration(total(figure.seconds for figure in figures))} in total,
+jobs that figures share counted for each.
 
 **{summary(figures)}**
 

@@ -114,6 +114,7 @@ def _footer(figures: Sequence[Figure]) -> str:
     seconds = total(figure.seconds for figure in figures)
     jobs = total(figure.jobs for figure in figures)
     return f"""<footer>
-<p>{len(figures)} figures, {jobs:,.0f} jobs, {duration(seconds)} of computing in total. Written by
+<p>{len(figures)} figures, {jobs:,.0f} jobs, {duration(seconds)} of computing in total, jobs that figures share
+counted for each. Written by
 <code>rlsvi report</code>.</p>
 </footer>"""
