@@ -110,3 +110,35 @@ def solve_upper(U: Floats, inv: Floats, b: Floats) -> None:
             i -= ONE
             first -= U[0, i] * b[i]
         b[0] = first * inv[0]
+
+
+@compiled
+def shrink(U: Floats, inv: Floats, by: float) -> None:
+    """P <- by P."""
+    root = math.sqrt(by)
+    for j in range(inv.size):
+        inv[j] /= root
+        for i in range(j, inv.size):
+            U[j, i] *= root
+
+
+@compiled
+def add_diagonal(U: Floats, inv: Floats, amount: float, x: Floats) -> bool:
+    """P <- P + amount I, by rotations with rows of one number each; `x` (d,) is overwritten. False as rank_one."""
+    d = unsigned(inv.size)
+    for k in range(d):
+        for i in range(k, d):
+            x[i] = 0.0
+        x[k] = math.sqrt(amount)
+        for j in range(k, d):
+            diagonal = math.sqrt(U[j, j] * U[j, j] + x[j] * x[j])
+            if not 0.0 < diagonal < HUGE:
+                return False
+            once = 1.0 / diagonal
+            cos, sin = U[j, j] * once, x[j] * once
+            U[j, j], inv[j] = diagonal, once
+            for i in range(j + ONE, d):
+                u = U[j, i]
+                U[j, i] = cos * u + sin * x[i]
+                x[i] = cos * x[i] - sin * u
+    return True

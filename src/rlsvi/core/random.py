@@ -135,10 +135,19 @@ def gamma(state: Words, shape: float) -> float:
         if root > 0.0:
             v = root * root * root
             u = 1.0 - uniform(state)
+            if u < 1.0 - 0.0331 * (x * x) * (x * x):  # implies the next line, without logarithms
+                break
             if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
                 break
     drawn: float = d * v
     return drawn if shape >= 1.0 else drawn * (1.0 - uniform(state)) ** (1.0 / shape)
+
+
+@compiled
+def beta(state: Words, a: float, b: float) -> float:
+    """Beta(a, b), as a share of two Gammas; shapes of at least .1, or both Gammas might be 0 in float64."""
+    x = gamma(state, a)
+    return x / (x + gamma(state, b))
 
 
 @compiled

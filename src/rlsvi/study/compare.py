@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
-from rlsvi.simulate import simulate
+from rlsvi.simulate import Agent, simulate
 from rlsvi.study.ready import ready
 from rlsvi.study.runs import Run, Runs
 
@@ -20,7 +19,7 @@ ProblemOf = Problem | Callable[[int], Problem]
 
 
 def compare(
-    agents: Mapping[str, FiniteHorizonAgent],
+    agents: Mapping[str, Agent],
     problem: ProblemOf,
     episodes: int,
     seeds: int | Sequence[int] = 10,
@@ -81,7 +80,7 @@ def _check(agents: Any) -> None:
     if not isinstance(agents, Mapping) or not agents:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
     for name, agent in agents.items():
-        if not isinstance(agent, FiniteHorizonAgent):
+        if not isinstance(agent, Agent):
             raise TypeError(f"agents[{name!r}] must be an agent such as rlsvi.RLSVI(), got {agent!r}")
 
 

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version as installed
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rlsvi.study.checkpoint import checkpoint_in
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
@@ -33,11 +35,13 @@ class Job:
         as keywords and returns the columns of a table: arrays of one length, or single values.
     settings : names and plain values (text, numbers, booleans, None).
     cost : about how long it takes, in any unit; tells progress bars how much is left.
+    folder : where `checkpoint()` lets the function keep what it has done so far; set by the sweep.
     """
 
     function: str
     settings: Mapping[str, Scalar]
-    cost: float = field(default=1.0)
+    cost: float = 1.0
+    folder: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", dict(self.settings))  # what names it must not change
@@ -87,9 +91,9 @@ def version(module: str) -> str:
     those it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
-    folders = ("core", "mdp", "tetris", "bases", "agents", "envs")
+    folders = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory")
     below = [path for name in folders for path in (root / name).glob("*.py")]
-    below += [root / name for name in ("problems.py", "simulate.py", "simulate_tetris.py")]
+    below += [root / "problems.py", *root.glob("simulate*.py")]
     own = imported_files(module, {"rlsvi", module.partition(".")[0]})
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
     for path in sorted(below):
@@ -124,7 +128,10 @@ def _is_module(name: str) -> bool:
 
 
 class Done(NamedTuple):
-    """What a job brought, and the seconds of computing it took, whatever else the machine did."""
+    """What a job brought, and the seconds of computing it took, whatever else the machine did.
+
+    Of a job that went on from a checkpoint they are those of its last part.
+    """
 
     columns: Columns
     seconds: float
@@ -152,7 +159,7 @@ def attempt(job: Job, expected: str) -> Done | Failed:
             return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
         function = getattr(import_module(module), name)
         begin = time.process_time()
-        with _one_thread():
+        with _one_thread(), checkpoint_in(job.folder):
             columns = _columns(job, function(**job.settings))
     except Exception as error:
         return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import platform
+import shutil
 import uuid
 import warnings
 from collections.abc import Iterable, Sequence
@@ -55,14 +56,23 @@ class Store:
         """Where the results of `job` are, or will be."""
         return self.folder / f"{job.name}.parquet"
 
+    def unfinished(self, job: Job) -> Path:
+        """Where `job` may keep what it has done, until it is finished. See `rlsvi.study.checkpoint`."""
+        return self.folder.absolute() / "unfinished" / job.name
+
     def write(self, job: Job, done: Done) -> None:
-        """Keep what `job` brought; when this returns it is on the disk."""
+        """Keep what `job` brought; when this returns it is on the disk, and what was unfinished is gone."""
         settings = {name: pl.lit(value, _type(value)) for name, value in job.settings.items()}
         frame = pl.DataFrame(done.columns).select(**settings, **{name: pl.col(name) for name in done.columns})
         try:
             write_file(self.path(job), _sealed(frame, job, done.seconds))
         except OSError as error:
             raise _unwritable(self.folder, error) from error
+        self.forget(job)
+
+    def forget(self, job: Job) -> None:
+        """Remove what `job` has kept of unfinished work."""
+        shutil.rmtree(self.unfinished(job), ignore_errors=True)
 
     def read(self, job: Job) -> tuple[pl.DataFrame, float] | None:
         """The table of `job` and the seconds it took; None if it is not there.

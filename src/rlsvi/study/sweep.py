@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import polars as pl
 
@@ -28,7 +29,8 @@ def sweep(
 ) -> pl.DataFrame:
     """Compute those of `jobs` whose results are not in `store`, and return the table of all.
 
-    A sweep that was stopped, by whatever, goes on where it was when it is called again.
+    A sweep that was stopped, by whatever, goes on where it was when it is called again. A job whose function keeps
+    checkpoints (`rlsvi.study.checkpoint`) goes on where it was too; others are begun anew.
 
     Parameters
     ----------
@@ -56,6 +58,9 @@ def compute(
     """Have the results of all jobs, given by their names, in `store`. See `sweep`."""
     run = named(executor) if isinstance(executor, str) else executor
     todo = list(wanted.values()) if redo else store.missing(wanted.values())
+    for job in todo if redo else []:
+        store.forget(job)
+    todo = [replace(job, folder=str(store.unfinished(job))) for job in todo]
     open_names = {job.name for job in todo}
     for name, job in wanted.items():
         if name not in open_names:
@@ -69,7 +74,7 @@ def compute(
             else:
                 with _undisturbed():
                     store.write(wanted[job.name], outcome)
-            advance(job, True)
+            advance(wanted[job.name], True)
     finally:
         if hasattr(outcomes, "close"):
             outcomes.close()
