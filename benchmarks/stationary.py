@@ -2,9 +2,10 @@
 
     python -m benchmarks.stationary [--out DIR]
 
-The data are synthetic, of the shape of Tetris: 22 features of one byte, 9 to 34 next placements, 23.1 on
-average. Both times are minima of several runs in one process, in time of the processor, so that a busy machine
-disturbs them little.
+The data are of the shape of Tetris: 22 features of one byte, 9 to 34 next placements, 23.1 on average. They are
+synthetic, with weights made up, and those of games that an agent has learned from, with its own weights: how many
+placements a regression can pass over, and so its time, depends on both. All times are minima of several runs in
+one process, in time of the processor, so that a busy machine disturbs them little.
 """
 
 import argparse
@@ -15,11 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rlsvi.agents.ring import add_transition, empty_ring
+from rlsvi.agents import StationaryRLSVI
+from rlsvi.agents.ring import add_transition, empty_ring, pairs_of
 from rlsvi.agents.sweeps import FINE, Model, draw, new_work, plan, precision_factors, regress
 from rlsvi.agents.targets import set_weights, targets
+from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream
+from rlsvi.simulate_tetris import simulate_tetris
+from rlsvi.tetris import rules
 
 PLACEMENTS = (9, 17, 17, 17, 34, 34, 34)  # of the seven pieces
 FEATURES, ACTIONS = 22, 34
@@ -74,22 +79,29 @@ def fastest(work, repeats=15):
     return 1e3 * min(times)
 
 
-def measure(memory, dtype):
+def learned(memory, seed=0):
+    """The ring of an agent that has learned so many transitions or more, and the weights of its last game."""
+    agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, memory=memory, seed=seed)
+    while agent.steps < memory:
+        simulate_tetris(agent, rules(), 1)
+    print(f"{agent.episodes} games of {agent.steps:,} pieces", flush=True)
+    return agent._learner.ring, agent._learner.theta[0].copy()
+
+
+def measure(ring, weights):
     """Milliseconds of a whole regression, of its parts, and of reading."""
-    ring = filled(memory, dtype)
     work, noise = new_work(ring, ACTIONS), stream(0)
     model = Model(np.zeros((1, FEATURES)), 1.0, 1.0, 0.0, 0.0, 0.99)
     unknown = model._replace(shape=1.0, scale=1.0)
-    order = np.arange(memory)
-    data = np.ascontiguousarray(ring.next_x[:, : int(ring.following[order].sum())]).reshape(-1).view(np.uint8)
+    data = np.ascontiguousarray(ring.next_x[:, : pairs_of(ring)]).reshape(-1).view(np.uint8)
     theta = np.empty((1, FEATURES))
 
     def regression(model):
-        theta[0] = THETA
+        theta[0] = weights
         assert plan(ring, model, work, theta, True, 1, noise) == FINE
 
     def start():
-        theta[0] = THETA
+        theta[0] = weights
         set_weights(work.weights, ring.units, theta, 0.99)
 
     start()
@@ -112,9 +124,12 @@ def main():
     parser.add_argument("--memory", type=int, default=100_000)
     options = parser.parse_args()
     result = {"machine": platform.machine(), "memory": options.memory}
-    for dtype in (np.uint8, np.float64):
-        name = np.dtype(dtype).name
-        times = result[name] = measure(options.memory, dtype)
+    for name, make in {
+        "uint8": lambda: (filled(options.memory, np.uint8), THETA),
+        "float64": lambda: (filled(options.memory, np.float64), THETA),
+        "uint8, real games": lambda: learned(options.memory),
+    }.items():
+        times = result[name] = measure(*make())
         print(f"{name}: {options.memory:,} transitions, {times['MB']:.0f} MB of next features")
         for what, value in times.items():
             if what != "MB":

@@ -7,6 +7,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import rlsvi
+from rlsvi.agents import archive
 from rlsvi.bases import Tetris
 from rlsvi.cli import app
 from rlsvi.envs.tetris import TetrisEnv
@@ -46,7 +47,7 @@ def test_a_saved_agent_plays_as_the_one_that_was_trained(tmp_path, saved):
     fresh = run(*TRAIN, "--quiet", "--save", tmp_path / "player.rlsvi")
     assert fresh.exit_code == 0, fresh.stderr
     assert fresh.stderr == f"agent: {tmp_path / 'player.rlsvi'}\n"
-    for path in (tmp_path / "player.rlsvi", saved):  # its board is known from its features
+    for path in (tmp_path / "player.rlsvi", saved):  # which know their rules
         again = run(path, "--pieces-limit", 4)
         assert again.exit_code == 0, again.stderr
         assert again.stdout == fresh.stdout
@@ -55,7 +56,7 @@ def test_a_saved_agent_plays_as_the_one_that_was_trained(tmp_path, saved):
 def test_other_seeds_bring_other_pieces_and_a_game_ends(saved):
     one, two = (run(saved, "--seed", seed, "--pieces-limit", 2000).stdout for seed in (1, 2))
     assert one != two
-    assert one.endswith("the game is over\n")
+    assert one.endswith("the game is over (game over: top row)\n")
 
 
 def test_what_is_shown_is_what_predict_plays(saved):
@@ -125,8 +126,54 @@ def test_ctrl_c_ends_it_cleanly(saved, tmp_path, monkeypatch):
 def test_help_teaches():
     result = run("--help")
     assert result.exit_code == 0
-    for word in ("Ctrl-C", "--gif", "--speed", "--pieces-limit", "Example: rlsvi watch tetris", "posterior mean"):
+    for word in (
+        "Ctrl-C",
+        "--gif",
+        "--game-over",
+        "--speed",
+        "--pieces-limit",
+        "Example: rlsvi watch tetris",
+        "posterior mean",
+    ):
         assert word in result.stdout
+
+
+@pytest.mark.parametrize("game_over", ["top row", "overflow"])
+def test_an_agent_plays_by_the_rules_it_has_learned(game_over, tmp_path):
+    by = {"height": 4, "width": 5, "pieces": "SZ", "game_over": game_over}
+    agent = rlsvi.StationaryRLSVI(basis=Tetris(units="raw"), form="afterstate", lam=50.0, seed=0)
+    simulate_tetris(agent, rules(**by), 3)
+    agent.save(tmp_path / "raw")
+    result = run(tmp_path / "raw", "--pieces-limit", 200, "--pieces", "ZS")  # the same, in another order
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    env = TetrisEnv(**by, render_mode="ansi")
+    env.reset(seed=0)
+    assert result.stdout.startswith(env.render())
+    assert result.stdout.endswith(f"(game over: {game_over})\n")
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_an_older_file_does_not_tell_must_be_told(tmp_path):
+    for units, told, words in [
+        ("raw", (), ("does not tell on which board", "--height and --pieces and --game-over")),
+        ("raw", ("--height", 4, "--pieces", "SZ"), ("warning", "game over 'top row'", "set by --game-over")),
+        ("scaled", ("--pieces", "SZ"), ("warning", "pieces SZ", "set by --game-over")),
+        ("scaled", ("--pieces", "SZ", "--game-over", "overflow"), ()),
+        ("scaled", (), ("by other rules", "7 actions", "14 actions", "--height, --width and --pieces")),
+        ("scaled", ("--height", 5), ("has learned with height 4", "leave --height out")),
+    ]:
+        agent = rlsvi.StationaryRLSVI(basis=Tetris(units=units), form="afterstate", lam=50.0, seed=0)
+        simulate_tetris(agent, rules(4, 5, "SZ"), 1)
+        agent.save(tmp_path / "old")
+        header, arrays = archive.read(tmp_path / "old")
+        kept = {k: v for k, v in header.items() if k not in ("format", "version", "setting")}
+        archive.write(tmp_path / "old", kept, arrays)
+        result = run(tmp_path / "old", "--pieces-limit", 3, *told)
+        assert result.exit_code == (2 if len(told) < 2 or "5" in map(str, told) else 0), result.stderr
+        assert bool(result.stderr) == bool(words)
+        for word in words:
+            assert word in result.stderr, result.stderr
 
 
 def test_files_that_do_not_play_tetris_are_refused(tmp_path, saved):
@@ -138,10 +185,12 @@ def test_files_that_do_not_play_tetris_are_refused(tmp_path, saved):
         ((tmp_path / "chain",), ("holds RLSVI", "does not play Tetris", "StationaryRLSVI")),
         ((tmp_path / "new",), ("has learned nothing", "train it first")),
         ((tmp_path / "text",), ("not a saved agent",)),
-        ((tmp_path,), (str(tmp_path),)),
-        ((saved, "--width", 6), ("10 placements", "there are 18", "--width and --pieces")),
-        ((saved, "--pieces", "SZ"), ("10 placements", "there are 5", "--width and --pieces")),
-        ((saved, "--height", 9), ("another board", "--height and --width")),
+        ((tmp_path,), (f"cannot load {tmp_path}: it is a folder", "name the file")),
+        ((saved, "--width", 6), ("has learned with width 4", "leave --width out")),
+        ((saved, "--pieces", "SZ"), ("has learned with pieces 'IOTSZJL'", "leave --pieces out")),
+        ((saved, "--height", 9), ("has learned with height 8", "leave --height out")),
+        ((saved, "--game-over", "overflow"), ("has learned with game_over 'top row'", "leave --game-over out")),
+        ((saved, "--game-over", "never"), ('game_over must be "top row" or "overflow"',)),
         ((saved, "--save", tmp_path / "other"), ("--save goes with tetris",)),
         ((saved, "--gif", tmp_path / "no" / "game.gif"), ("cannot write", "there is no folder")),
         (("tetris", "--save", tmp_path / "no" / "player"), ("cannot write", "there is no folder")),

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from rlsvi.core.random import stream, uniform
-from rlsvi.tetris import evaluate, new_game, new_room, rules, start, step
-from rlsvi.tetris.features import BERTSEKAS
+from rlsvi.tetris import rules
+from rlsvi.tetris.features import BERTSEKAS, evaluate, new_room
+from rlsvi.tetris.game import new_game, start, step
 from rlsvi.tetris.policy_iteration import policy_iteration, scoring_weights
 
 SMALL = rules(6, 4, "IOTSZ")  # 10 features

@@ -1,5 +1,6 @@
 """The fused loop of Tetris: the Gymnasium path, bit for bit; stops, errors, levels."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from rlsvi import (
     StationaryLSVI,
     StationaryRLSVI,
 )
+from rlsvi.agents import archive
 from rlsvi.bases import StateFeatures, Tetris
 from rlsvi.core.regression import FactorError
 from rlsvi.envs.tetris import TetrisEnv
@@ -231,21 +233,102 @@ def test_bad_arguments():
         simulate_tetris(agent, board, 1, max_pieces=0)
     simulate_tetris(agent, board, 2)
     before = state_of(agent)
-    with pytest.raises(ValueError, match="it cannot go on with a task of 14 actions"):
-        simulate_tetris(agent, rules(8, 5), 1)
-    with pytest.raises(ValueError, match=r"board must have shape \(8, 4\), got \(9, 4\)"):
-        simulate_tetris(agent, rules(9, 4), 1)
+    for bad in (None, 20, {"height": 8}):
+        for call in (simulate_tetris, play_mean):
+            with pytest.raises(TypeError, match=r"rules must be what rlsvi.tetris.rules\(\) returns, got"):
+                call(agent, bad, 1)
+    for bad in (None, {"board": np.full((8, 4), 7), "piece": 0}):
+        with pytest.raises(ValueError, match=r"needs observations|zeros and ones only"):
+            agent.predict(bad)
     assert_same(state_of(agent), before)
 
 
-def test_a_saved_agent_of_another_board_is_refused(tmp_path):
-    agent = StationaryRLSVI(**AFTER)
-    simulate_tetris(agent, rules(8, 4), 2)
+# ---- the rules an agent has learned by --------------------------------------------------------------------
+
+LEARNED = {"height": 8, "width": 4, "pieces": "OTZ", "game_over": "top row"}
+OTHER = {"height": 9, "width": 5, "pieces": "OTS", "game_over": "overflow"}
+
+
+def forgetful(path, *names):
+    """Write an agent anew as if it had not been told some of the rules; none: as older files are."""
+    header, arrays = archive.read(path)
+    setting = header.pop("setting")
+    if names:
+        header["setting"] = {name: value for name, value in setting.items() if name not in names}
+    archive.write(path, {k: v for k, v in header.items() if k not in ("format", "version")}, arrays)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("units", ["raw", "scaled"])
+def test_an_agent_keeps_to_the_rules_it_has_learned_by(units, name, tmp_path):
+    fused, plain = (StationaryRLSVI(basis=Tetris(units=units), form="afterstate", seed=5) for _ in range(2))
+    assert fused.setting == {}
+    simulate_tetris(fused, rules(**LEARNED), 2)
+    plain.learn(TetrisEnv(**LEARNED), episodes=2)
+    fused.save(tmp_path / "agent")
+    other = {**LEARNED, name: OTHER[name]}
+    for agent in (fused, plain, rlsvi.load(tmp_path / "agent")):
+        assert agent.setting == LEARNED
+        before = state_of(agent)
+        for go_on in (
+            lambda agent: simulate_tetris(agent, rules(**other), 1),
+            lambda agent: play_mean(agent, rules(**other), 1),
+            lambda agent: agent.learn(TetrisEnv(**other), episodes=1),
+        ):
+            message = (
+                f"learned with {name} {LEARNED[name]!r}, it cannot go on with {name} {OTHER[name]!r}: keep to"
+            )
+            with pytest.raises(ValueError, match=message):
+                go_on(agent)
+        assert_same(state_of(agent), before)
+        simulate_tetris(agent, rules(**LEARNED), 1)
+        agent.learn(TetrisEnv(**LEARNED), episodes=1)
+        assert agent.clone().setting == {}
+    assert_same(state_of(fused), state_of(plain))
+
+
+class Stranger(gymnasium.Wrapper):
+    """Tetris that does not say by which rules."""
+
+    unwrapped = None
+
+
+def test_the_basis_tells_the_size_of_the_board(tmp_path):
+    agent = StationaryRLSVI(basis=Tetris(units="raw"), seed=0)
+    agent.learn(Stranger(TetrisEnv(**LEARNED)), episodes=2)
+    assert agent.setting == {"height": 8, "width": 4}
     agent.save(tmp_path / "agent")
+    for other in ({"height": 9}, {"width": 3}):
+        loaded, env = rlsvi.load(tmp_path / "agent"), Stranger(TetrisEnv(**{**LEARNED, **other}))
+        with pytest.raises(ValueError, match=f"it cannot go on with {next(iter(other))}"):
+            loaded.predict(env.reset()[0])
+    rlsvi.load(tmp_path / "agent").learn(TetrisEnv(**{**LEARNED, "game_over": "overflow"}), episodes=1)
+
+
+@pytest.mark.parametrize("names", [(), ("pieces", "game_over"), tuple(LEARNED)])
+def test_files_that_tell_less_are_read_and_refused_by_their_features(names, tmp_path):
+    agent = StationaryRLSVI(**AFTER)
+    simulate_tetris(agent, rules(**LEARNED), 2)
+    agent.save(tmp_path / "agent")
+    forgetful(tmp_path / "agent", *names)
     loaded = rlsvi.load(tmp_path / "agent")
-    with pytest.raises(ValueError, match="this agent has learned with 1 blocks of 10 features"):
-        simulate_tetris(loaded, rules(9, 4), 1)
-    simulate_tetris(loaded, rules(8, 4), 1)
+    words = "height 8, it cannot" if len(names) == 2 else "1 blocks of 10 features, but in other units.*clone"
+    with pytest.raises(ValueError, match=f"this agent has learned with {words}"):
+        simulate_tetris(loaded, rules(**{**LEARNED, "height": 9}), 1)
+    for one in (agent, loaded):
+        simulate_tetris(one, rules(**LEARNED), 2)
+    assert_same(state_of(loaded), state_of(agent))
+
+
+def test_a_setting_that_is_none_is_refused(tmp_path):
+    agent = StationaryRLSVI(**AFTER)
+    simulate_tetris(agent, rules(**LEARNED), 1)
+    agent.save(tmp_path / "agent")
+    header, arrays = archive.read(tmp_path / "agent")
+    header["setting"] = [8, 4]
+    archive.write(tmp_path / "agent", {k: v for k, v in header.items() if k not in ("format", "version")}, arrays)
+    with pytest.raises(archive.ArchiveError, match="its setting must be names and values"):
+        rlsvi.load(tmp_path / "agent")
 
 
 # ---- levels -----------------------------------------------------------------------------------------------
@@ -276,8 +359,21 @@ def test_a_level_is_a_mean_with_its_standard_error():
     assert found.error == pytest.approx(np.sqrt(((-2) ** 2 + 0 + 5**2 + (-3) ** 2) / 3 / 4))
     assert str(found) == "5 +- 2"
     assert np.isnan(level([7]).error)
+    assert found.game_over is None
     with pytest.raises(ValueError, match="no level of no games"):
         level([])
+
+
+def test_every_game_knows_its_rule():
+    one, two = (
+        simulate_tetris(StationaryRLSVI(**AFTER), rules(5, 4, game_over=rule), 2, max_pieces=9)
+        for rule in ("top row", "overflow")
+    )
+    assert (one.game_over.tolist(), two.game_over.tolist()) == (["top row"] * 2, ["overflow"] * 2)
+    assert level(two).game_over == "overflow"
+    both = module.Games(*(np.concatenate(columns) for columns in zip(one, two, strict=True)))
+    with pytest.raises(ValueError, match="several game-over rules: take the level of each"):
+        level(both)
 
 
 def test_it_learns():

@@ -283,23 +283,23 @@ def test_learning_in_parts_with_files_between_is_learning_at_once(name, unit, tm
 
 @pytest.mark.parametrize("learn", [False, True])
 @pytest.mark.parametrize(
-    "other",
+    ("other", "words"),
     [
-        StateFeatures(features),
-        After("int16"),
-        After(scaled=False),
-        After(squares=False),
+        (StateFeatures(features), "the basis gives 3 of"),
+        (After("int16"), "kept as uint8, the basis gives int16"),
+        (After(scaled=False), "but in other units than the basis gives"),
+        (After(squares=False), "the basis gives 1 of"),
     ],
     ids=["blocks", "type", "units", "number"],
 )
-def test_another_basis_than_the_one_learned_with_is_refused(other, learn, tmp_path):
+def test_another_basis_than_the_one_learned_with_is_refused(other, words, learn, tmp_path):
     StationaryRLSVI(basis=After(), gamma=0.9, seed=0).learn(Walk(), episodes=2).save(tmp_path / "a")
     with pytest.raises(ArchiveError, match="holds no basis"):
         rlsvi.load(tmp_path / "a")
     agent = rlsvi.load(tmp_path / "a", other)
     before = state_of(agent)
     go_on = (lambda: agent.learn(Walk(), episodes=1)) if learn else (lambda: agent.predict(np.zeros(2)))
-    with pytest.raises(ValueError, match="this agent has learned with 1 blocks of 4 features"):
+    with pytest.raises(ValueError, match=f"this agent has learned with 1 blocks of 4 features, {words}.*clone"):
         go_on()
     assert_same(state_of(agent), before)
 

@@ -7,21 +7,24 @@ import sys
 import numpy as np
 import pytest
 
+import rlsvi
 import tetris_twin as twin
 from rlsvi.core.random import reseed, stream, uniform
-from rlsvi.tetris import LETTERS, Exact, evaluate, new_game, new_room, play, rules, solve, start, step
+from rlsvi.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
 from rlsvi.tetris.dellacherie import count_bits
 from rlsvi.tetris.features import (
     BERTSEKAS,
     DELLACHERIE,
     afterstates,
+    evaluate,
     kind_of,
     names,
     natural_units,
+    new_room,
     smallest_dtype,
 )
 from rlsvi.tetris.features import values as values_of
-from rlsvi.tetris.game import over, place
+from rlsvi.tetris.game import new_game, over, place, start, step
 from rlsvi.tetris.pieces import placements
 
 SIZES = [(20, 10, "top row"), (20, 10, "overflow"), (4, 10, "top row"), (7, 4, "overflow"), (11, 6, "top row")]
@@ -240,12 +243,14 @@ def test_a_game_is_the_same_with_the_same_seed():
 
 PLAY = """
 import sys, numpy as np
-from rlsvi.tetris import evaluate, new_game, new_room, play, rules, step, start
+from rlsvi.tetris import play, rules
+from rlsvi.tetris.features import evaluate, new_room
+from rlsvi.tetris.game import new_game, start, step
 from rlsvi.core.random import stream
 r, found = rules(9, 6), []
 for kind, d in enumerate((14, 9)):
     weights = -np.random.default_rng(0).random(d)
-    found += [np.array(play(r, kind, weights, 3, 30, seed=2)).ravel()]
+    found += [np.array(play(r, kind, weights, 3, 30, seed=2)[:3]).ravel()]
     game, room, words = new_game(r), new_room(r, kind), stream(1)
     start(r, game, words)
     for a in (0, 3, 1, 2, 4, 0):
@@ -312,7 +317,7 @@ def test_small_games_against_an_enumeration_of_their_own(height, width, pieces, 
 def test_the_value_of_mini_tetris():
     """4 rows of which 3 are of use, 10 columns, S and Z: the yardstick of the agents."""
     found = solve(rules(4, 10, "SZ"))
-    assert found == Exact(pytest.approx(3.1235, abs=5e-5), 74_239)
+    assert found == Exact(pytest.approx(3.1235, abs=5e-5), 74_239, "top row")
 
 
 # ---- bad input --------------------------------------------------------------------------------------------
@@ -360,6 +365,45 @@ def test_bad_players():
     ]:
         with pytest.raises(ValueError, match=message):
             play(rules(), BERTSEKAS, *arguments)
+    for kind in (7, 2, -1, True, 0.0, "bertsekas", None):
+        with pytest.raises(ValueError, match=r"kind must be one of 0 \(bertsekas\), 1 \(dellacherie\), got"):
+            play(rules(), kind, np.zeros(22), 1, 1)
+
+
+def test_what_is_no_rules_is_refused():
+    for call in (
+        lambda r: play(r, BERTSEKAS, np.zeros(22), 1, 1),
+        lambda r: policy_iteration(r, np.zeros(22)),
+        scoring_weights,
+        solve,
+    ):
+        for bad in (None, {"height": 20}, (20, 10)):
+            with pytest.raises(TypeError, match=r"rules must be what rlsvi.tetris.rules\(\) returns, got"):
+                call(bad)
+
+
+def test_nothing_public_trusts_its_caller():
+    """Compiled functions, and arrays they would write to, are known to their modules only."""
+    found = {name: getattr(rlsvi.tetris, name) for name in rlsvi.tetris.__all__}
+    assert not [name for name, value in found.items() if hasattr(value, "py_func")]
+    assert not {"Game", "Room", "new_game", "new_room", "step", "start", "evaluate"} & set(dir(rlsvi.tetris))
+
+
+# ---- the rule by which games end --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("game_over", ["top row", "overflow"])
+def test_rules_know_what_they_were_told_and_scores_know_their_rule(game_over):
+    r = rules(5, 4, "ZOT", game_over)
+    assert r.game_over == game_over
+    assert r.setting == {"height": 5, "width": 4, "pieces": "OTZ", "game_over": game_over}
+    assert rules(**r.setting).setting == r.setting
+    scores = play(r, BERTSEKAS, np.zeros(10), 2, 3)
+    assert scores.game_over == game_over
+    assert policy_iteration(r, np.zeros(10), iterations=0, games=1).game_over == game_over
+    assert solve(rules(3, 4, "OZ", game_over)).game_over == game_over
+    assert level(scores) == Level(scores.rows.mean(), pytest.approx(np.ptp(scores.rows) / 2), game_over)
+    assert str(level([2, 2], game_over)) == f"2 +- 0 (game over: {game_over})"
 
 
 def test_the_streams_of_players_start_as_those_of_environments():

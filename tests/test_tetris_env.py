@@ -11,8 +11,9 @@ from rlsvi.bases import Tetris
 from rlsvi.core.random import reseed
 from rlsvi.envs import TetrisEnv
 from rlsvi.envs.tetris_view import COLOURS, TERMINAL, View, picture, text
-from rlsvi.tetris import LETTERS, evaluate, new_game, new_room, rules, start, step
-from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates
+from rlsvi.tetris import LETTERS, rules
+from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room
+from rlsvi.tetris.game import new_game, start, step
 
 IDS = ["rlsvi/Tetris-v0", "rlsvi/MiniTetris-v0"]
 
@@ -31,6 +32,8 @@ def test_the_two_games():
     other = gymnasium.make(IDS[0], height=8, width=6, pieces="TI", game_over="overflow", max_pieces=9).unwrapped
     assert other.rules[:4] == (8, 6, 8, 18)
     assert other.horizon == 9
+    assert other.reset()[1]["game_over"] == other.step(0)[4]["game_over"] == "overflow"
+    assert full.reset()[1]["game_over"] == "top row"
     assert other.observation_space["board"].shape == (8, 6)
 
 
@@ -198,6 +201,19 @@ def test_bad_bases():
         bound.at(0, {"board": np.zeros((6, 4)), "piece": 0})
     with pytest.raises(ValueError, match="piece must be a number from 0 to 6"):
         bound.at(0, {"board": np.zeros((5, 4)), "piece": 7})
+    for bad in (None, 3, {"board": np.zeros((5, 4)), "piece": 1.5}, {"board": None, "piece": 0}):
+        with pytest.raises(ValueError, match="the Tetris basis needs observations"):
+            bound.at(0, bad)
+    for cell in (7, -1, 0.5, np.nan, "1"):
+        with pytest.raises(ValueError, match="board must hold zeros and ones only, 1 for a filled cell, got"):
+            bound.at(0, {"board": np.full((5, 4), cell), "piece": 1})
+
+
+def test_boards_of_any_type_are_read_alike():
+    board = np.arange(20).reshape(5, 4) % 3 == 0
+    wanted = Tetris().afterstates({"board": board, "piece": 1}).features
+    for kind in (np.int8, np.float64, object):
+        assert np.array_equal(Tetris().afterstates({"board": board.astype(kind), "piece": 1}).features, wanted)
 
 
 @pytest.mark.parametrize("basis", [Tetris(), Tetris("dellacherie", np.arange(1.0, 10.0))])

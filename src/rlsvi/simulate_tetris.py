@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlsvi.agents.explore import choose
 from rlsvi.agents.gymnasium import Task
@@ -23,7 +24,7 @@ from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
 from rlsvi.tetris.features import Room, afterstates, kind_of, values
-from rlsvi.tetris.game import Game, Rules, new_game, start, step
+from rlsvi.tetris.game import Game, Rules, checked_rules, new_game, start, step
 from rlsvi.tetris.play import Scores, play
 
 STOPPED, OVER, FULL, BROKEN = range(4)
@@ -40,6 +41,7 @@ class Games(NamedTuple):
     over : whether the game was over, and not only cut off.
     size : the norm of the weights theta it was played with.
     excess : its largest target, in multiples of what rewards, prior and discount explain: large if values diverge.
+    game_over : the rule by which it ends.
     """
 
     rows: Longs
@@ -47,6 +49,7 @@ class Games(NamedTuple):
     over: Bools
     size: Floats
     excess: Floats
+    game_over: NDArray[np.str_]
 
 
 class Desk(NamedTuple):
@@ -73,12 +76,12 @@ def simulate_tetris(
 ) -> Games:
     """Let `agent`, whose basis is `bases.Tetris`, learn `games` more games; mostly without the GIL.
 
-    rules : of the game, from `rlsvi.tetris.rules`.
+    rules : of the game, from `rlsvi.tetris.rules`; always the same for an agent, who remembers them (`setting`).
     max_pieces : a game is cut off after so many; None: never.
     advance : called with 1 after every game.
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1)
-    found = _blank(whole("games", games, 0))
+    found = _blank(checked_rules(rules), whole("games", games, 0))
     if games == 0:
         return found
     learner = adopted(agent, rules)
@@ -102,9 +105,10 @@ def simulate_tetris(
 
 def mean_player(agent: StationaryAgent, rules: Rules) -> tuple[int, Floats, float]:
     """The kind of features, the weights and the weight of rows removed by which the posterior mean judges."""
-    learner = adopted(agent, rules)
+    _kind(agent)
     if agent.episodes == 0:
         raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
+    learner = adopted(agent, rules)
     w = agent._weights(True, True)[:, 0]
     d = len(learner.ring.units)
     return _kind(agent), w[:d].copy(), float(w[d]) if len(w) > d else 0.0
@@ -125,8 +129,9 @@ def play_mean(
 def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
     """What `agent` has learned, if it can play by these rules."""
     _kind(agent)
+    setting = checked_rules(rules).setting
     board = np.zeros((rules.height, rules.width), dtype=np.int8)
-    return agent.adopt(Task(0, rules.actions, None), {"board": board, "piece": int(rules.letters[0])})
+    return agent.adopt(Task(0, rules.actions, None), setting, {"board": board, "piece": int(rules.letters[0])})
 
 
 def _kind(agent: StationaryAgent) -> int:
@@ -138,10 +143,11 @@ def _kind(agent: StationaryAgent) -> int:
     return kind_of(agent.basis.features)
 
 
-def _blank(games: int) -> Games:
+def _blank(rules: Rules, games: int) -> Games:
     rows, pieces = np.zeros((2, games), dtype=np.int64)
     size, excess = np.zeros((2, games))
-    return Games(rows, pieces, np.zeros(games, dtype=np.bool_), size, excess)
+    rule = np.full(games, rules.game_over, dtype="U8")
+    return Games(rows, pieces, np.zeros(games, dtype=np.bool_), size, excess, rule)
 
 
 def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> Desk:

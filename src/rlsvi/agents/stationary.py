@@ -1,6 +1,5 @@
 """What stationary RLSVI and LSVI share: one value function, learned from the latest transitions."""
 
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +9,14 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.explore import Explore, choose
-from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, endless_task_of
+from rlsvi.agents.gymnasium import (
+    Task,
+    check_setting,
+    checked_observation,
+    checked_reward,
+    endless_task_of,
+    setting_of,
+)
 from rlsvi.agents.noise import Noise, noise_of
 from rlsvi.agents.stationary_learner import Place, StationaryLearner, bound_features, unusable
 from rlsvi.agents.sweeps import Model
@@ -19,9 +25,8 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    Verbs,
     amount_of,
-    arguments,
-    described,
     learn_for,
     new_streams,
 )
@@ -37,7 +42,7 @@ class DivergenceWarning(UserWarning):
     """Targets have grown beyond what rewards and discount can explain."""
 
 
-class StationaryAgent:
+class StationaryAgent(Verbs):
     """Regression of one value function. StationaryRLSVI and StationaryLSVI say how."""
 
     lam: float
@@ -75,6 +80,7 @@ class StationaryAgent:
         self._task: Task | None = None
         self._problem_basis: Basis | None = None
         self._learner: StationaryLearner | None = None
+        self._setting: dict[str, Any] = {}
         self._forget_plans()
         self.episodes = self.steps = self._overshoot = self._longest = 0
         self.excess = 0.0
@@ -84,19 +90,10 @@ class StationaryAgent:
         self._mean: Floats | None = None
         self._drawn: Floats | None = None
 
-    def clone(self, **changes: Any) -> Self:
-        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
-        return type(self)(**{**self.arguments(), **changes})
-
-    def arguments(self) -> dict[str, Any]:
-        """What the constructor was given."""
-        return arguments(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
-        from rlsvi.agents.saving import save
-
-        save(self, path)
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What it has learned by, as far as it was told: of Tetris height, width, pieces and game_over."""
+        return dict(self._setting) if self.episodes > 0 else {}
 
     def learn(
         self,
@@ -113,21 +110,23 @@ class StationaryAgent:
         so that learning a and then b is learning a + b.
         """
         unit, amount = amount_of(episodes, steps)
-        self._take_on(endless_task_of(env))
+        self._take_on(endless_task_of(env), setting_of(env))
         learn_for(self, env, unit, amount, progress)
         return self
 
-    def adopt(self, task: Task, example: Any) -> StationaryLearner:
-        """Take on a task with observations like `example`."""
-        self._take_on(task)
+    def adopt(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
+        """Take on a task with observations like `example`; `setting` is what else is known of it."""
+        self._take_on(task, setting)
         self._look(example, None)
         assert self._learner is not None
         return self._learner
 
-    def _take_on(self, task: Task) -> None:
+    def _take_on(self, task: Task, setting: dict[str, Any]) -> None:
         if self._learner is None:
-            self._task = task
-        elif self._task != task:
+            self._task, self._setting = task, setting
+            return
+        check_setting(self._setting, setting)
+        if self._task != task:
             raise ValueError(
                 f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
             )
@@ -263,14 +262,13 @@ class StationaryAgent:
             self._learner = StationaryLearner.new(
                 features, self._task.actions, model, self.prior_mean, self.memory
             )
+            self._setting = {**features.setting, **self._setting}
         elif self._learner.features is None:
             features = bound_features(basis, self._task, self.form == "afterstate", observation)
+            check_setting(self._setting, features.setting)
             self._learner.take(features)
         return self._learner.look(observation, legal)
 
     @property
     def _first_action(self) -> int:
         return self._task.first_action if self._task else 0
-
-    def __repr__(self) -> str:
-        return described(self)

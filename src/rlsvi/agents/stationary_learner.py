@@ -1,6 +1,6 @@
 """What a stationary agent has learned: the ring, the prior, and theta; and features as the ring keeps them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ class BoundFeatures(NamedTuple):
     dtype: Any
     known: bool  # the last column holds the reward of each action
     at: Callable[[Any], tuple[Ints, Numbers]]  # the blocks (A,) and the numbers (A, P) of all actions
+    setting: Mapping[str, Any]  # what else the features depend on
 
 
 def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
@@ -58,9 +59,8 @@ def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> Bound
         return np.asarray(block, dtype=np.int32), phi
 
     dtype = at(example)[1].dtype
-    return BoundFeatures(
-        features.blocks, np.array(units), dtype if dtype in KEPT else np.dtype(np.float64), known, at
-    )
+    kept = dtype if dtype in KEPT else np.dtype(np.float64)
+    return BoundFeatures(features.blocks, np.array(units), kept, known, at, features.setting or {})
 
 
 class Place(NamedTuple):
@@ -101,15 +101,20 @@ class StationaryLearner:
     def take(self, features: BoundFeatures) -> None:
         """Take features on, if they are like those learned with."""
         ring = self.ring
-        learned = len(ring.gram), len(ring.units), ring.x.dtype
-        offered = features.blocks, len(features.units), features.dtype
-        if learned != offered or not np.array_equal(ring.units, features.units):
-            raise ValueError(
-                f"this agent has learned with {learned[0]} blocks of {learned[1]} features ({learned[2]}) in "
-                f"units {ring.units}, the basis gives {offered[0]} of {offered[1]} ({offered[2]}) in units "
-                f"{features.units}"
-            )
-        self.features = features
+        learned, offered = (len(ring.gram), len(ring.units)), (features.blocks, len(features.units))
+        if learned != offered:
+            other = f"the basis gives {offered[0]} of {offered[1]}"
+        elif ring.x.dtype != features.dtype:
+            other = f"kept as {ring.x.dtype}, the basis gives {features.dtype}, as on a board of another size"
+        elif not np.array_equal(ring.units, features.units):
+            other = "but in other units than the basis gives, as on a board of another height or with other units="
+        else:
+            self.features = features
+            return
+        raise ValueError(
+            f"this agent has learned with {learned[0]} blocks of {learned[1]} features, {other}: keep to the "
+            "basis and the board it has learned with, or use agent.clone() to learn anew"
+        )
 
     def plan(self, theta: Floats, sampled: bool, sweeps: int, stream: Words) -> None:
         """From theta^- to a sample of the posterior, or its mean, in place."""

@@ -27,6 +27,7 @@ def learned_parts(agent: StationaryAgent) -> tuple[dict[str, Any], dict[str, Any
         arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
         arrays["theta"] = agent._learner.theta
         header["features"] = [len(ring.gram), len(ring.units)]
+        header["setting"] = agent.setting
     return header, arrays
 
 
@@ -38,6 +39,9 @@ def restore(agent: StationaryAgent, header: dict[str, Any], arrays: dict[str, An
         raise ArchiveError("is damaged: its episodes and what was learned do not fit together")
     if "features" not in header:
         return
+    agent._setting = header.get("setting", {})  # older files do not tell
+    if not isinstance(agent._setting, dict):
+        raise ArchiveError("is damaged: its setting must be names and values")
     (blocks, dim), task = header["features"], agent._task
     if task is None:
         raise ArchiveError("is damaged: it holds what was learned, but not of which task")

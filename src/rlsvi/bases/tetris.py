@@ -55,7 +55,8 @@ class Tetris:
             r[:n] = desk.room.removed[:n]
             return r
 
-        return Features(1, len(units), at, None, rewards, units, numbers)
+        board = {"height": desk.rules.height, "width": desk.rules.width}
+        return Features(1, len(units), at, None, rewards, units, numbers, board)
 
     def units_on(self, example: Any) -> Floats:
         """The units on the board of an observation."""
@@ -87,25 +88,37 @@ class Desk(NamedTuple):
 
 def _desk(features: Kind, example: Any) -> Desk:
     kind = kind_of(features)
-    try:
-        height, width = np.shape(example["board"])
-        int(example["piece"])
-    except (TypeError, KeyError, IndexError, ValueError):
-        raise ValueError(
-            'the Tetris basis needs observations {"board": (height, width) zeros and ones, "piece": number} as of '
-            f"rlsvi/Tetris-v0, got {example!r}"
-        ) from None
+    board, _ = _parts(example)
+    height, width = board.shape
     rules = board_rules(height, width, height)
     return Desk(rules, kind, new_game(rules), new_room(rules, kind, smallest_dtype(kind, rules)))
 
 
+def _parts(observation: Any) -> tuple[NDArray[Any], int]:
+    """The board and the piece of an observation."""
+    try:
+        board, piece = np.asarray(observation["board"]), int(observation["piece"])
+        fits = board.ndim == 2 and piece == observation["piece"]
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise ValueError(
+            'the Tetris basis needs observations {"board": (height, width) zeros and ones, "piece": number} as of '
+            f"rlsvi/Tetris-v0, got {observation!r}"
+        )
+    return board, piece
+
+
 def _look(desk: Desk, observation: Any, actions: int) -> int:
     """Work out the placements of an observation; how many there are."""
-    board, piece = np.asarray(observation["board"]), int(observation["piece"])
+    board, piece = _parts(observation)
     shaped("board", board, (desk.rules.height, desk.rules.width))
+    filled = board == 1
+    if not (filled | (board == 0)).all():
+        raise ValueError(f"board must hold zeros and ones only, 1 for a filled cell, got {board!r}")
     if not 0 <= piece < len(LETTERS):
         raise ValueError(f"piece must be a number from 0 to {len(LETTERS) - 1}, a place in {LETTERS}, got {piece}")
-    set_board(desk.game, board, piece)
+    set_board(desk.game, filled, piece)
     room = desk.room
     n: int = afterstates(desk.rules, desk.kind, desk.game, room.planes, 0, room.removed, room.fatal)
     if n > actions:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from rlsvi.cli.errors import told
 
 if TYPE_CHECKING:
     from rlsvi.agents.stationary import StationaryAgent
+    from rlsvi.bases import Tetris
     from rlsvi.envs.tetris import TetrisEnv
 
 CLEAR, HOME, BELOW = "\x1b[2J", "\x1b[H", "\x1b[J"
@@ -24,7 +26,13 @@ def watch(
     seed: Annotated[int, typer.Option(min=0, help="Of the training, and of the pieces shown.")] = 0,
     height: Annotated[int | None, typer.Option(help="Rows of the board.", show_default="20, or a file's")] = None,
     width: Annotated[int | None, typer.Option(help="Columns.", show_default="10, or a file's")] = None,
-    pieces: Annotated[str, typer.Option(help="The pieces that come, letters of IOTSZJL.")] = "IOTSZJL",
+    pieces: Annotated[
+        str | None, typer.Option(help="The pieces that come, letters.", show_default="IOTSZJL, or a file's")
+    ] = None,
+    game_over: Annotated[
+        str | None,
+        typer.Option(help="What ends a game: 'top row' or overflow.", show_default="top row, or a file's"),
+    ] = None,
     speed: Annotated[float, typer.Option(min=0, help="Pieces a second; 0: as fast as it goes.")] = 8.0,
     pieces_limit: Annotated[int, typer.Option(min=1, help="Stop after so many pieces.")] = 300,
     gif: Annotated[
@@ -38,8 +46,9 @@ def watch(
     `tetris` trains stationary RLSVI on games of its own and then shows how it plays on its posterior mean, without
     exploring. On the usual board 50 games teach it to remove some 50 rows a game, 100 games about 1000, and after
     150 it is several thousand. The first time, compiling takes a minute more. Keep an agent with --save, and watch
-    it again by the name of the file. A file must hold a StationaryRLSVI or StationaryLSVI that has learned Tetris;
-    if it was not with all pieces, say with which by --pieces.
+    it again by the name of the file. A file must hold a StationaryRLSVI or StationaryLSVI that has learned Tetris.
+    It plays by the rules it has learned, which the file tells; other ones are refused. What an older file does not
+    tell, say by --height, --width, --pieces and --game-over.
 
     Example: rlsvi watch tetris --games 150 --save player.rlsvi
 
@@ -49,16 +58,17 @@ def watch(
         for path in (gif, save):
             if path is not None and not path.parent.is_dir():
                 raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+        asked = {"height": height, "width": width, "pieces": pieces, "game_over": game_over}
+        given = {name: value for name, value in asked.items() if value is not None}
         if what == "tetris":
-            board = {"height": _or(height, 20), "width": _or(width, 10), "pieces": pieces}
-            player = _trained(games, seed, board, not quiet)
+            player, board = _trained(games, seed, given, not quiet)
             if save is not None:
                 player.save(save)
                 print(f"agent: {save}", file=sys.stderr)
         else:
             if save is not None:
                 raise ValueError("--save goes with tetris, which trains an agent; this one has its file")
-            player, board = _loaded(Path(what), height, width, pieces)
+            player, board = _loaded(Path(what), given)
         if gif is not None:
             end = _film(player, board, seed, speed, pieces_limit, gif, not quiet)
         else:
@@ -66,15 +76,13 @@ def watch(
         print(end)
 
 
-def _or(given: int | None, default: int) -> int:
-    return default if given is None else given
-
-
-def _trained(games: int, seed: int, board: dict[str, Any], progress: bool) -> "StationaryAgent":
-    """An agent that has learned so many games."""
+def _trained(
+    games: int, seed: int, given: dict[str, Any], progress: bool
+) -> tuple["StationaryAgent", dict[str, Any]]:
+    """An agent that has learned so many games, and its rules."""
     from rlsvi.tetris import level, rules
 
-    by = rules(**board)  # checked before more is loaded
+    by = rules(**rules(**given).setting)  # checked before more is loaded
     from rlsvi import StationaryRLSVI
     from rlsvi.bases import Tetris
     from rlsvi.core.progress import bar
@@ -85,14 +93,13 @@ def _trained(games: int, seed: int, board: dict[str, Any], progress: bool) -> "S
         learned = simulate_tetris(agent, by, games, advance=advance)
     last = min(games, 10)
     if progress:
-        print(f"rows a game, in the last {last} of {games} games: {level(learned.rows[-last:])}", file=sys.stderr)
-    return agent
+        reached = level(learned.rows[-last:], by.game_over)
+        print(f"rows a game, in the last {last} of {games} games: {reached}", file=sys.stderr)
+    return agent, by.setting
 
 
-def _loaded(
-    path: Path, height: int | None, width: int | None, pieces: str
-) -> tuple["StationaryAgent", dict[str, Any]]:
-    """A saved agent and its board, as far as its features tell it."""
+def _loaded(path: Path, given: dict[str, Any]) -> tuple["StationaryAgent", dict[str, Any]]:
+    """A saved agent, and the rules it has learned by."""
     from rlsvi import load
     from rlsvi.agents.stationary import StationaryAgent
     from rlsvi.bases import Tetris
@@ -111,24 +118,39 @@ def _loaded(
         )
     if agent._learner is None or agent.episodes == 0:
         raise ValueError(f"{path} holds an agent that has learned nothing: train it first")
-    units = agent._learner.ring.units
-    if agent.basis.features == "bertsekas":
-        width = _or(width, (len(units) - 2) // 2)
-        if isinstance(agent.basis.units, str) and agent.basis.units == "scaled":
-            height = _or(height, round(1 / units[0]))
-    board: dict[str, Any] = {"height": _or(height, 20), "width": _or(width, 10), "pieces": pieces}
-    by = rules(**board)
-    learned = 0 if agent._task is None else agent._task.actions
-    if learned != by.actions:
-        raise ValueError(
-            f"{path} has learned to choose among {learned} placements, on this board with these pieces there are "
-            f"{by.actions}: say by --width and --pieces what it has learned"
+    known = agent.setting or _guessed(agent._learner.ring.units, agent.basis)
+    board = rules(**{**known, **given}).setting
+    other = [name for name in known if known[name] != board[name]]
+    if other:
+        learned = ", ".join(f"{name} {known[name]!r}" for name in other)
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in other)
+        raise ValueError(f"{path} has learned with {learned}: leave {options} out")
+    missing = [f"--{name.replace('_', '-')}" for name in board if name not in known and name not in given]
+    if "--height" in missing or "--width" in missing:
+        raise ValueError(f"{path} does not tell on which board it has learned: say it by {' and '.join(missing)}")
+    if missing:
+        assumed = f"pieces {board['pieces']}, game over {board['game_over']!r}"
+        warnings.warn(
+            f"{path} does not tell all rules it has learned by; taken are {assumed}, to be set by "
+            f"{' and '.join(missing)}",
+            stacklevel=2,
         )
     try:
-        adopted(agent, by)
-    except ValueError:
-        raise ValueError(f"{path} has learned on another board: say its size by --height and --width") from None
+        adopted(agent, rules(**board))
+    except ValueError as error:
+        raise ValueError(
+            f"{path} has learned by other rules ({error}): say them by --height, --width and --pieces"
+        ) from None
     return agent, board
+
+
+def _guessed(units: Any, basis: "Tetris") -> dict[str, Any]:
+    """The board of an older file, as far as its features tell it."""
+    if basis.features != "bertsekas":
+        return {}
+    width = {"width": (len(units) - 2) // 2}
+    scaled = isinstance(basis.units, str) and basis.units == "scaled"
+    return {"height": round(1 / units[0]), **width} if scaled else width
 
 
 def _play(player: "StationaryAgent", env: "TetrisEnv", seed: int, limit: int, show: Callable[[], None]) -> str:
@@ -141,7 +163,8 @@ def _play(player: "StationaryAgent", env: "TetrisEnv", seed: int, limit: int, sh
         observation, removed, over, _, info = env.step(action)
         rows, placed = rows + int(removed), placed + 1
         show()
-    return f"{rows} rows removed with {placed} pieces; the game {'is over' if over else 'goes on'}"
+    end = "is over" if over else "goes on"
+    return f"{rows} rows removed with {placed} pieces; the game {end} (game over: {info['game_over']})"
 
 
 def _is_terminal() -> bool:

@@ -32,7 +32,8 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
     The observation is the board, {"board": (height, width) of 0 and 1, top row first; "piece": its place in
     IOTSZJL}. Action a is the a-th placement of the piece: one rotation after the other, clockwise, each from
     left to right. Most pieces have fewer placements than there are actions: info["action_mask"] says which are
-    legal, and samples of the action space are. The reward is the number of rows removed. Pieces come from a
+    legal, and samples of the action space are. The reward is the number of rows removed, and info["game_over"]
+    the rule by which it counts. Pieces come from a
     stream that the seed of `reset` starts: one number for the first and, unless the game is over, one after
     each placement.
 
@@ -124,7 +125,8 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
 
     def _info(self) -> dict[str, Any]:
         count = self._placements.legal = int(legal(self.rules, self._game))
-        return {"action_mask": (np.arange(self.rules.actions) < count).astype(np.int8)}
+        mask = (np.arange(self.rules.actions) < count).astype(np.int8)
+        return {"action_mask": mask, "game_over": self.game_over}
 
     def _show(self, action: int) -> None:
         """Keep the colours: put the letter of the piece where it lands, take out full rows."""

@@ -1,8 +1,11 @@
-"""Tetris, compiled: pieces, the game, features of placements, and exact values of small games."""
+"""Tetris, compiled: pieces, the game, features of placements, and exact values of small games.
+
+What is named here checks what it is given. The compiled functions in the modules do not: a placement that a piece
+does not have would be read from outside of their tables.
+"""
 
 from rlsvi.tetris.exact import Exact, solve
-from rlsvi.tetris.features import Room, afterstates, evaluate, new_room, values
-from rlsvi.tetris.game import Game, Rules, new_game, rules, start, step
+from rlsvi.tetris.game import Rules, rules
 from rlsvi.tetris.pieces import LETTERS
 from rlsvi.tetris.play import Level, Scores, level, play
 from rlsvi.tetris.policy_iteration import Policies, policy_iteration, scoring_weights
@@ -10,23 +13,14 @@ from rlsvi.tetris.policy_iteration import Policies, policy_iteration, scoring_we
 __all__ = [
     "LETTERS",
     "Exact",
-    "Game",
     "Level",
     "Policies",
-    "Room",
     "Rules",
     "Scores",
-    "afterstates",
-    "evaluate",
     "level",
-    "new_game",
-    "new_room",
     "play",
     "policy_iteration",
     "rules",
     "scoring_weights",
     "solve",
-    "start",
-    "step",
-    "values",
 ]

@@ -6,16 +6,17 @@ import numpy as np
 
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Longs, compiled
-from rlsvi.tetris.game import Game, Rules, new_game, over, place
+from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, over, place
 
 SWEEPS = 10_000
 
 
 class Exact(NamedTuple):
-    """The value of a game: expected rows of the best play from an empty board, and the boards it can meet."""
+    """The value of a game: expected rows of the best play from an empty board, the boards it can meet, its end."""
 
     rows: float
     boards: int
+    game_over: GameOver
 
 
 def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9) -> Exact:
@@ -25,6 +26,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
     after), and 0 once the game is over. `tolerance` bounds the error of the answer, by how fast the sweeps
     close in on it.
     """
+    checked_rules(rules)
     if rules.usable * rules.width > 62:
         raise ValueError(
             f"a board of {rules.usable} usable rows x {rules.width} columns has more than 62 cells: choose a "
@@ -38,7 +40,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
         before, change = change, float(_sweep(after, reward, V))
         speed = change / before if before < np.inf else 1.0
         if change == 0 or change * speed < positive("tolerance", tolerance) * (1 - speed):
-            return Exact(float(V[np.searchsorted(boards, 0)]), len(boards))
+            return Exact(float(V[np.searchsorted(boards, 0)]), len(boards), rules.game_over)
     raise ValueError(
         f"no end of the value after {SWEEPS} sweeps: with these pieces a game can be made to last for ever, or "
         "nearly so; choose a smaller height, or other pieces"

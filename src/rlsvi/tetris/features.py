@@ -37,6 +37,14 @@ def kind_of(name: Kind) -> int:
     return KINDS.index(name)
 
 
+def checked_kind(kind: Any) -> int:
+    """`kind`, if it is the number of a kind of features."""
+    if isinstance(kind, bool) or not isinstance(kind, int | np.integer) or not 0 <= kind < len(KINDS):
+        known = ", ".join(f"{i} ({name})" for i, name in enumerate(KINDS))
+        raise ValueError(f"kind must be one of {known}, got {kind!r}")
+    return int(kind)
+
+
 def names(kind: int, width: int) -> tuple[str, ...]:
     """What each feature is."""
     if kind == DELLACHERIE:

@@ -30,6 +30,17 @@ class Rules(NamedTuple):
     letters: Longs  # (P,) the pieces drawn from
     placements: Placements
 
+    @property
+    def game_over(self) -> GameOver:
+        """How a game ends, as `rules` was told."""
+        return "top row" if self.usable < self.height else "overflow"
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What `rules` was told, the pieces in the order of LETTERS."""
+        pieces = "".join(LETTERS[p] for p in sorted(self.letters))
+        return {"height": self.height, "width": self.width, "pieces": pieces, "game_over": self.game_over}
+
 
 class Game(NamedTuple):
     """A board and the piece to place."""
@@ -71,6 +82,13 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
                 f'is "{game_over}"): leave it out of pieces, or make width or height larger'
             )
     return board
+
+
+def checked_rules(given: Any) -> Rules:
+    """`given`, if it is rules."""
+    if not isinstance(given, Rules):
+        raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {given!r}")
+    return given
 
 
 def board_rules(height: int, width: int, usable: int, pieces: str = LETTERS) -> Rules:

@@ -8,49 +8,65 @@ import numpy as np
 from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import reseed
-from rlsvi.tetris.features import Room, evaluate, new_room
-from rlsvi.tetris.game import Game, Rules, new_game, start, step
+from rlsvi.tetris.features import Room, checked_kind, evaluate, new_room
+from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, start, step
 
 CHUNK = 50_000  # pieces between two looks at the world outside the compiled loop
 ROWS, PIECES = range(2)
 
 
 class Scores(NamedTuple):
-    """Rows removed and pieces placed, game by game, and whether the game was over or only stopped."""
+    """Rows removed and pieces placed, game by game, and whether the game was over or only stopped; the rule."""
 
     rows: Longs
     pieces: Longs
     over: Longs
+    game_over: GameOver
 
 
 class Level(NamedTuple):
-    """The mean of many scores, and its standard error."""
+    """The mean of many scores, its standard error, and the game-over rule, None if it was not told."""
 
     mean: float
     error: float
+    game_over: GameOver | None = None
 
     def __str__(self) -> str:
-        return f"{self.mean:.0f} +- {self.error:.0f}"
+        rule = "" if self.game_over is None else f" (game over: {self.game_over})"
+        return f"{self.mean:.0f} +- {self.error:.0f}{rule}"
 
 
-def level(rows: Any) -> Level:
-    """How well games went. The error is NaN for a single game."""
-    scores = finite("rows", rows).ravel()
-    if scores.size == 0:
+def level(scores: Any, game_over: GameOver | None = None) -> Level:
+    """How well games went. The error is NaN for a single game.
+
+    scores : what `play` or `simulate_tetris` returned, which know their rule; or rows removed, game by game.
+    game_over : the rule, where there are rows only.
+    """
+    rows = finite("rows", getattr(scores, "rows", scores)).ravel()
+    if rows.size == 0:
         raise ValueError("there is no level of no games")
-    error = math.nan if scores.size == 1 else float(scores.std(ddof=1) / math.sqrt(scores.size))
-    return Level(float(scores.mean()), error)
+    rule: Any = scores.game_over if hasattr(scores, "game_over") else game_over
+    rules = set(np.ravel(rule).tolist())
+    if len(rules) > 1:
+        raise ValueError("these games have several game-over rules: take the level of each")
+    error = math.nan if rows.size == 1 else float(rows.std(ddof=1) / math.sqrt(rows.size))
+    return Level(float(rows.mean()), error, rules.pop())
 
 
 def play(
     rules: Rules, kind: int, weights: Floats, games: int, max_pieces: int, seed: int = 0, reward: float = 1.0
 ) -> Scores:
-    """Games of the player who maximises reward r + weights . features, for the rows r that a placement removes."""
+    """Games of the player who maximises reward r + weights . features, for the rows r that a placement removes.
+
+    kind : of the features, 0 (bertsekas) or 1 (dellacherie).
+    max_pieces : at which a game is stopped.
+    """
+    rules, kind = checked_rules(rules), checked_kind(kind)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
     reseed(words, np.uint64(whole("seed", seed, 0)))
     weights = shaped("weights", finite("weights", weights), room.planes.shape[:1])
     reward = float(shaped("reward", finite("reward", reward), ()))
-    scores = Scores(*(np.zeros(whole("games", games, 1), dtype=np.int64) for _ in Scores._fields))
+    scores = no_scores(rules, whole("games", games, 1))
     limit, tally = whole("max_pieces", max_pieces, 1), np.zeros(2, dtype=np.int64)
     for g in range(games):
         start(rules, game, words)
@@ -61,6 +77,12 @@ def play(
             over = play_on(rules, kind, game, weights, reward, words, room, tally, until)
         scores.rows[g], scores.pieces[g], scores.over[g] = tally[ROWS], tally[PIECES], over
     return scores
+
+
+def no_scores(rules: Rules, games: int) -> Scores:
+    """Zeros."""
+    rows, pieces, over = np.zeros((3, games), dtype=np.int64)
+    return Scores(rows, pieces, over, rules.game_over)
 
 
 @compiled

@@ -29,8 +29,8 @@ from rlsvi.core.checks import LARGEST, finite, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
-from rlsvi.tetris.game import Game, Rules, new_game, start, step
-from rlsvi.tetris.play import Scores
+from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, start, step
+from rlsvi.tetris.play import Scores, no_scores
 
 
 class Policies(NamedTuple):
@@ -42,6 +42,7 @@ class Policies(NamedTuple):
     over: Longs  # (players, games) whether the game was over, or only stopped
     rank: Longs  # (players - 1,) of the normal equations that each next player was made by
     diverged: bool  # the next weights were not finite numbers: there is no next player
+    game_over: GameOver
 
     @property
     def mean(self) -> Floats:
@@ -66,7 +67,7 @@ class Sums(NamedTuple):
 
 def scoring_weights(rules: Rules) -> Floats:
     """The first player of Bertsekas and Ioffe: -10 for the greatest height, -1 for a hole, and 0 for the rest."""
-    weights = np.zeros(2 * rules.width + 2)
+    weights = np.zeros(2 * checked_rules(rules).width + 2)
     weights[-3:-1] = -10.0, -1.0
     return weights
 
@@ -93,7 +94,7 @@ def policy_iteration(
     max_pieces : at which a game is stopped.
     progress : called with t and the scores of mu_t, once it has played.
     """
-    room, game = new_room(rules, BERTSEKAS), new_game(rules)
+    room, game = new_room(checked_rules(rules), BERTSEKAS), new_game(rules)
     d = len(room.planes)
     w = shaped("weights", finite("weights", weights), (d,))
     decay = _share("gamma", gamma) * _share("lam", lam)
@@ -103,9 +104,9 @@ def policy_iteration(
     piece_stream, tie_stream = _streams(seed)
     players, played, ranks, diverged = [], [], [], False
     for t in range(iterations + 1):
-        scores = Scores(*(np.zeros(games, dtype=np.int64) for _ in Scores._fields))
+        scores = no_scores(rules, games)
         sums = Sums(np.zeros((d, d)), *np.zeros((3, d)))
-        _collect(rules, game, w, gamma, decay, max_pieces, piece_stream, tie_stream, room, scores, sums)
+        _collect(rules, game, w, gamma, decay, max_pieces, piece_stream, tie_stream, room, *scores[:3], sums)
         players.append(w)
         played.append(scores)
         if progress is not None:
@@ -116,8 +117,9 @@ def policy_iteration(
                 diverged = True
                 break
             ranks.append(rank)
-    rows, pieces, over = (np.stack(column) for column in zip(*played, strict=True))
-    return Policies(np.stack(players), rows, pieces, over, np.array(ranks, dtype=np.int64), diverged)
+    rows, pieces, over = (np.stack(column) for column in zip(*(scores[:3] for scores in played), strict=True))
+    solved = np.array(ranks, dtype=np.int64)
+    return Policies(np.stack(players), rows, pieces, over, solved, diverged, rules.game_over)
 
 
 def _share(name: str, value: float) -> float:
@@ -154,19 +156,21 @@ def _collect(
     piece_stream: Words,
     tie_stream: Words,
     room: Room,
-    scores: Scores,
+    rows: Longs,
+    pieces: Longs,
+    over: Longs,
     sums: Sums,
 ) -> None:
-    """Play games with fixed weights; add them to scores and sums."""
+    """Play games with fixed weights; add them to the scores and to the sums."""
     d = unsigned(weights.size)
-    for g in range(scores.rows.size):
+    for g in range(rows.size):
         start(rules, game, piece_stream)
         for k in range(d):
             sums.features[k] = sums.trace[k] = 0.0
         sums.features[d - unsigned(1)] = 1.0  # the empty board
         value = weights[d - unsigned(1)]
         ended = False
-        while not ended and scores.pieces[g] < limit:
+        while not ended and pieces[g] < limit:
             count = evaluate(rules, BERTSEKAS, game, weights, room)
             a = greedy(room, count, gamma, tie_stream)
             removed, ended = step(rules, game, a, piece_stream)
@@ -175,9 +179,9 @@ def _collect(
             value = after
             for k in range(d):
                 sums.features[k] = room.planes[k, a]
-            scores.rows[g] += removed
-            scores.pieces[g] += 1
-        scores.over[g] = ended
+            rows[g] += removed
+            pieces[g] += 1
+        over[g] = ended
 
 
 @compiled
