@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from rlsvi.envs.chain import ChainEnv
     from rlsvi.envs.deep_sea import DeepSeaEnv
     from rlsvi.envs.finite import FiniteMDPEnv
+    from rlsvi.envs.recommendation import RecommendationEnv
     from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.tetris import TetrisEnv
 
-__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RiverSwimEnv", "TetrisEnv", "register"]
+__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RecommendationEnv", "RiverSwimEnv", "TetrisEnv", "register"]
 
 IDS = {
     "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
     "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
+    "rlsvi/Recommendation-v0": "rlsvi.envs.recommendation:RecommendationEnv",
     "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
     "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",

@@ -38,5 +38,5 @@ class ChainEnv(FiniteMDPEnv):
             canvas.disc(centre(s), radius, mix(GREY, INK, 0.45) if s in visited else GREY)
         canvas.coin(centre(N - 1), 0.46 * pitch)
         canvas.agent(centre(self._path[-1]), radius)
-        canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        canvas.progress(len(self._actions) / self.mdp.horizon, margin=margin / 2)
         return canvas.image()

@@ -70,7 +70,7 @@ class DeepSeaEnv(FiniteMDPEnv):
         self._draw_chest(canvas, margin + (N - 0.5) * pitch, pitch)
         if not self._found():
             canvas.agent(points[-1], pitch / 4)
-        canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        canvas.progress(len(self._actions) / self.mdp.horizon, margin=margin / 2)
         return canvas.image()
 
     def _draw_chest(self, canvas: Canvas, centre: float, pitch: float) -> None:

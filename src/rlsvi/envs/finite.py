@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rlsvi.envs.render import GREY, INK, Canvas, mix
 from rlsvi.envs.seeding import seed_stream, unseeded
+from rlsvi.mdp.average import check_alike
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.table import first_state, mask_of, step, terminal_reward
 
@@ -26,15 +27,18 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     ----------
     mdp : the problem.
     render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
+    endless : play on after the last period, for ever; for an MDP whose periods are all alike.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
-    def __init__(self, mdp: FiniteMDP, render_mode: str | None = None) -> None:
+    def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             modes = ", ".join(self.metadata["render_modes"])
             raise ValueError(f"render_mode must be one of {modes} or None, got {render_mode!r}")
-        self.mdp = mdp
+        if endless:
+            check_alike(mdp)
+        self.mdp, self.endless = mdp, endless
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Discrete(mdp.states)
         self.action_space = gymnasium.spaces.Discrete(mdp.actions)
@@ -45,9 +49,9 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         self._running = False
 
     @property
-    def horizon(self) -> int:
-        """H, the most steps an episode has."""
-        return int(self.mdp.horizon)
+    def horizon(self) -> int | None:
+        """H, the most steps an episode has; None if they have no end."""
+        return None if self.endless else int(self.mdp.horizon)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -61,7 +65,7 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one step; an action that is not possible is refused and changes nothing."""
-        t, h = self.mdp.table, len(self._actions)
+        t, h = self.mdp.table, 0 if self.endless else len(self._actions)
         if not self._running:
             raise ResetNeeded("the episode is over: call reset()" if self._path else "call reset() first")
         s = self._path[-1]
@@ -71,9 +75,11 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
         if not t.legal[mask_of(t, h), s, a]:
             raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
         next_state, reward = step(t, h, s, a, self._stream)
+        if self.endless:  # what is long past would fill the memory
+            del self._path[:-1], self._actions[:]
         self._path.append(int(next_state))
         self._actions.append(a)
-        terminated = h + 1 == t.horizon or bool(t.absorbing[next_state])
+        terminated = (h + 1 == t.horizon and not self.endless) or bool(t.absorbing[next_state])
         if terminated:
             reward += terminal_reward(t, next_state, self._stream)
             self._running = False
@@ -91,12 +97,12 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     def _info(self) -> dict[str, Any]:
         if not self._masked:
             return {}
-        h, s = min(len(self._actions), self.horizon - 1), self._path[-1]
+        h, s = min(len(self._actions), self.mdp.horizon - 1), self._path[-1]
         mask = self.mdp.table.legal[mask_of(self.mdp.table, h), s].astype(np.int8)
         return {"action_mask": mask if mask.any() else np.ones_like(mask)}
 
     def _period(self) -> str:
-        return f"period {len(self._actions)} of {self.horizon}"
+        return "without end" if self.endless else f"period {len(self._actions)} of {self.horizon}"
 
     def _text(self) -> str:
         return f"{self._period()}: state {self._path[-1]} of {self.mdp.states}"
@@ -114,5 +120,6 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
             canvas.box(x + 1, y + 1, x + cell - 1, y + cell - 1, colour, radius=cell / 6)
         row, column = divmod(self._path[-1], columns)
         canvas.agent((margin + (column + 0.5) * cell, margin + (row + 0.5) * cell), cell / 4)
-        canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        if self.horizon:
+            canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
         return canvas.image()

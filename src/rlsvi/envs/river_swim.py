@@ -13,10 +13,13 @@ BANK: Colour = (196, 214, 158)
 
 
 class RiverSwimEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one."""
+    """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
 
-    def __init__(self, states: int = 6, horizon: int = 20, render_mode: str | None = None) -> None:
-        super().__init__(river_swim(states, horizon), render_mode)
+    horizon : the number of periods; None: without end.
+    """
+
+    def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:
+        super().__init__(river_swim(states, horizon or 1), render_mode, endless=horizon is None)
 
     def _text(self) -> str:
         cells = ["≈"] * self.mdp.states
@@ -44,7 +47,8 @@ class RiverSwimEnv(FiniteMDPEnv):
             before = left + (self._path[-2] + 1.5) * pitch
             canvas.disc((before, middle), radius, INK, opacity=0.15)
         canvas.agent((left + (self._path[-1] + 1.5) * pitch, middle), radius)
-        canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        if self.horizon:
+            canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
         return canvas.image()
 
     @staticmethod

@@ -35,7 +35,7 @@ def dirichlet(
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
         whole(key, count, 1)
-    weights_P, weights_R = _weights("alpha_P", alpha_P, states), _weights("alpha_R", alpha_R, 2)
+    weights_P, weights_R = weights_of("alpha_P", alpha_P, states), weights_of("alpha_R", alpha_R, 2)
     rng = np.random.default_rng(sequence(seed))
     shape = (states, actions) if homogeneous else (horizon, states, actions)
     P = rng.dirichlet(weights_P, size=shape)
@@ -51,7 +51,7 @@ def dirichlet(
     )
 
 
-def _weights(name: str, alpha: ArrayLike, n: int) -> Floats:
+def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
     """`alpha` as n positive weights."""
     weights = np.asarray(alpha, dtype=np.float64)
     if weights.shape not in ((), (n,)):

@@ -38,6 +38,21 @@ def backward_induction(mdp: FiniteMDP) -> Solution:
     return Solution(V, Q)
 
 
+def myopic_values(mdp: FiniteMDP) -> Floats:
+    """The expected reward of every period, state and action alone, (H, S, A), -inf where illegal.
+
+    The terminal reward counts where the step may end the episode, with which it is paid.
+    """
+    t = mdp.table
+    Q = np.empty((t.horizon, t.states, t.actions))
+    for h in range(t.horizon):
+        ends = t.absorbing if h + 1 < t.horizon else np.ones(t.states, dtype=bool)
+        value = _lookahead(mdp, h, np.where(ends, t.terminal, 0.0))
+        Q[h] = np.where(t.legal[h % len(t.legal)], value, -np.inf)
+    Q[:, t.absorbing] = t.terminal[t.absorbing, None]
+    return Q
+
+
 def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
     """V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
     t = mdp.table

@@ -1,0 +1,60 @@
+"""The basis of section 6.3: phi_m(x, a) = 1{a = m} and phi_mn(x, a) = x_n 1{a = m}, one block a product.
+
+That is K = N^2 + N functions, of which those of product a alone are not zero: N + 1 numbers a block. One of them
+is always zero, for x_a = 0 while a is new and legal. Its place holds the constant, so that a block has N numbers,
+and value, prior and posterior of what is legal are those of the paper's basis.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.compile import Floats, Ints
+from rlsvi.mdp.recommendation import count_histories, histories
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One block of N weights a product; for histories, or their numbers in the table of `mdp.recommendation`."""
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block a product."""
+        block = np.arange(actions, dtype=np.int32)
+        if states is not None:
+            if horizon > actions or states != count_histories(actions, horizon) + 1:
+                raise ValueError(
+                    f"the recommendation basis needs the states of mdp.recommendation({actions}, {horizon}), or "
+                    f"histories as observations, not {states} states"
+                )
+            return _tabled(actions, horizon)
+        _history(example, actions)
+
+        def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            phi = np.tile(_history(observation, actions), (actions, 1))
+            phi[block, block] = 1.0
+            return block, phi
+
+        return Features(actions, actions, at, None)
+
+
+@lru_cache(maxsize=2)
+def _tabled(products: int, slots: int) -> Features:
+    """Features of all histories that can be numbered: the same for every agent, so they are made once."""
+    block = np.arange(products, dtype=np.int32)
+    x = np.vstack([histories(products, slots), np.zeros((1, products), dtype=np.int8)])
+    phi = np.repeat(x[:, None, :].astype(np.float64), products, axis=1)
+    phi[:, block, block] = 1.0
+    return from_table(phi[None], np.tile(block, (len(x), 1)), products, "Recommendation")
+
+
+def _history(observation: Any, products: int) -> Floats:
+    x = np.asarray(observation)
+    if x.shape != (products,) or x.dtype.kind not in "if" or not np.isin(x, (-1, 0, 1)).all():
+        raise ValueError(
+            f"the recommendation basis needs a history of {products} numbers -1, 0 or 1, one a product, "
+            f"got {observation!r:.80}"
+        )
+    return x.astype(np.float64)

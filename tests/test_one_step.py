@@ -1,0 +1,466 @@
+"""Agents without value iteration: what they learn, both loops bit for bit, saving, and what they refuse."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from gymnasium.wrappers import TransformObservation
+from scipy import stats
+
+import rlsvi
+from rlsvi import ContextualBandit, OptimalPolicy, Posterior, Problem, ThompsonSampling, mdp
+from rlsvi.agents import archive
+from rlsvi.agents.archive import ArchiveError
+from rlsvi.agents.one_step import OneStepAgent
+from rlsvi.bases import ActionFeatures, Recommendation, StateFeatures
+from rlsvi.core.random import beta, stream
+from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
+from rlsvi.mdp.recommendation import number_of
+from rlsvi.simulate import simulate
+
+
+def masked():
+    """Masks that change with the period, an absorbing state, two first states, rewards of 0 and 1."""
+    rng = np.random.default_rng(11)
+    legal = rng.random((6, 5, 3)) < 0.5
+    legal[..., 1] = True
+    return mdp.FiniteMDP.from_arrays(
+        rng.dirichlet(np.full(5, 0.7), size=(6, 5, 3)),
+        rng.random((6, 5, 3)),
+        start=[0.3, 0.7, 0, 0, 0],
+        rewards="bernoulli",
+        legal=legal,
+        absorbing=np.arange(5) == 4,
+    )
+
+
+PROBLEMS = {
+    "recommendation": lambda: rlsvi.problems.recommendation(5, 3, seed=2),
+    "masked table": lambda: Problem(masked()),
+    "masked, one block": lambda: Problem(masked(), ActionFeatures(lambda s, a: [1.0, np.sin(s + 3 * a)])),
+    "chain": lambda: rlsvi.problems.chain(8, features=4, seed=1),
+}
+AGENTS = {
+    "per period": ContextualBandit(lam=0.5, sigma=0.3),
+    "pooled, offset and prior": ContextualBandit(pooled=True, sigma=0.2, prior_mean=0.4, reward_offset=-0.2),
+    "Thompson": ThompsonSampling(),
+    "Thompson, other prior": ThompsonSampling(prior=(0.5, 2.0)),
+    "optimal": OptimalPolicy(),
+    "myopic": OptimalPolicy(myopic=True),
+}
+
+
+class Recorder(gymnasium.Wrapper):
+    """Writes down states, actions and rewards of every episode."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.episodes = []
+
+    def reset(self, **options):
+        self.seen, info = self.env.reset(**options)
+        self.episodes.append([])
+        return self.seen, info
+
+    def step(self, action):
+        outcome = self.env.step(action)
+        self.episodes[-1].append((self.seen, action, outcome[1]))
+        self.seen = outcome[0]
+        return outcome
+
+
+def fused(agent, problem, n):
+    trace = simulate(agent, problem, n, trace=True).trace
+    lengths = (trace.states >= 0).sum(axis=1)
+    return [list(zip(*(a[i, :T].tolist() for a in trace), strict=True)) for i, T in enumerate(lengths)]
+
+
+def stepped(agent, problem, n):
+    env = Recorder(FiniteMDPEnv(problem.mdp))
+    agent.learn(env, episodes=n)
+    return env.episodes
+
+
+def arrays_of(thing):
+    if isinstance(thing, np.ndarray):
+        return [thing.tobytes()]
+    if isinstance(thing, tuple):
+        return [found for part in thing for found in arrays_of(part)]
+    return [thing]
+
+
+def state_of(agent):
+    return [agent.episodes, agent.steps, agent._streams.tobytes(), *arrays_of(agent._mind)]
+
+
+# ---- one loop ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("task", PROBLEMS)
+def test_fused_and_gymnasium_loops_agree_bit_for_bit(task, name):
+    problem = PROBLEMS[task]()
+    # A basis, where there is one, for Gymnasium knows none.
+    own = {"basis": problem.basis} if "basis" in AGENTS[name].arguments() else {}
+    agents = [AGENTS[name].clone(seed=7, **own) for _ in range(3)]
+    first, second = fused(agents[0], problem, 40), stepped(agents[1], problem, 40)
+    assert first == second
+    assert state_of(agents[0]) == state_of(agents[1])
+    mixed = [
+        e for loop, n in ((stepped, 3), (fused, 7), (stepped, 1), (fused, 29)) for e in loop(agents[2], problem, n)
+    ]
+    assert mixed == first
+    assert state_of(agents[2]) == state_of(agents[0])
+    assert sum(map(len, first)) == agents[0].steps
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_learning_in_parts_is_learning_at_once(name):
+    problem = PROBLEMS["masked table"]()
+    parts, whole, counted = (AGENTS[name].clone(seed=3) for _ in range(3))
+    env = FiniteMDPEnv(problem.mdp)
+    for n in (1, 0, 19, 20):
+        parts.learn(env, episodes=n)
+    whole.learn(env, episodes=40)
+    assert state_of(parts) == state_of(whole)
+    for n in (50, 70):
+        counted.learn(env, steps=n)
+    assert 120 <= counted.steps < 126
+
+
+# ---- what they learn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_contextual_bandit_is_the_posterior_of_rewards(pooled):
+    problem, lam, sigma = PROBLEMS["recommendation"](), 0.3, 0.2
+    agent = ContextualBandit(lam=lam, sigma=sigma, pooled=pooled, prior_mean=0.5, seed=1)
+    episodes = fused(agent, problem, 60)
+    features = problem.basis.bind(problem.mdp.states, 5, 3, 0)
+    posteriors = [Posterior(5, 5, lam, sigma, 0.5) for _ in range(1 if pooled else 3)]
+    for episode in episodes:
+        for h, (s, a, r) in enumerate(episode):
+            block, phi = features.at(h, s)
+            posteriors[0 if pooled else h].observe(block[a], phi[a], r)
+    plan = agent._plan_for(True, True)
+    for h in range(3):
+        for s in {episode[h][0] for episode in episodes}:
+            block, phi = features.at(h, s)
+            theta = posteriors[0 if pooled else h].mean()
+            expected = [phi[a] @ theta[block[a]] for a in range(5)]
+            found = agent._values(plan, rlsvi.agents.one_step.Step(h, s, None))
+            assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_contextual_bandit_samples_its_posterior():
+    problem = PROBLEMS["recommendation"]()
+    agent = ContextualBandit(lam=0.3, sigma=0.2, pooled=True, seed=1)
+    episodes = fused(agent, problem, 30)
+    features = problem.basis.bind(problem.mdp.states, 5, 3, 0)
+    posterior = Posterior(5, 5, 0.3, 0.2)
+    for episode in episodes:
+        for h, (s, a, r) in enumerate(episode):
+            block, phi = features.at(h, s)
+            posterior.observe(block[a], phi[a], r)
+    place = rlsvi.agents.one_step.Step(0, 0, None)
+    draws = np.array([agent._values(agent._plan_for(False, True), place) for _ in range(4000)])
+    block, phi = features.at(0, 0)
+    for a in range(5):
+        mean, sd = phi[a] @ posterior.mean()[a], np.sqrt(posterior.variance(a, phi[a]))
+        assert draws[:, a].mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(4000))
+        assert draws[:, a].std() == pytest.approx(sd, rel=5 / np.sqrt(2 * 4000))
+    assert np.abs(np.corrcoef(draws.T) - np.eye(5)).max() < 5 / np.sqrt(4000)  # blocks are independent
+
+
+def test_a_sample_is_held_through_the_episode():
+    problem = PROBLEMS["recommendation"]()
+    agent = ContextualBandit(pooled=True, seed=1)
+    fused(agent, problem, 5)
+    plan, place = agent._plan_for(False, True), rlsvi.agents.one_step.Step(0, 0, None)
+    first = agent._values(plan, place)
+    assert np.array_equal(agent._values(agent._plan_for(False, False), place), first)
+    assert not np.array_equal(agent._values(agent._plan_for(False, True), place), first)
+
+
+def test_the_contextual_bandit_learns_the_myopic_policy():
+    problem = rlsvi.problems.recommendation(4, 2, beta=[0.9, 0.3, -0.3, -0.9], seed=3)
+    agent = ContextualBandit(lam=0.2, sigma=0.3, seed=0)
+    late = simulate(agent, problem, 3000).regret[-300:].mean()
+    myopic = simulate(OptimalPolicy(myopic=True, seed=0), problem, 300).regret.mean()
+    assert late < myopic + 0.1 * (problem.random_regret - myopic)
+
+
+def test_beta_draws_have_the_distribution_of_beta():
+    noise = stream(5)
+    for a, b in ((1.0, 1.0), (0.1, 0.1), (0.5, 3.0), (40.0, 7.5)):
+        draws = np.array([beta(noise, a, b) for _ in range(4000)])
+        assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-3
+
+
+def test_thompson_sampling_counts_successes():
+    problem = PROBLEMS["masked table"]()
+    agent = ThompsonSampling(prior=(2.0, 3.0), seed=0)
+    expected = np.repeat([[2.0], [3.0]], 3, axis=1)
+    for episode in fused(agent, problem, 50):
+        for _, a, r in episode:
+            expected[:, a] += r, 1 - r
+    assert np.array_equal(agent._mind.counts, expected)
+    mean = expected[0] / expected.sum(axis=0)
+    assert agent.predict(0, deterministic=True)[0] == mean.argmax()
+
+
+def test_thompson_sampling_finds_the_best_arm_and_recommends_in_order():
+    arms = mdp.FiniteMDP.from_arrays(
+        np.ones((1, 4, 1)), [[0.2, 0.7, 0.5, 0.1]], horizon=1, start=[1.0], rewards="bernoulli"
+    )
+    agent = ThompsonSampling(seed=0)
+    regret = simulate(agent, Problem(arms), 2000).regret
+    assert regret[-500:].mean() < 0.01
+    env = RecommendationEnv(6, 6, beta=np.linspace(-2, 2, 6), gamma=np.zeros((6, 6)))
+    shown = Recorder(env)
+    learned = ThompsonSampling(seed=1).learn(shown, episodes=20)
+    p = learned._act.p
+    assert [a for _, a, _ in shown.episodes[-1]] == np.argsort(-p).tolist()
+
+
+def test_the_optimal_policy_has_no_regret_and_takes_on_any_mdp():
+    agent = OptimalPolicy(seed=0)
+    for name in ("chain", "masked table", "recommendation"):
+        problem = PROBLEMS[name]()
+        assert np.abs(simulate(agent, problem, 20).regret).max() < 1e-12
+        agent.learn(FiniteMDPEnv(problem.mdp), episodes=2)
+    river = rlsvi.problems.river_swim()
+    assert simulate(OptimalPolicy(myopic=True, seed=0), river, 3).regret.mean() > 0.5
+
+
+def test_myopic_values_count_the_terminal_reward_where_it_is_paid():
+    values = mdp.myopic_values(mdp.chain(4))
+    assert not values[:2].any()
+    assert values[2, 2].tolist() == [0.0, 0.75]
+
+
+def test_a_known_policy_plays_any_environment_whose_mdp_is_given():
+    problem = rlsvi.problems.recommendation(5, 3, seed=2)
+    env = RecommendationEnv(5, 3, seed=2)
+    numbered = TransformObservation(env, lambda x: int(min(number_of(x), problem.mdp.states - 1)), Discrete(132))
+    assert problem.mdp.states == 1 + 10 + 40 + 1
+    with pytest.raises(ValueError, match="but mdp is"):
+        OptimalPolicy(mdp=problem.mdp, seed=4).learn(numbered, episodes=1)
+    numbered.observation_space = Discrete(problem.mdp.states)
+    direct, table = (OptimalPolicy(mdp=problem.mdp, seed=4) for _ in range(2))
+    seen = Recorder(numbered)
+    direct.learn(seen, episodes=20)
+    assert [[s[1:] for s in e] for e in seen.episodes] == [[s[1:] for s in e] for e in stepped(table, problem, 20)]
+
+
+def test_regret_along_the_path_has_the_regret_as_its_mean():
+    problem = rlsvi.problems.recommendation(5, 3, seed=7)
+    history = simulate(OptimalPolicy(myopic=True, seed=0), problem, 4000)
+    path = history.path_regret
+    assert (path >= -1e-12).all()
+    assert path.std() > 0
+    assert path.mean() == pytest.approx(history.regret.mean(), abs=5 * path.std() / np.sqrt(4000))
+    dithering = rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(1.0), seed=0)
+    found = simulate(dithering, problem, 4000)
+    assert found.regret == pytest.approx(problem.random_regret, abs=1e-9)
+    spread = found.path_regret.std()
+    assert found.path_regret.mean() == pytest.approx(problem.random_regret, abs=5 * spread / np.sqrt(4000))
+    assert spread < found.realised.std()
+
+
+# ---- any environment --------------------------------------------------------------------------------------
+
+
+class Drift(gymnasium.Env):
+    """A number drifts until it leaves [-1, 1]; no horizon is known."""
+
+    observation_space = Box(-9.0, 9.0, (1,), np.float64)
+    action_space = Discrete(3, start=5)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = 0.0
+        return np.array([self.x]), {}
+
+    def step(self, action):
+        assert 5 <= action <= 7
+        self.x += 0.3 * (action - 6) + 0.3 * self.np_random.normal()
+        return np.array([self.x]), float(abs(self.x) < 0.5), abs(self.x) > 1, False, {}
+
+
+BASIS = StateFeatures(lambda x: [1.0, x[0], x[0] ** 2])
+
+
+def test_episodes_of_any_length():
+    pooled = ContextualBandit(pooled=True, basis=BASIS, seed=0).learn(Drift(), episodes=20)
+    assert pooled.episodes == 20
+    assert 5 <= pooled.predict(np.array([0.7]), deterministic=True)[0] <= 7
+    assert ThompsonSampling(seed=0).learn(Drift(), steps=50).steps >= 50
+    with pytest.raises(ValueError, match="number of periods is not known"):
+        ContextualBandit(basis=BASIS).learn(Drift(), episodes=1)
+
+
+def test_the_bandits_knowledge_does_not_grow():
+    agent = ContextualBandit(pooled=True, basis=BASIS, seed=0).learn(Drift(), episodes=5)
+    before = sum(len(part) for part in arrays_of(agent._mind) if isinstance(part, bytes))
+    agent.learn(Drift(), episodes=50)
+    assert sum(len(part) for part in arrays_of(agent._mind) if isinstance(part, bytes)) == before
+
+
+def test_clones_and_comparisons():
+    problem = PROBLEMS["recommendation"]()
+    runs = rlsvi.compare(AGENTS, problem, episodes=30, seeds=2, progress=False)
+    assert runs.total_regret("optimal").max() < 1e-9
+    for agent in AGENTS.values():
+        assert isinstance(agent, OneStepAgent)
+        assert agent.episodes == 0  # patterns stay as they are
+        assert agent.clone(seed=3).seed == 3
+        assert type(agent).__name__ in repr(agent)
+
+
+# ---- saving -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("task", ["recommendation", "masked table"])
+def test_a_loaded_agent_goes_on_bit_for_bit(task, name, tmp_path):
+    problem = PROBLEMS[task]()
+    agent, straight = (AGENTS[name].clone(seed=7) for _ in range(2))
+    fused(agent, problem, 25)
+    agent.save(tmp_path / "agent.rlsvi")
+    loaded = rlsvi.load(tmp_path / "agent.rlsvi")
+    assert type(loaded) is type(agent)
+    assert state_of(loaded) == state_of(agent)
+    assert loaded.predict(0, deterministic=True) == agent.predict(0, deterministic=True)
+    played = fused(loaded, problem, 15)
+    assert fused(straight, problem, 40)[25:] == played
+    assert state_of(loaded) == state_of(straight)
+
+
+def test_an_agent_that_has_learned_nothing_is_saved_too(tmp_path):
+    for agent in (*AGENTS.values(), OptimalPolicy(mdp=masked(), seed=1)):
+        agent.save(tmp_path / "new.rlsvi")
+        loaded = rlsvi.load(tmp_path / "new.rlsvi")
+        assert loaded.episodes == 0
+        assert (loaded._mind is None) == (agent._mind is None)
+
+
+def test_a_basis_that_is_code_is_given_on_loading(tmp_path):
+    path = tmp_path / "agent.rlsvi"
+    agent = ContextualBandit(pooled=True, basis=BASIS, seed=0).learn(Drift(), episodes=10)
+    agent.save(path)
+    with pytest.raises(ArchiveError, match="holds no basis"):
+        rlsvi.load(path)
+    loaded = rlsvi.load(path, basis=BASIS)
+    for each in (loaded, agent):
+        each.learn(Drift(), episodes=10)
+    assert state_of(loaded) == state_of(agent)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "change"),
+    [
+        ("Thompson", "counts", lambda a: -a),
+        ("Thompson", "counts", lambda a: a[:, :2]),
+        ("Thompson", "counts", lambda a: a * np.nan),
+        ("per period", "factor.U", lambda a: a[:1]),
+        ("per period", "bandit.reward", lambda a: a + np.inf),
+        ("optimal", "argument.problem_mdp.probability", lambda a: 2 * a),
+    ],
+)
+def test_damaged_files_are_refused(name, array, change, tmp_path):
+    path = tmp_path / "agent.rlsvi"
+    agent = AGENTS[name].clone(seed=7)
+    fused(agent, PROBLEMS["recommendation"](), 5)
+    agent.save(path)
+    header, arrays = archive.read(path)
+    arrays[array] = change(arrays[array])
+    archive.write(path, header, arrays)
+    with pytest.raises(ArchiveError, match=r"damaged|not a saved agent"):
+        rlsvi.load(path)
+
+
+# ---- what goes wrong --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", [fused, stepped])
+def test_rewards_that_are_no_successes_are_refused_and_nothing_is_learned(loop):
+    problem = rlsvi.problems.recommendation(5, 3, reward_values=(-1.0, 0.0))
+    agent = ThompsonSampling(seed=0)
+    with pytest.raises(ValueError, match="reward_offset=1 for rewards"):
+        loop(agent, problem, 50)
+    assert agent.episodes < 50
+    counted = agent._mind.counts.sum() - 10 if agent._mind is not None else 0
+    assert counted == 3 * agent.episodes
+    assert len(loop(ThompsonSampling(reward_offset=1.0, seed=0), problem, 50)) == 50
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ThompsonSampling(prior=(0.0, 1.0)), "prior must be two numbers of at least 0.1"),
+        (lambda: ThompsonSampling(prior=(1.0,)), r"prior must have shape \(2,\)"),
+        (lambda: ThompsonSampling(reward_offset=np.nan), "reward_offset must be finite"),
+        (lambda: ContextualBandit(lam=0.0), "lam must be a positive"),
+        (lambda: ContextualBandit(sigma=-1.0), "sigma must be a positive"),
+        (lambda: ContextualBandit(prior_mean=np.inf), "prior_mean must be finite"),
+        (lambda: ContextualBandit(horizon=0), "horizon must be a whole number"),
+        (lambda: ContextualBandit(seed=-3), "seed must be"),
+        (lambda: ContextualBandit(basis=3), "basis must be a basis"),
+        (lambda: OptimalPolicy(mdp="chain"), "mdp must be a FiniteMDP"),
+        (lambda: OptimalPolicy().learn(RecommendationEnv(), episodes=1), "pass mdp= to the agent"),
+        (lambda: ThompsonSampling().predict(0), "learned nothing yet"),
+        (lambda: OptimalPolicy().predict(0), "learned nothing yet"),
+        (lambda: OptimalPolicy(mdp=mdp.chain(4)).predict(0, 3), "period 3 of 3: start a new episode"),
+        (lambda: OptimalPolicy(mdp=mdp.chain(4)).predict(9), "observation must lie in 0..3"),
+        (lambda: simulate(OptimalPolicy(mdp=mdp.chain(4)), rlsvi.problems.chain(5), 1), "leave mdp out"),
+        (lambda: simulate(ContextualBandit(horizon=2), rlsvi.problems.chain(5), 1), "leave it out"),
+        (
+            lambda: simulate(ContextualBandit(prior_mean=[1.0, 2.0]), rlsvi.problems.chain(5), 1),
+            "one mean a weight",
+        ),
+        (lambda: simulate(rlsvi.StationaryRLSVI(), rlsvi.problems.chain(5), 1), "agent must be one of a finite"),
+        (
+            lambda: ThompsonSampling().learn(gymnasium.make_vec("CartPole-v1")),
+            "vector environment|only one of them",
+        ),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
+        make()
+
+
+def test_another_task_or_basis_is_refused():
+    problem = PROBLEMS["recommendation"]()
+    agent = ContextualBandit(seed=0)
+    simulate(agent, problem, 3)
+    with pytest.raises(ValueError, match="has learned through another basis"):
+        simulate(agent, Problem(problem.mdp, rlsvi.bases.Tabular()), 1)
+    simulate(agent, Problem(problem.mdp, Recommendation()), 1)
+    for other in (agent, simulate_once(ThompsonSampling(seed=0), problem)):
+        with pytest.raises(ValueError, match=r"use agent.clone"):
+            simulate(other, rlsvi.problems.chain(5), 1)
+
+
+def simulate_once(agent, problem):
+    simulate(agent, problem, 1)
+    return agent
+
+
+def test_an_episode_that_fails_leaves_the_agent_as_it_was():
+    class Failing(gymnasium.Wrapper):
+        steps = 0
+
+        def step(self, action):
+            self.steps += 1
+            if self.steps > 7:
+                raise OSError("the shop is closed")
+            return self.env.step(action)
+
+    for agent in (AGENTS["per period"].clone(seed=1), ThompsonSampling(seed=1)):
+        with pytest.raises(OSError, match="closed"):
+            agent.learn(Failing(FiniteMDPEnv(PROBLEMS["recommendation"]().mdp)), episodes=9)
+        assert agent.episodes == 2
+        straight = agent.clone().learn(FiniteMDPEnv(PROBLEMS["recommendation"]().mdp), episodes=2)
+        assert state_of(agent) == state_of(straight)
