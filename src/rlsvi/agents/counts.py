@@ -1,0 +1,147 @@
+"""What tabula rasa agents know: how often each period, state and action was tried, and what came of it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.core.cholesky import rank_one
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
+from rlsvi.core.regression import prior_factor
+
+
+class Counts(NamedTuple):
+    """Sums over all episodes. Column S of `into` counts the episodes that ended there."""
+
+    episodes: Longs  # (1,)
+    steps: Longs  # (1,)
+    visits: Floats  # (H, S, A)
+    reward: Floats  # (H, S, A) sum of rewards
+    into: Floats  # (H, S, A, S + 1)
+    ends: Longs  # (H,) episodes that ended in this period
+    seen: Bools  # (H, S)
+    legal: Bools  # (H, S, A); everything, until a state is seen
+
+
+class Plan(NamedTuple):
+    """The values acted on. V[h, S] = V[H, s] = 0: the episode is over."""
+
+    Q: Floats  # (H, S, A), -inf where illegal
+    V: Floats  # (H + 1, S + 1)
+    visits: Floats  # (H, S, A) when the plan was made
+    due: Bools  # (1,) whether a pair has been tried as often since then as before
+    p: Floats  # (S + 1,) to work in
+    order: Longs  # (S + 1,)
+
+
+class Linear(NamedTuple):
+    """Features and the factors of the precision of every period; of no features for agents without them."""
+
+    phi: Floats  # (H, or 1 if the periods are alike; S, A, d)
+    block: Ints  # (S, A)
+    U: Floats  # (H, B, d, d)
+    inv: Floats  # (H, B, d)
+    theta: Floats  # (B, d)
+    x: Floats  # (d,) to work in
+
+
+class Known(NamedTuple):
+    """All a planner takes: what was seen, the plan to fill in, and what the algorithm was given."""
+
+    counts: Counts
+    plan: Plan
+    linear: Linear
+    numbers: Floats  # in the order the algorithm's file says
+    alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
+
+
+def no_counts(H: int, S: int, A: int) -> Counts:
+    """Nothing seen yet."""
+    shape = H, S, A
+    return Counts(
+        episodes=np.zeros(1, np.int64),
+        steps=np.zeros(1, np.int64),
+        visits=np.zeros(shape),
+        reward=np.zeros(shape),
+        into=np.zeros((*shape, S + 1)),
+        ends=np.zeros(H, np.int64),
+        seen=np.zeros((H, S), np.bool_),
+        legal=np.ones(shape, np.bool_),
+    )
+
+
+def no_plan(H: int, S: int, A: int) -> Plan:
+    """No values yet: nothing is known to be impossible."""
+    return Plan(
+        Q=np.full((H, S, A), np.inf),
+        V=np.zeros((H + 1, S + 1)),
+        visits=np.zeros((H, S, A)),
+        due=np.ones(1, np.bool_),
+        p=np.zeros(S + 1),
+        order=np.zeros(S + 1, np.int64),
+    )
+
+
+def linear_of(H: int, phi: Floats, block: Ints, blocks: int, ridge: float) -> Linear:
+    """Features that have seen no data."""
+    d = phi.shape[3]
+    factor = prior_factor((H, blocks), d, ridge)
+    return Linear(phi, block, factor.U, factor.inv, np.zeros((blocks, d)), np.zeros(d))
+
+
+def no_linear() -> Linear:
+    """No features."""
+    return linear_of(1, np.zeros((1, 0, 0, 0)), np.zeros((0, 0), np.int32), 0, 1.0)
+
+
+@compiled
+def see(counts: Counts, h: int, s: int, legal: Bools) -> None:
+    """Make a state known in period h, with its legal actions."""
+    counts.seen[h, s] = True
+    for a in range(legal.size):
+        counts.legal[h, s, a] = legal[a]
+
+
+@compiled
+def count_episode(known: Known, states: Longs, actions: Longs, rewards: Floats, steps: int, last: int) -> bool:
+    """Learn from an episode of `steps` steps that led to the state `last`, or to its end at `last` = S.
+
+    False when a factor failed.
+    """
+    counts, plan, linear = known.counts, known.plan, known.linear
+    for h in range(steps):
+        s, a = states[h], actions[h]
+        following = states[h + 1] if h + 1 < steps else last
+        counts.visits[h, s, a] += 1.0
+        counts.reward[h, s, a] += rewards[h]
+        counts.into[h, s, a, following] += 1.0
+        if following == counts.visits.shape[1]:
+            counts.ends[h] += 1
+        if counts.visits[h, s, a] - plan.visits[h, s, a] >= max(1.0, plan.visits[h, s, a]):
+            plan.due[0] = True
+        if linear.x.size > 0:
+            b = linear.block[s, a]
+            for k in range(linear.x.size):
+                linear.x[k] = linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a, k]
+            if not rank_one(linear.U[h, b], linear.inv[h, b], linear.x):
+                return False
+    counts.steps[0] += steps
+    counts.episodes[0] += 1
+    return True
+
+
+@compiled
+def best_values(known: Known, h: int) -> bool:
+    """V_h(s) = max_a Q_h(s, a), with illegal actions barred; False where it is not a finite number."""
+    Q, V, legal = known.plan.Q, known.plan.V, known.counts.legal
+    for s in range(Q.shape[1]):
+        best = -np.inf
+        for a in range(Q.shape[2]):
+            if not legal[h, s, a]:
+                Q[h, s, a] = -np.inf
+            elif Q[h, s, a] != Q[h, s, a]:
+                return False
+            best = max(best, Q[h, s, a])
+        if not abs(best) < np.inf:
+            return False
+        V[h, s] = best
+    return True

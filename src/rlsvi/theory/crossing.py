@@ -1,0 +1,97 @@
+"""Single crossing of Gaussian and Beta (appendix G): how often the two CDFs cross, and where the lemma fails."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.core.checks import positive, whole
+from rlsvi.core.compile import Floats
+
+FAR = 700.0  # log(x / (1 - x)) of the smallest x
+LEAST = 1e-3  # the smallest sum of weights looked at
+
+
+class Crossings(NamedTuple):
+    """Where F_normal - F_beta changes sign on [0, 1], and whether it does so once, as the lemma says."""
+
+    places: tuple[float, ...]
+    single: bool
+
+
+def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
+    """The crossings of the CDFs of Beta(alpha, beta) and N(alpha / (alpha + beta), 1 / (alpha + beta)).
+
+    Sign changes on a grid wide in log(x / (1 - x)), for a Beta of small weights has its mass next to 0 and 1, and
+    dense around x = 1/2; then bisection. Crossings nearer to 0 or 1 than float64 reaches are given as 0 or 1. Two
+    between neighbours of the grid would go unseen; differences below 1e-13 count for none.
+    """
+    a, b = positive("alpha", alpha), positive("beta", beta)
+    reach = min(FAR, 40.0 / min(a, b, 1.0))
+    u = np.sinh(np.linspace(-1.0, 1.0, whole("points", points, 3)) * math.asinh(reach))
+    sign = _sign(a, b, u)
+    # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
+    u, sign = np.array([-FAR, *u[sign != 0], FAR]), np.array([1.0, *sign[sign != 0], -1.0])
+    changes = np.flatnonzero(np.diff(sign))
+    places = tuple(_expit(_between(a, b, u[i], u[i + 1], sign[i])) for i in changes)
+    return Crossings(places, len(places) == 1)
+
+
+def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
+    """Between which alpha + beta the CDFs cross more than once, for alpha / (alpha + beta) = `mean`; or None.
+
+    Printed for any alpha, beta > 0, the lemma fails there. Looks at sums from LEAST to 4 in steps of 3%, and then
+    closer at the ends; where it fails from LEAST on, the lower end is given as 0.
+    """
+    if not 0 < positive("mean", mean) < 1:
+        raise ValueError(f"mean must lie strictly between 0 and 1, got {mean!r}")
+    positive("tolerance", tolerance)
+
+    def fails(total: float) -> bool:
+        return not crossings(mean * total, (1 - mean) * total).single
+
+    def end(failing: float, fine: float) -> float:
+        while abs(failing - fine) > tolerance:
+            middle = 0.5 * (failing + fine)
+            failing, fine = (middle, fine) if fails(middle) else (failing, middle)
+        return failing
+
+    sums = LEAST * 1.03 ** np.arange(math.ceil(math.log(4.0 / LEAST) / math.log(1.03)) + 1)
+    failing = [i for i, total in enumerate(sums) if fails(float(total))]
+    if not failing:
+        return None
+    first, last = failing[0], failing[-1]
+    low = end(float(sums[first]), float(sums[first - 1])) if first > 0 else 0.0
+    high = end(float(sums[last]), float(sums[last + 1])) if last + 1 < len(sums) else float(sums[last])
+    return low, high
+
+
+def _difference(a: float, b: float, u: Floats) -> Floats:
+    """F_normal - F_beta at x = 1 / (1 + exp(-u)), from the nearer end, where numbers are exact."""
+    from scipy.special import betainc, expit, ndtr
+
+    x, rest = expit(u), expit(-u)
+    root, mean = math.sqrt(a + b), a / (a + b)
+    left = ndtr(root * (x - mean)) - betainc(a, b, x)
+    right = betainc(b, a, rest) - ndtr(root * (rest - b / (a + b)))
+    return np.asarray(np.where(u < 0, left, right))
+
+
+def _sign(a: float, b: float, u: Floats) -> Floats:
+    difference = _difference(a, b, u)
+    return np.where(np.abs(difference) < 1e-13, 0.0, np.sign(difference))
+
+
+def _between(a: float, b: float, low: float, high: float, sign: float) -> float:
+    """Where the sign changes between two points, by bisection."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if _difference(a, b, np.array([middle]))[0] * sign > 0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+def _expit(u: float) -> float:
+    return 1 / (1 + math.exp(-u)) if u > -0.99 * FAR else 0.0

@@ -1,0 +1,31 @@
+"""Example 1: what dithering costs on the chain, exactly.
+
+Until the reward is first seen all values are zero and actions uniform. An episode sees it with probability
+p = p* 2^-H, p* = (1 - 1/N)^H the value of the optimal policy, H = N - 1. So the first reward takes 1 / p episodes
+on average, each of which costs p* - p: together 2^(N-1) - 1, whatever the basis and the dithering.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlsvi.core.checks import finite, whole
+from rlsvi.core.compile import Floats
+
+
+def dithering_chance(length: int) -> float:
+    """p, the probability that uniform actions reach the end of the chain of `length` states in an episode."""
+    N = whole("length", length, 2)
+    return float((0.5 * (1 - 1 / N)) ** (N - 1))
+
+
+def dithering_regret(length: int, episodes: ArrayLike = np.inf) -> Floats:
+    """A lower bound on the expected regret of dithering in so many episodes; 2^(N-1) - 1 in the limit.
+
+    It is what is paid up to the first reward: (2^(N-1) - 1) (1 - (1 - p)^episodes), exactly.
+    """
+    p = dithering_chance(length)
+    L = np.asarray(episodes, dtype=np.float64)
+    finite("episodes", L[np.isfinite(L)])
+    if np.isnan(L).any() or (L < 0).any():
+        raise ValueError("episodes must not be negative")
+    return np.asarray(-np.expm1(L * np.log1p(-p)) * (2.0 ** (length - 1) - 1))

@@ -1,0 +1,93 @@
+"""Lemma 2: given any data, the Q values RLSVI samples are stochastically optimistic for those of the posterior.
+
+The posterior is that of Theorem 1's prior: Dirichlet transitions, rewards -1 and 0. The data are counts: `into`
+(H, S, A, S) of the next states and `lows` (H, S, A) of the rewards -1; their number n = into.sum(-1).
+In the last period both sides are known in closed form. Before, both are sampled: Q~ by Algorithm 1, Q* by drawing
+MDPs from the posterior and solving them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlsvi.core.checks import finite, ridge_of, whole
+from rlsvi.core.compile import Floats
+from rlsvi.core.random import Seed, sequence
+from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.theory.excess import beta_excess, normal_excess
+from rlsvi.theory.optimism import Gap
+
+
+class QGap(NamedTuple):
+    """E[(Q~ - t)+] - E[(Q* - t)+], estimated, for every pair and t: (H, S, A, points) each.
+
+    error : standard errors. >= 0 up to them: optimistic.
+    """
+
+    gap: Floats
+    error: Floats
+    t: Floats
+
+
+def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: ArrayLike = 1.0) -> Gap:
+    """Lemma 2 in period H - 1, exactly, for a pair tried n times of which `lows` paid -1."""
+    whole("n", n, 0)
+    if whole("lows", lows, 0) > n:
+        raise ValueError(f"lows must be at most n = {n}, got {lows}")
+    ridge, (low, high) = ridge_of(lam, sigma), weights_of("alpha_R", alpha_R, 2)
+    t = np.linspace(-1.0, 0.0, 2001)
+    posterior = beta_excess(high + n - lows, low + lows, t + 1)
+    gaps = normal_excess(-lows / (n + ridge), sigma / math.sqrt(n + ridge), t) - posterior
+    at = int(np.argmin(gaps))
+    return Gap(float(gaps[at]), 1e-14, float(t[at]))
+
+
+def q_gap(
+    into: ArrayLike,
+    lows: ArrayLike,
+    lam: float,
+    sigma: float,
+    *,
+    alpha_P: ArrayLike = 1.0,
+    alpha_R: ArrayLike = 1.0,
+    points: int = 9,
+    draws: int = 100_000,
+    seed: Seed = 0,
+) -> QGap:
+    """Lemma 2 for all periods, states and actions of a small case, by sampling both sides."""
+    counts, paid = _checked(into, lows)
+    H, S, A, _ = counts.shape
+    ridge = ridge_of(lam, sigma)
+    weights_P, weights_R = weights_of("alpha_P", alpha_P, S), weights_of("alpha_R", alpha_R, 2)
+    whole("points", points, 1)
+    N, rng = whole("draws", draws, 2), np.random.default_rng(sequence(seed))
+    sampled, true = np.zeros((N, S)), np.zeros((N, S))  # V_{h+1}
+    gap, error, ts = (np.empty((H, S, A, points)) for _ in range(3))
+    for h in reversed(range(H)):
+        n = counts[h].sum(axis=2)
+        targets = -paid[h] + np.einsum("say,ny->nsa", counts[h], sampled)
+        Q = targets / (n + ridge) + rng.standard_normal((N, S, A)) * sigma / np.sqrt(n + ridge)
+        lost = rng.beta(weights_R[0] + paid[h], weights_R[1] + n - paid[h], size=(N, S, A))
+        gammas = rng.standard_gamma(weights_P + counts[h], size=(N, S, A, S))
+        Q_star = -lost + np.einsum("nsay,ny->nsa", gammas, true) / gammas.sum(axis=3)
+        for s, a in np.ndindex(S, A):
+            t = np.quantile(Q_star[:, s, a], np.linspace(0, 1, points + 2)[1:-1])
+            X, Y = (np.maximum(q[:, s, a, None] - t, 0.0) for q in (Q, Q_star))
+            gap[h, s, a] = (X - Y).mean(axis=0)
+            error[h, s, a] = np.sqrt((X.var(axis=0) + Y.var(axis=0)) / N)
+            ts[h, s, a] = t
+        sampled, true = Q.max(axis=2), Q_star.max(axis=2)
+    return QGap(gap, error, ts)
+
+
+def _checked(into: ArrayLike, lows: ArrayLike) -> tuple[Floats, Floats]:
+    counts, paid = finite("into", into), finite("lows", lows)
+    if counts.ndim != 4 or counts.shape[1] != counts.shape[3] or 0 in counts.shape:
+        raise ValueError(f"into must have shape (H, S, A, S), got {counts.shape}")
+    if paid.shape != counts.shape[:3]:
+        raise ValueError(f"lows must have shape {counts.shape[:3]}, got {paid.shape}")
+    if (counts < 0).any() or (paid < 0).any() or (paid > counts.sum(axis=3)).any():
+        raise ValueError("counts must not be negative, and lows at most into.sum(-1)")
+    return counts, paid

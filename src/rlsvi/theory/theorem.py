@@ -1,0 +1,83 @@
+"""Theorem 1: the parameters it asks for, as an agent, and the bound it gives, as a function."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rlsvi.agents import RLSVI
+from rlsvi.bases import Tabular
+from rlsvi.core.checks import finite, positive, whole
+from rlsvi.core.compile import Floats
+
+
+def theorem_parameters(
+    states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0
+) -> tuple[float, float]:
+    """The least lambda and sigma that Theorem 1 allows, for MDPs of the prior that `mdp.dirichlet` draws from.
+
+    lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, sigma = sqrt(H^2 + 1).
+    alpha_P : a number, or weights (.., S) with any leading axes. alpha_R : a number, or weights (.., 2).
+    """
+    total = _sums("alpha_P", alpha_P, whole("states", states, 1)), _sums("alpha_R", alpha_R, 2)
+    try:
+        lam = np.max(np.add(*total))
+    except ValueError:
+        raise ValueError("alpha_P and alpha_R must have the same leading axes, or none") from None
+    return float(lam), math.sqrt(whole("horizon", horizon, 1) ** 2 + 1)
+
+
+def theorem_agent(
+    states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0, **options: Any
+) -> RLSVI:
+    """RLSVI with a table and the theorem's parameters; `options` are its others, such as `seed`."""
+    lam, sigma = theorem_parameters(states, horizon, alpha_P=alpha_P, alpha_R=alpha_R)
+    return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), **options)
+
+
+def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
+    """sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms; T = episodes times H."""
+    size = whole("states", states, 1) * whole("actions", actions, 1) * whole("horizon", horizon, 1) ** 3
+    return np.sqrt(size * _steps(steps))
+
+
+def proof_bound(
+    states: int,
+    actions: int,
+    horizon: int,
+    steps: ArrayLike,
+    *,
+    alpha_P: ArrayLike = 1.0,
+    alpha_R: ArrayLike = 1.0,
+) -> Floats:
+    """What the proof of Theorem 1 arrives at, with the constant 1 in place of O(.), for one prior everywhere.
+
+    2 S A H + sum over (s, a, h) of K log(T + K) + H sqrt(S A H T log T), where K = alpha_R[0] + H 1'alpha_P.
+    """
+    pairs = whole("states", states, 1) * whole("actions", actions, 1) * whole("horizon", horizon, 1)
+    weights = np.broadcast_to(finite("alpha_R", alpha_R), (2,))
+    _sums("alpha_R", weights, 2)
+    K = float(weights[0]) + horizon * float(_sums("alpha_P", alpha_P, states))
+    T = _steps(steps)
+    bound: Floats = 2 * pairs + pairs * K * np.log(T + K) + horizon * np.sqrt(pairs * T * np.log(T))
+    return bound
+
+
+def _sums(name: str, alpha: ArrayLike, n: int) -> Floats:
+    """1'alpha, over the last axis of n positive weights."""
+    weights = finite(name, alpha)
+    if weights.ndim == 0:
+        return np.asarray(n * positive(name, float(weights)))
+    if weights.shape[-1] != n:
+        raise ValueError(f"{name} must be a number or have {n} weights along its last axis, got {weights.shape}")
+    if not (weights > 0).all():
+        raise ValueError(f"{name} must be positive")
+    return np.asarray(weights.sum(axis=-1))
+
+
+def _steps(steps: ArrayLike) -> Floats:
+    T = finite("steps", steps)
+    if not (T >= 1).all():
+        raise ValueError("steps must be at least 1: T is the number of episodes times H")
+    return T

@@ -1,0 +1,319 @@
+"""The executable theory against closed forms, quadrature and sampling."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
+from rlsvi.bases import Tabular
+from rlsvi.simulate import simulate
+
+
+def random_case(rng, least=2.0):
+    """Weights of sum at least `least`, some small and some large, and values in [0, 1]."""
+    d = int(rng.integers(2, 8))
+    alpha = rng.gamma(0.7, 3.0, size=d)
+    return alpha * max(1.0, least / alpha.sum()), rng.random(d)
+
+
+# ---- E[(X - t)+] --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.3, 0.5), (-1.0, 0.1)])
+def test_the_excess_of_a_normal_is_its_integral(mean, std):
+    for t in (mean - 2 * std, mean, mean + 3 * std):
+        whole, _ = integrate.quad(lambda x, t=t: (x - t) * stats.norm.pdf(x, mean, std), t, mean + 12 * std)
+        assert theory.normal_excess(mean, std, t) == pytest.approx(whole, rel=1e-7)
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.4, 0.7), (30.0, 5.0)])
+def test_the_excess_of_a_beta_is_its_integral(a, b):
+    for t in (-0.5, 0.2, 0.8, 1.5):
+        whole, _ = integrate.quad(lambda x: stats.beta.sf(x, a, b), max(t, 0.0), 1.0) if t < 1 else (0.0, 0.0)
+        assert theory.beta_excess(a, b, t) == pytest.approx(whole + max(-t, 0.0), abs=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [(0.5, 0.5), (0.3, 2.0), (1.0, 1.0), (50.0, 0.5), (500.0, 300.0), (1e4, 2e4)])
+def test_the_integral_is_exact_where_the_dirichlet_is_a_beta(alpha):
+    t = np.linspace(-0.2, 1.2, 57)
+    found = theory.dirichlet_excess(alpha, [0.0, 1.0], t)
+    off = np.abs(found.value - theory.beta_excess(alpha[1], alpha[0], t))
+    assert off.max() < 1e-12
+    assert (off <= found.error + 1e-15).all()
+    assert found.error.max() < 1e-8
+
+
+def test_equal_values_merge_their_weights():
+    """Dirichlet weights of one value add up: three states with two values are a Beta."""
+    t = np.linspace(0.1, 0.9, 9)
+    merged = theory.dirichlet_excess([1.5, 0.7, 0.0, 2.0], [0.2, 0.8, 0.99, 0.8], t).value
+    assert merged == pytest.approx(0.6 * theory.beta_excess(2.7, 1.5, (t - 0.2) / 0.6), abs=1e-14)
+
+
+def test_three_values_against_an_integral_over_one_of_them():
+    """P_2 ~ Beta, and what it leaves is split by an independent Beta between the other two."""
+    alpha, V = np.array([1.2, 0.8, 2.5]), np.array([0.9, 0.1, 0.4])
+    for t in (0.3, 0.55):
+
+        def given(y, t=t):
+            left = (1 - y) * (V[0] - V[1])
+            excess = left * theory.beta_excess(alpha[0], alpha[1], (t - y * V[2] - (1 - y) * V[1]) / left)
+            return float(excess) * stats.beta.pdf(y, alpha[2], alpha[0] + alpha[1])
+
+        whole, _ = integrate.quad(given, 0, 1 - 1e-12, limit=200, epsabs=1e-11)
+        assert theory.dirichlet_excess(alpha, V, t).value[0] == pytest.approx(whole, abs=1e-9)
+
+
+def test_many_values_against_samples():
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        alpha, V = random_case(rng, 0.3)
+        Y = rng.dirichlet(alpha, size=40_000) @ V
+        t = np.quantile(Y, [0.1, 0.5, 0.9])
+        parts = np.maximum(Y[:, None] - t, 0.0)
+        error = parts.std(axis=0) / math.sqrt(len(Y))
+        assert (np.abs(theory.dirichlet_excess(alpha, V, t).value - parts.mean(axis=0)) < 4.5 * error).all()
+
+
+def test_the_error_bound_holds_even_with_few_nodes():
+    rng = np.random.default_rng(4)
+    for nodes in (16, 32):
+        for _ in range(20):
+            alpha, V = random_case(rng)
+            t = np.linspace(V.min(), V.max(), 7)
+            rough, exact = (theory.dirichlet_excess(alpha, V, t, nodes=n) for n in (nodes, 400))
+            assert (np.abs(rough.value - exact.value) <= rough.error + exact.error).all()
+
+
+# ---- Lemma 1 ------------------------------------------------------------------------------------------------
+
+
+def test_lemma_1_in_a_thousand_random_cases():
+    rng = np.random.default_rng(0)
+    gaps = [theory.lemma_gap(*random_case(rng), points=8) for _ in range(1000)]
+    assert min(g.gap for g in gaps) > 0
+    assert max(g.error for g in gaps) < 1e-8
+
+
+def test_the_gap_is_what_a_fine_grid_says():
+    alpha, V = np.array([1.0, 2.5, 0.5]), np.array([0.0, 0.3, 1.0])
+    t = np.linspace(0, 1, 3001)
+    mean, std = alpha @ V / alpha.sum(), 1 / math.sqrt(alpha.sum())
+    gaps = theory.normal_excess(mean, std, t) - theory.dirichlet_excess(alpha, V, t).value
+    found = theory.lemma_gap(alpha, V)
+    assert found.gap == pytest.approx(gaps.min(), abs=1e-4)
+    assert theory.normal_excess(mean, std, found.t) - theory.dirichlet_excess(
+        alpha, V, found.t
+    ).value == pytest.approx(found.gap, abs=1e-15)
+
+
+def test_a_narrower_normal_would_not_do():
+    """The gap can be negative: a normal of half the standard deviation is not optimistic for a wide Beta."""
+    t = np.linspace(0, 1, 101)
+    gaps = theory.normal_excess(0.5, 0.25, t) - theory.dirichlet_excess([0.2, 0.2], [0.0, 1.0], t).value
+    assert gaps.min() < -0.05
+
+
+def test_the_matched_beta_lies_between():
+    """Appendix G: the normal is optimistic for the matched Beta, and that for the Dirichlet."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        alpha, V = random_case(rng)
+        a, b = theory.matched_beta(alpha, V)
+        assert a + b == pytest.approx(alpha.sum())
+        low, high = V.min(), V.max()
+        t = np.linspace(low, high, 21)
+        beta = (high - low) * theory.beta_excess(a, b, (t - low) / (high - low))
+        dirichlet = theory.dirichlet_excess(alpha, V, t)
+        assert (beta >= dirichlet.value - dirichlet.error - 1e-14).all()
+        assert low + (high - low) * a / (a + b) == pytest.approx(alpha @ V / alpha.sum())
+
+
+# ---- single crossing ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("a", "b"), [(2.0, 3.0), (0.5, 0.5), (1.0, 1.0), (0.3, 4.0), (200.0, 100.0), (1.2, 1.05)])
+def test_the_cdfs_cross_once_where_the_sum_is_at_least_one(a, b):
+    found = theory.crossings(a, b)
+    assert found.single
+    x = found.places[0]
+    assert stats.norm.cdf(x, a / (a + b), 1 / math.sqrt(a + b)) == pytest.approx(stats.beta.cdf(x, a, b), abs=1e-9)
+
+
+def test_three_crossings_for_small_equal_weights():
+    found = theory.crossings(0.05, 0.05)
+    assert not found.single
+    left, middle, right = found.places
+    assert middle == pytest.approx(0.5, abs=1e-9)
+    assert left + right == pytest.approx(1.0, abs=1e-9)
+    for x, side in ((0.5 * (left + 0.5), -1), (0.5 * (right + 0.5), 1), (0.5 * left, 1)):
+        difference = stats.norm.cdf(x, 0.5, 1 / math.sqrt(0.1)) - stats.beta.cdf(x, 0.05, 0.05)
+        assert difference * side > 1e-6
+
+
+def test_where_the_lemma_fails_is_where_the_densities_at_one_half_are_equal():
+    """For equal weights F_normal - F_beta vanishes at 1/2; it crosses upward where the normal is denser there."""
+
+    def denser(total):
+        return stats.norm.pdf(0.5, 0.5, 1 / math.sqrt(total)) - stats.beta.pdf(0.5, total / 2, total / 2)
+
+    expected = optimize.brentq(denser, 0.05, 1.0, xtol=1e-12)
+    assert expected == pytest.approx(0.2052, abs=1e-4)
+    assert theory.failing_sums(0.5, tolerance=1e-4) == pytest.approx((0.0, expected), abs=2e-4)
+
+
+def test_the_lemma_fails_only_near_equal_weights():
+    low, high = theory.failing_sums(0.49, tolerance=1e-3)
+    assert 0.005 < low < 0.01
+    assert 0.06 < high < 0.07
+    for total, single in ((0.9 * low, True), (1.1 * low, False), (0.9 * high, False), (1.1 * high, True)):
+        assert theory.crossings(0.49 * total, 0.51 * total).single == single
+    assert theory.failing_sums(0.3) is None
+
+
+def test_a_crossing_beyond_float64_is_counted():
+    assert theory.crossings(1e-4, 2e-4) == ((0.0,), True)
+
+
+def test_optimism_holds_even_where_single_crossing_fails():
+    for total in (0.02, 0.1, 0.2):
+        assert not theory.crossings(total / 2, total / 2).single
+        assert theory.beta_gap(total / 2, total / 2).gap > 0
+
+
+# ---- Lemma 2 ------------------------------------------------------------------------------------------------
+
+
+def test_lemma_2_in_the_last_period_exactly():
+    lam, sigma = theory.theorem_parameters(2, 3)
+    assert min(theory.last_period_gap(n, k, lam, sigma).gap for n in range(12) for k in range(n + 1)) > 0
+    assert theory.last_period_gap(4, 4, lam, 0.1).gap < 0  # too little noise
+
+
+def some_data():
+    rng = np.random.default_rng(2)
+    into = rng.poisson(1.5, size=(3, 2, 2, 2))
+    return into, rng.binomial(into.sum(axis=-1), 0.5)
+
+
+def test_lemma_2_in_all_periods_within_sampling_error():
+    found = theory.q_gap(*some_data(), *theory.theorem_parameters(2, 3), draws=20_000)
+    assert (found.gap > -4.5 * found.error).all()
+    assert found.gap.shape == (3, 2, 2, 9)
+
+
+def test_lemma_2_needs_its_sigma():
+    into = np.zeros((2, 1, 1, 1))
+    into[:] = 6
+    lows = np.full((2, 1, 1), 3)
+    found = theory.q_gap(into, lows, 0.5, 0.02, draws=20_000)
+    assert (found.gap < -4.5 * found.error).any()
+
+
+def test_sampled_q_values_agree_with_the_closed_form_in_the_last_period():
+    into, lows = some_data()
+    lam, sigma = 3.0, 1.5
+    found = theory.q_gap(into, lows, lam, sigma, draws=40_000, seed=1)
+    for s, a in np.ndindex(2, 2):
+        n, k = into[-1, s, a].sum(), lows[-1, s, a]
+        spread = sigma / math.sqrt(n + lam * sigma**2)
+        t = found.t[-1, s, a]
+        exact = theory.normal_excess(-k / (n + lam * sigma**2), spread, t) - theory.beta_excess(
+            1 + n - k, 1 + k, t + 1
+        )
+        assert (np.abs(found.gap[-1, s, a] - exact) < 4.5 * found.error[-1, s, a]).all()
+
+
+# ---- Theorem 1 ----------------------------------------------------------------------------------------------
+
+
+def test_the_parameters_of_theorem_1():
+    assert theory.theorem_parameters(5, 3) == (7.0, math.sqrt(10))
+    alpha_R = np.array([[[1.0, 2.0], [0.5, 0.5]]])
+    assert theory.theorem_parameters(3, 2, alpha_P=[1, 2, 3], alpha_R=alpha_R) == (9.0, math.sqrt(5))
+
+
+def test_the_agent_of_theorem_1_learns():
+    agent = theory.theorem_agent(3, 2, seed=0)
+    assert (agent.lam, agent.sigma, agent.basis) == (5.0, math.sqrt(5), Tabular())
+    history = simulate(agent, problems.dirichlet(3, 2, 2, seed=0), 20_000)
+    assert history.regret[-2000:].mean() < 0.5 * history.regret[:200].mean()
+    assert history.regret.sum() < theory.regret_shape(3, 2, 2, 40_000)
+
+
+def test_the_shape_of_the_bound():
+    assert theory.regret_shape(2, 3, 5, 1000) == pytest.approx(math.sqrt(125 * 6 * 1000))
+    T, pairs, K = 500.0, 2 * 3 * 5, 1 + 5 * 2
+    expected = 2 * pairs + pairs * K * math.log(T + K) + 5 * math.sqrt(pairs * T * math.log(T))
+    assert theory.proof_bound(2, 3, 5, T) == pytest.approx(expected)
+    ratio = theory.proof_bound(2, 3, 5, [1e8, 1e12]) / theory.regret_shape(2, 3, 5, [1e8, 1e12])
+    assert (ratio / np.sqrt(np.log([1e8, 1e12])) < 1.1).all()
+
+
+# ---- dithering ----------------------------------------------------------------------------------------------
+
+
+def test_the_chance_of_dithering_is_the_value_of_random_play():
+    for N in (2, 5, 9):
+        task = mdp.chain(N)
+        value = mdp.evaluate(task, np.full((N - 1, N, 2), 0.5))[0, 0]
+        assert theory.dithering_chance(N) == pytest.approx(value, rel=1e-12)
+        assert theory.dithering_regret(N) == 2.0 ** (N - 1) - 1
+
+
+def test_the_cost_of_dithering_in_finitely_many_episodes():
+    N, L = 4, 30
+    p = theory.dithering_chance(N)
+    gap = mdp.backward_induction(mdp.chain(N)).V[0, 0] - p
+    expected = sum(gap * (1 - p) ** i for i in range(L))  # episode i is played at random if none paid before
+    assert theory.dithering_regret(N, L) == pytest.approx(expected, rel=1e-12)
+    assert theory.dithering_regret(N, [0, np.inf]) == pytest.approx([0, 7])
+
+
+def test_dithering_pays_at_least_the_bound():
+    """Ten standard errors of room are not needed: the bound is what is paid before the first reward alone."""
+    problem, L = problems.chain(5), 40
+    paid = [simulate(LSVI(explore=EpsilonGreedy(0.1), seed=seed), problem, L).regret.sum() for seed in range(100)]
+    error = np.std(paid) / 10
+    assert np.mean(paid) > theory.dithering_regret(5, L) - 4.5 * error
+
+
+# ---- bad input ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: theory.dirichlet_excess([1, 2], [0.0], 0.5), "one length"),
+        (lambda: theory.dirichlet_excess([1, -2], [0.0, 1.0], 0.5), "alpha must not be negative"),
+        (lambda: theory.dirichlet_excess([0, 0], [0.0, 1.0], 0.5), "not zero everywhere"),
+        (lambda: theory.dirichlet_excess([1, 2], [0.0, 1.0], [[0.5]]), "t must be"),
+        (lambda: theory.dirichlet_excess([1, 2], [0.0, 1.0], 0.5, nodes=2), "nodes"),
+        (lambda: theory.dirichlet_excess([1, np.nan], [0.0, 1.0], 0.5), "alpha must be finite"),
+        (lambda: theory.normal_excess(0.0, 0.0, 1.0), "std"),
+        (lambda: theory.beta_excess(0.0, 1.0, 1.0), "alpha"),
+        (lambda: theory.lemma_gap([1, 2], [0.0, 2.0]), r"V must lie in \[0, 1\]"),
+        (lambda: theory.matched_beta([1, 2], [0.5, 0.5]), "two different values"),
+        (lambda: theory.crossings(-1.0, 1.0), "alpha"),
+        (lambda: theory.failing_sums(1.5), "mean"),
+        (lambda: theory.last_period_gap(2, 3, 1.0, 1.0), "lows"),
+        (lambda: theory.q_gap(np.ones((2, 2, 2, 3)), np.ones((2, 2, 2)), 1.0, 1.0), "into must have shape"),
+        (lambda: theory.q_gap(np.ones((2, 2, 2, 2)), np.ones((2, 2)), 1.0, 1.0), "lows must have shape"),
+        (lambda: theory.q_gap(np.ones((2, 2, 2, 2)), 3 * np.ones((2, 2, 2)), 1.0, 1.0), "at most"),
+        (lambda: theory.theorem_parameters(3, 0), "horizon"),
+        (lambda: theory.theorem_parameters(3, 2, alpha_P=[1, 2]), "alpha_P"),
+        (lambda: theory.theorem_parameters(3, 2, alpha_R=[0, 1]), "alpha_R"),
+        (
+            lambda: theory.theorem_parameters(2, 2, alpha_R=np.ones((3, 2)), alpha_P=np.ones((4, 2))),
+            "leading axes",
+        ),
+        (lambda: theory.regret_shape(1, 1, 1, 0), "steps"),
+        (lambda: theory.dithering_chance(1), "length"),
+        (lambda: theory.dithering_regret(3, -1), "episodes"),
+    ],
+)
+def test_bad_input_is_named(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
