@@ -1,0 +1,294 @@
+"""Continual RLSVI against its recursion in plain NumPy; its noise, its face, and RiverSwim without end."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import rlsvi
+from rlsvi import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy
+from rlsvi.agents.archive import ArchiveError
+from rlsvi.agents.continual_step import WHITENED, disturb, new_walk
+from rlsvi.bases import Dense, StateFeatures
+from rlsvi.core.random import normal, stream
+from rlsvi.core.regression import prior_factor
+from rlsvi.envs import FiniteMDPEnv, RiverSwimEnv
+from rlsvi.mdp import FiniteMDP, average_reward, dirichlet, river_swim
+from rlsvi.simulate_continual import simulate_continual
+from twin import Rows, assert_same, ridge_regression, state_of
+
+S, A = 5, 2
+
+
+def mdp_of(seed=0):
+    return dirichlet(S, A, 1, homogeneous=True, seed=seed)
+
+
+def basis_of(kind):
+    table = np.random.default_rng(3).normal(size=(S, A, 3)) / 3
+    return {"tabular": None, "dense": Dense(table), "blocks": StateFeatures(lambda s: table[s, 0])}[kind]
+
+
+class Watched(gymnasium.Wrapper):
+    """Keeps every transition, and the weights before each step."""
+
+    def __init__(self, env, agent):
+        super().__init__(env)
+        self.agent, self.data, self.theta, self.at = agent, [], [], None
+
+    def reset(self, **options):
+        found = self.env.reset(**options)
+        self.at = found[0]
+        return found
+
+    def step(self, action):
+        self.theta.append(self.agent._learner.values.theta[0].ravel().copy())
+        found = self.env.step(action)
+        self.data.append((self.at, action, found[1], None if found[2] else found[0]))
+        self.at = found[0]
+        return found
+
+
+def all_of(agent):
+    learner = agent._learner
+    found = state_of(agent) | {f"walk.{k}": v.copy() for k, v in learner.walk._asdict().items() if k != "e"}
+    return found | {"theta": learner.values.theta.copy(), "row": np.array([agent._row])}
+
+
+ContinualRLSVI.episodes = ContinualLSVI.episodes = 0  # so that state_of can look at them
+
+
+# ---- the recursion ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["tabular", "dense", "blocks"])
+@pytest.mark.parametrize("noise", ["paper", "whitened", "independent"])
+def test_every_step_is_that_of_the_recursion(kind, noise):
+    agent = ContinualRLSVI(
+        lam=0.8, sigma=0.5, gamma=0.9, noise=noise, basis=basis_of(kind), prior_mean=0.3, seed=2
+    )
+    env = Watched(FiniteMDPEnv(mdp_of(), endless=True), agent)
+    agent.learn(env, steps=40)
+    learner, draws = agent._learner, agent.clone()._streams[0]
+    B, d, rows = learner.features.blocks, learner.features.dim, Rows(learner.features)
+    theta, w, z = np.full(B * d, 0.3), np.zeros(B * d), np.zeros(B * d)
+    begun, live, known, other = set(), [], set(), np.sqrt(1 - 0.9**2)
+    for t in range(40):
+        np.testing.assert_allclose(env.theta[t], theta, rtol=1e-8, atol=1e-9)
+        for s in (env.data[t][0], env.data[t][3]):
+            live += [] if s in known else [b for b in learner.features.at(0, s)[0] if b not in live]
+            known.add(s)
+            live = list(dict.fromkeys(live))
+        data = env.data[: t + 1]
+        X = np.array([rows(0, s)[a] for s, a, _, _ in data])
+        b = np.array([r + 0.9 * (rows(0, then) @ theta).max() for _, _, r, then in data])
+        theta = ridge_regression(X, b, 0.8 * 0.25, 0.3)
+        P = 0.8 * 0.25 * np.eye(B * d) + X.T @ X
+        for block in live:
+            part = slice(block * d, (block + 1) * d)
+            e = np.array([normal(draws) for _ in range(d)])
+            z[part] = 0.9 * z[part] + other * e if block in begun else e
+            root = np.linalg.cholesky(P[part, part]).T
+            w[part] = {
+                "paper": lambda p=part, u=root, e=e: other * w[p] + 0.9 * 0.5 * np.linalg.solve(u, e),
+                "whitened": lambda p=part, u=root, e=e: 0.5 * np.linalg.solve(u, z[p]),
+                "independent": lambda p=part, u=root, e=e: 0.5 * np.linalg.solve(u, e),
+            }[noise]()
+            begun.add(block)
+        theta = theta + w
+
+
+@pytest.mark.parametrize(
+    ("noise", "correlation"), [("paper", np.sqrt(1 - 0.9**2)), ("whitened", 0.9), ("independent", 0)]
+)
+def test_noise_has_the_covariance_of_the_posterior_and_its_own_correlation(noise, correlation):
+    """One weight of precision 4, sigma 2: variance 1. Correlated draws count for (1 - c) / (1 + c) each."""
+    U, inv = (array[0] for array in prior_factor((1,), 1, 4.0))
+    walk, draws, n = new_walk(1, 1), stream(0), 20_000
+    walk.begun[0] = 1
+    w = np.zeros(n)
+    kind = {"paper": 0, "whitened": WHITENED, "independent": 2}[noise]
+    for t in range(n):
+        theta = np.zeros(1)
+        disturb(U, inv, theta, walk.w[0], walk, 0, 2.0, 0.9, kind, draws)
+        w[t] = theta[0]
+    w = w[100:]
+    counted = len(w) * (1 - correlation) / (1 + correlation)
+    assert abs(w.var() - 1) < 4 * np.sqrt(2 / counted)
+    assert abs(np.corrcoef(w[1:], w[:-1])[0, 1] - correlation) < 4 / np.sqrt(counted)
+
+
+def test_an_end_pays_no_more_and_life_begins_anew():
+    """Two states; the second is absorbing, pays 5, and ends: Q is 1 + 5 there, and never more."""
+    P = np.array([[[0.0, 1.0]], [[0.0, 1.0]]])
+    mdp = FiniteMDP.from_arrays(
+        P,
+        np.ones((2, 1)),
+        horizon=1,
+        start=[1.0, 0.0],
+        absorbing=np.array([False, True]),
+        terminal_reward=[0.0, 5.0],
+    )
+    fused, stepped = (ContinualRLSVI(sigma=0.1, seed=1) for _ in range(2))
+    rewards = simulate_continual(fused, mdp, 300)
+    np.testing.assert_array_equal(rewards, 6.0)
+    stepped.learn(FiniteMDPEnv(mdp, endless=True), steps=300)
+    assert stepped._learner.values.theta[0, 0, 0] == fused._learner.values.theta[0, 0, 0]
+    assert abs(fused._learner.walk.mean[0, 0, 0] - 6 * 300 / (300 + 0.01)) < 1e-9
+
+
+# ---- the same face ----------------------------------------------------------------------------------------
+
+
+AGENTS = [ContinualRLSVI(noise=n, seed=4) for n in ("paper", "whitened", "independent")]
+AGENTS += [ContinualLSVI(explore=EpsilonGreedy(0.3), seed=4)]
+
+
+@pytest.mark.parametrize("pattern", AGENTS, ids=lambda a: a.noise)
+def test_the_fused_loop_and_gymnasium_give_the_same_bits_before_and_after_saving(pattern, tmp_path):
+    mdp, gym, fused = river_swim(20), pattern.clone(), pattern.clone()
+    simulate_continual(fused, mdp, 500)
+    env = RiverSwimEnv(20, None)
+    for part in (100, 0, 150):
+        gym.learn(env, steps=part)
+    gym.save(tmp_path / "a")
+    loaded = rlsvi.load(tmp_path / "a").learn(env, steps=250, reset=False)
+    assert_same(all_of(loaded), all_of(fused))
+    half = pattern.clone()
+    simulate_continual(half, mdp, 250)
+    half.save(tmp_path / "b")
+    half = rlsvi.load(tmp_path / "b")
+    simulate_continual(half, mdp, 250)
+    assert_same(all_of(half), all_of(fused))
+    assert type(half) is type(pattern)
+
+
+class Wander(gymnasium.Env):
+    """A number that wanders for ever, near 0 or not."""
+
+    observation_space = Box(-3.0, 3.0, (1,), np.float64)
+    action_space = Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = 0.0
+        return np.array([self.x]), {}
+
+    def step(self, action):
+        self.x = float(np.clip(self.x + 0.3 * (2 * action - 1) + 0.1 * self.np_random.normal(), -3, 3))
+        return np.array([self.x]), 1.0 - abs(self.x), False, False, {}
+
+
+def test_observations_of_any_kind_can_be_learned_from(tmp_path):
+    basis = StateFeatures(lambda x: np.exp(-((x[0] - np.linspace(-3, 3, 7)) ** 2)))
+    agent, env = ContinualRLSVI(basis=basis, gamma=0.8, sigma=0.3, seed=0), Wander()
+    agent.learn(env, steps=300)
+    agent.save(tmp_path / "a")
+    loaded = rlsvi.load(tmp_path / "a", basis)
+    for x, action in ((-2.0, 1), (2.0, 0)):
+        assert agent.predict(np.array([x]), deterministic=True) == (action, 0)
+        assert loaded.predict(np.array([x]), deterministic=True) == (action, 0)
+
+
+def test_divergence_is_noticed():
+    """Off the greedy policy: state 0 has feature 1, what is best in state 1 has 3 but is seldom done.
+
+    In uniform play A'A = (1/2) 1 + (1/20) 9 and A'b = gamma ((1/2) 3 + (1/20) 3) theta + ..: each step adds 70%.
+    """
+    P = np.broadcast_to(np.eye(2)[::-1][:, None], (2, 10, 2))
+    mdp = FiniteMDP.from_arrays(P, np.ones((2, 10)), horizon=1, start=[1.0, 0.0])
+    phi = np.zeros((2, 10, 1))
+    phi[0], phi[1, 0] = 1.0, 3.0
+    explore = EpsilonGreedy(1.0)
+    agent = ContinualLSVI(lam=1e-3, basis=Dense(phi), explore=explore, diverged_above=10.0, seed=0)
+    calm = ContinualLSVI(lam=1e-3, explore=explore, diverged_above=10.0, seed=0)
+    simulate_continual(calm, mdp, 200)
+    assert not calm.diverged
+    with pytest.warns(DivergenceWarning, match="the values diverge"):
+        simulate_continual(agent, mdp, 200)
+    assert agent.diverged
+    assert agent.excess > 10
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gamma": 1.0}, "gamma must lie in"),
+        ({"noise": "pink"}, "noise must be"),
+        ({"noise": "none"}, "noise must be drawn"),
+        ({"sigma": 0.0}, "sigma must be"),
+        ({"lam": -1.0}, "lam must be"),
+        ({"diverged_above": 0}, "diverged_above"),
+        ({"prior_mean": np.nan}, "prior_mean"),
+    ],
+)
+def test_bad_arguments_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ContinualRLSVI(**options)
+
+
+def test_misuse_is_refused(tmp_path):
+    agent = ContinualRLSVI(seed=0)
+    with pytest.raises(RuntimeError, match="learned nothing"):
+        agent.predict(0)
+    with pytest.raises(ValueError, match="reset=False needs"):
+        agent.learn(RiverSwimEnv(4, None), steps=1, reset=False)
+    with pytest.raises(ValueError, match="steps must be"):
+        agent.learn(RiverSwimEnv(4, None), steps=-1)
+    with pytest.raises(ValueError, match="periods that differ"):
+        simulate_continual(agent, dirichlet(3, 2, 3), 5)
+    agent.learn(RiverSwimEnv(4, None), steps=5)
+    with pytest.raises(ValueError, match="cannot go on with"):
+        agent.learn(RiverSwimEnv(5, None), steps=1)
+    with pytest.raises(ValueError, match="stands there: go on with learn"):
+        simulate_continual(agent, river_swim(4), 5)
+    agent.save(tmp_path / "a")
+    header, arrays = rlsvi.agents.archive.read(tmp_path / "a")
+    rlsvi.agents.archive.write(tmp_path / "b", header | {"row": 99}, arrays)
+    with pytest.raises(ArchiveError, match="points outside"):
+        rlsvi.load(tmp_path / "b")
+
+
+# ---- without end ------------------------------------------------------------------------------------------
+
+
+def test_an_endless_environment_does_not_end_and_keeps_no_path():
+    env = RiverSwimEnv(4, None, render_mode="rgb_array")
+    env.reset(seed=0)
+    for _ in range(100):
+        assert not any(env.step(1)[2:4])
+    assert env.render().ndim == 3
+    assert len(env._path) == 2
+    assert env.horizon is None
+    with pytest.raises(ValueError, match="number of periods is not known"):
+        rlsvi.RLSVI().learn(env, episodes=1)
+    with pytest.raises(ValueError, match="periods that differ"):
+        FiniteMDPEnv(dirichlet(3, 2, 3), endless=True)
+
+
+def test_the_average_reward_is_that_of_swimming_up():
+    """The stationary distribution of always right, from its linear equations; and a cycle by hand."""
+    for states in (3, 6):
+        table = river_swim(states).table
+        P, r = np.zeros((states, states)), np.zeros(states)
+        for s in range(states):
+            part = slice(*table.indptr[2 * s + 1 : 2 * s + 3])
+            P[s, table.successor[part]], r[s] = table.probability[part], table.expected[2 * s + 1]
+        pi = np.linalg.lstsq(
+            np.vstack([P.T - np.eye(states), np.ones(states)]), np.eye(states + 1)[-1], rcond=None
+        )[0]
+        assert average_reward(river_swim(states)) == pytest.approx(pi @ r, abs=1e-8)
+    cycle = FiniteMDP.from_arrays(np.eye(2)[::-1][:, None], np.array([[3.0], [0.0]]), horizon=1, start=[1.0, 0.0])
+    assert average_reward(cycle) == pytest.approx(1.5, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("states", [6, 10, 14])
+def test_it_swims_up_every_river_and_epsilon_greedy_does_not(states):
+    mdp = river_swim(states)
+    best = average_reward(mdp)
+    for seed in range(10):
+        rewards = simulate_continual(ContinualRLSVI(seed=seed), mdp, 100_000)
+        assert rewards[50_000:].mean() > 0.95 * best
+        dithering = simulate_continual(ContinualLSVI(explore=EpsilonGreedy(0.1), seed=seed), mdp, 100_000)
+        assert dithering.mean() < 0.1 * best
