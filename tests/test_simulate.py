@@ -194,7 +194,8 @@ def test_every_kind_of_problem_runs_the_same_machine_code():
     for problem in kinds:
         for agent in (RLSVI(seed=0), LSVI(seed=0, prior_mean=1, reward_offset=-1)):
             simulate(agent, problem, 2)
-    assert len(run.signatures) == 1
+    of_learners = [signature for signature in run.signatures if str(signature[1]) != "none"]
+    assert len(of_learners) == 1
 
 
 # ---- threads ----------------------------------------------------------------------------------------------

@@ -80,6 +80,14 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
     return Problem(mdp.dirichlet(states, actions, horizon, seed=seed, **options))
 
 
+def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
+    """The recommendation engine of section 6.3, learned through its basis; `seed` draws the instance.
+
+    options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
+    """
+    return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
+
+
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
     """A toy-text environment of Gymnasium, such as FrozenLake-v1, learned through a table."""
     import gymnasium as gym

@@ -2,6 +2,8 @@
 
 It calls what the Gymnasium loop of an agent calls, in the same order and with the same random streams, so
 both give the same episodes bit for bit; an agent may go from one to the other at any episode.
+What an agent knows comes in one of four arguments, the others being None (agents/minds.py): the loop is compiled
+for each kind of agent alone.
 """
 
 import time
@@ -11,18 +13,31 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.agent import FiniteHorizonAgent
+from rlsvi.agents.contextual import ContextualBandit
 from rlsvi.agents.explore import choose, probabilities
 from rlsvi.agents.gymnasium import Task
-from rlsvi.agents.learner import Finite, broken, table_row, table_values
-from rlsvi.agents.memory import add_episode, is_full
-from rlsvi.agents.value_iteration import value_iteration
+from rlsvi.agents.known import OptimalPolicy
+from rlsvi.agents.learner import Finite, Learner, broken
+from rlsvi.agents.minds import (
+    BATCH,
+    Tabled,
+    Work,
+    is_out_of_room,
+    learn_episode,
+    mind_values,
+    new_work,
+    plan_episode,
+)
+from rlsvi.agents.tabula_rasa import TabulaRasaAgent
+from rlsvi.agents.thompson import Counts, ThompsonSampling, outside
 from rlsvi.agents.verbs import ACTION, EPISODE, POSTERIOR
 from rlsvi.core.checks import whole
-from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
+from rlsvi.core.compile import Floats, Ints, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp.table import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
 
+NO_STEPS = np.empty(0)
 DONE, FULL, BROKEN = 0, 1, 2
 CHUNK_SECONDS = 0.1  # between two looks at the world outside the compiled loop
 
@@ -41,50 +56,22 @@ class History(NamedTuple):
     reward : the sum of its rewards.
     regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not asked for.
     realised : realised regret V*_0(s_0) - reward.
+    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), what mu costs at the states it
+        came through. Its expectation is `regret`, which takes long where a random policy reaches many states.
     """
 
     reward: Floats
     regret: Floats
     realised: Floats
+    path_regret: Floats
     trace: Trace
 
 
-class Work(NamedTuple):
-    """Room for the compiled loop to work in."""
-
-    states: Longs  # (H,) the episode
-    actions: Longs  # (H,)
-    rewards: Floats  # (H,)
-    visited: Longs  # (H,) rows of the states in memory
-    Q: Floats  # (A,)
-    chances: Floats  # (A,)
-    x: Floats  # (d,)
-    nature: Words  # the MDP's random stream
-    scratch: Words
-    kept: Words  # the agent's random streams before the episode
-    mass: Floats  # (2, S)
-    front: Longs  # (2, S)
-
-
-def _work(H: int, S: int, A: int, d: int) -> Work:
-    return Work(
-        states=np.empty(H, np.int64),
-        actions=np.empty(H, np.int64),
-        rewards=np.empty(H),
-        visited=np.empty(H, np.int64),
-        Q=np.empty(A),
-        chances=np.empty(A),
-        x=np.empty(d),
-        nature=np.empty(4, np.uint64),
-        scratch=np.empty(4, np.uint64),
-        kept=np.empty((4, 4), np.uint64),
-        mass=np.zeros((2, S)),
-        front=np.empty((2, S), np.int64),
-    )
+Agent = FiniteHorizonAgent | ContextualBandit | ThompsonSampling | OptimalPolicy | TabulaRasaAgent
 
 
 def simulate(
-    agent: FiniteHorizonAgent,
+    agent: Agent,
     problem: Problem,
     episodes: int,
     *,
@@ -99,11 +86,15 @@ def simulate(
     advance : called now and then with the number of episodes just finished.
     """
     whole("episodes", episodes, 0)
-    table = problem.mdp.table
-    learner = agent.adopt(Task(table.horizon, table.actions, table.states), problem.basis)
-    history = _blank(episodes, table.horizon if trace else 0)
-    optimal = problem.solution.V[0]
-    work = _work(table.horizon, table.states, table.actions, learner.features.dim)
+    if isinstance(agent, TabulaRasaAgent):
+        from rlsvi.simulate_tabula_rasa import simulate_tabula_rasa
+
+        return simulate_tabula_rasa(agent, problem, episodes, regret, trace, advance)
+    table, solution = problem.mdp.table, problem.solution
+    learner, bandit, counts, known = _adopted(agent, problem)
+    history = blank_history(episodes, table.horizon if trace else 0)
+    dim = learner.features.dim if learner else bandit.features.phi.shape[3] if bandit else 1
+    work = new_work(table.horizon, table.states, table.actions, dim)
     done, chunk = 0, 64
     while done < episodes:
         begin = time.perf_counter()
@@ -111,100 +102,164 @@ def simulate(
         rule, parameters = agent.explore.parameters(agent.episodes, count)
         finished, steps, status = run(
             table,
-            learner.finite(),
+            learner.finite() if learner else None,
+            bandit,
+            counts,
+            known,
             agent.samples,
+            agent.episodes if learner or bandit else 1,  # the first episode is played on the mean of the prior
             rule,
             parameters,
             float(agent.reward_offset),
             agent._streams,
-            optimal,
+            solution.V,
+            solution.Q,
             regret,
-            _part(history, slice(done, done + count)),
+            agent.step_sizes(agent.episodes, count) if isinstance(agent, FiniteHorizonAgent) else NO_STEPS,
+            agent.keep_prior if isinstance(agent, FiniteHorizonAgent) else True,
+            part_of(history, slice(done, done + count)),
             work,
         )
-        agent.note(steps)
+        if isinstance(agent, FiniteHorizonAgent):
+            agent.note(steps)
+        else:
+            agent.note(finished, steps)
         done += finished
         advance(finished)
         if status == BROKEN:
-            raise broken()
-        if status == FULL:
+            raise outside() if isinstance(agent, ThompsonSampling) else broken()
+        if status == FULL and learner:
             learner.make_room()
         took = time.perf_counter() - begin
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
     return history
 
 
-def _blank(episodes: int, horizon: int) -> History:
+def _adopted(agent: Agent, problem: Problem) -> tuple[Learner | None, Tabled | None, Counts | None, Floats | None]:
+    """What the agent knows, once it has taken on the problem."""
+    table = problem.mdp.table
+    task = Task(table.horizon, table.actions, table.states)
+    if isinstance(agent, FiniteHorizonAgent):
+        return agent.adopt(task, problem.basis), None, None, None
+    if isinstance(agent, ContextualBandit):
+        features = agent.adopt(task, problem.basis).table
+        assert features is not None
+        return None, Tabled(features, agent._mind, agent.episode_plan()), None, None
+    if isinstance(agent, ThompsonSampling):
+        return None, None, agent.adopt(task), None
+    if isinstance(agent, OptimalPolicy):
+        return None, None, None, agent.adopt(problem.mdp)
+    raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {agent!r}")
+
+
+def blank_history(episodes: int, horizon: int) -> History:
     """Room for the history; `horizon` 0: no trace is kept."""
     shape = (episodes if horizon else 0), horizon
     trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
-    return History(np.zeros(episodes), np.full(episodes, np.nan), np.full(episodes, np.nan), trace)
+    nan = np.full((3, episodes), np.nan)
+    return History(np.zeros(episodes), nan[0], nan[1], nan[2], trace)
 
 
-def _part(history: History, now: slice) -> History:
+def part_of(history: History, now: slice) -> History:
+    """Some episodes of a history."""
     trace = Trace(history.trace.states[now], history.trace.actions[now], history.trace.rewards[now])
-    return History(history.reward[now], history.regret[now], history.realised[now], trace)
+    reward, regret, realised, path_regret, _ = history
+    return History(reward[now], regret[now], realised[now], path_regret[now], trace)
 
 
 @compiled
 def run(
     table: Table,
-    learner: Finite,
+    learner: Finite | None,
+    bandit: Tabled | None,
+    counts: Counts | None,
+    known: Floats | None,
     samples: bool,
+    before: int,
     rule: int,
     parameters: Floats,
     offset: float,
     streams: Words,
-    optimal: Floats,
+    V: Floats,
+    Q: Floats,
     regret: bool,
+    nus: Floats,
+    keep_prior: bool,
     out: History,
     work: Work,
 ) -> tuple[int, int, int]:
     """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status).
 
+    `before` episodes were learned from, V and Q are the exact solution.
     An episode that breaks before it is learned from leaves the agent as it was.
     """
-    memory, factor, total = learner.memory, learner.factor, 0
+    total = 0
     for i in range(parameters.size):
-        if is_full(memory):
+        if is_out_of_room(learner):
             return i, total, FULL
         copy(streams, work.kept)
         reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(32))
         start = first_state(table, work.nature)
-        sampled = samples and memory.episodes[0] > 0
-        fine = value_iteration(memory, factor, learner.prior, learner.values, sampled, streams[POSTERIOR])
+        sampled = samples and before + i > 0
+        fine = plan_episode(learner, bandit, counts, known, sampled, streams[POSTERIOR])
         if fine and regret:
-            value = policy_value(table, learner, rule, parameters[i], start, work)
-            out.regret[i] = optimal[start] - value
+            value = policy_value(table, learner, bandit, counts, known, rule, parameters[i], start, work)
+            out.regret[i] = V[0, start] - value
             fine = value == value
-        T = play(table, learner, rule, parameters[i], start, streams[ACTION], work) if fine else 0
+        T = 0
+        if fine:
+            T = play(table, learner, bandit, counts, known, rule, parameters[i], start, streams[ACTION], work)
         if T == 0:
             copy(work.kept, streams)
             return i, total, BROKEN
+        tell(out, i, T, V, Q, work)
         for h in range(T):
-            s, legal = work.states[h], table.legal[mask_of(table, h)]
-            work.visited[h] = table_row(learner, h, s, legal[s])
-            out.reward[i] += work.rewards[h]
-            if out.trace.states.size > 0:
-                out.trace.states[i, h] = s
-                out.trace.actions[i, h] = work.actions[h]
-                out.trace.rewards[i, h] = work.rewards[h]
             work.rewards[h] += offset
-        out.realised[i] = optimal[start] - out.reward[i]
-        if not add_episode(memory, factor, work.visited, work.actions, work.rewards, T, False, work.x):
+        nu = nus[i] if nus.size > 0 else BATCH
+        if not learn_episode(table, learner, bandit, counts, known, T, nu, keep_prior, work):
+            copy(work.kept, streams)
             return i, total, BROKEN
         total += T
     return parameters.size, total, DONE
 
 
 @compiled
-def play(table: Table, learner: Finite, rule: int, parameter: float, start: int, stream: Words, work: Work) -> int:
+def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Work) -> None:
+    """Write the episode of T steps in `work` down as the i-th of a history. V and Q are the exact solution."""
+    path_regret = reward = 0.0
+    for h in range(T):
+        s = work.states[h]
+        path_regret += V[h, s]
+        for a in range(Q.shape[2]):
+            if work.chances[h, a] > 0.0:
+                path_regret -= work.chances[h, a] * Q[h, s, a]
+        reward += work.rewards[h]
+        if out.trace.states.size > 0:
+            out.trace.states[i, h] = s
+            out.trace.actions[i, h] = work.actions[h]
+            out.trace.rewards[i, h] = work.rewards[h]
+    out.reward[i], out.realised[i], out.path_regret[i] = reward, V[0, work.states[0]] - reward, path_regret
+
+
+@compiled
+def play(
+    table: Table,
+    learner: Finite | None,
+    bandit: Tabled | None,
+    counts: Counts | None,
+    known: Floats | None,
+    rule: int,
+    parameter: float,
+    start: int,
+    stream: Words,
+    work: Work,
+) -> int:
     """Act for one episode, into `work`; its number of steps, or 0 if values are not numbers one can compare."""
     s = start
     for h in range(table.horizon):
-        table_values(learner, h, s, work.Q, work.scratch)
+        mind_values(learner, bandit, counts, known, h, s, work.Q, work.scratch)
         legal = table.legal[mask_of(table, h)]
-        a = choose(rule, parameter, work.Q, legal[s], work.chances, stream)
+        a = choose(rule, parameter, work.Q, legal[s], work.chances[h], stream)
         if a < 0:
             return 0
         work.states[h], work.actions[h] = s, a
@@ -216,13 +271,23 @@ def play(table: Table, learner: Finite, rule: int, parameter: float, start: int,
 
 
 @compiled
-def policy_value(table: Table, learner: Finite, rule: int, parameter: float, start: int, work: Work) -> float:
+def policy_value(
+    table: Table,
+    learner: Finite | None,
+    bandit: Tabled | None,
+    counts: Counts | None,
+    known: Floats | None,
+    rule: int,
+    parameter: float,
+    start: int,
+    work: Work,
+) -> float:
     """V^mu_0(start) of the policy the agent plays in this episode, exactly; NaN if its values are not finite.
 
     Goes forward over the states the policy can reach, with the probability `mass` of being in each;
     `front` lists them. Both hold two periods, and `mass` is zero before and after.
     """
-    Q, chances, mass, front = work.Q, work.chances, work.mass, work.front
+    Q, chances, mass, front = work.Q, work.chances[0], work.mass, work.front
     value = 0.0
     here, size = 0, 1
     front[0, 0] = start
@@ -233,7 +298,7 @@ def policy_value(table: Table, learner: Finite, rule: int, parameter: float, sta
             s = front[here, i]
             weight = mass[here, s]
             mass[here, s] = 0.0
-            table_values(learner, h, s, Q, work.scratch)
+            mind_values(learner, bandit, counts, known, h, s, Q, work.scratch)
             if not probabilities(rule, parameter, Q, table.legal[mask_of(table, h), s], chances):
                 return np.nan
             for a in range(table.actions):

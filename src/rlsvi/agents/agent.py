@@ -1,6 +1,5 @@
 """What RLSVI and LSVI share: the loop over the episodes of a Gymnasium environment, and the user's verbs."""
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -9,40 +8,42 @@ from gymnasium import Env
 from rlsvi.agents.explore import Explore, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
 from rlsvi.agents.learner import Learner, Place, broken
+from rlsvi.agents.noise import Noise, noise_of
 from rlsvi.agents.value_iteration import Prior, Values
 from rlsvi.agents.verbs import (
     ACTION,
     EPISODE,
     POSTERIOR,
     PREDICT,
+    Verbs,
     amount_of,
-    arguments,
-    described,
     learn_for,
     new_streams,
 )
-from rlsvi.bases import Basis, Features, FeatureTable, Tabular
-from rlsvi.core.checks import finite, ridge_of, shaped, whole
+from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases.basis import same_table
+from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.random import Seed, bits
 
 
-class FiniteHorizonAgent:
+class FiniteHorizonAgent(Verbs):
     """Value iteration by regression over a known number of periods. RLSVI and LSVI say how."""
 
     lam: float
-    sigma: float
+    sigma: Noise
     basis: Basis | None
     horizon: int | None
     prior_mean: float | Floats
     reward_offset: float
     explore: Explore
     seed: Seed
+    keep_prior: bool = True  # of an agent with step sizes
     samples: bool  # acts on a sample of the posterior, not on its mean
 
     def _start(self) -> None:
         """Check the arguments a constructor has stored; nothing is learned yet."""
-        ridge_of(self.lam, self.sigma)
+        noise_of(self.lam, self.sigma)
         finite("prior_mean", self.prior_mean)
         shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
         if self.horizon is not None:
@@ -60,6 +61,10 @@ class FiniteHorizonAgent:
         self.steps = 0
         self._overshoot = 0
 
+    def step_sizes(self, first: int, episodes: int) -> Floats:
+        """nu_l in `episodes` episodes from `first` on; none for an agent that learns from all its data at once."""
+        return np.empty(0)
+
     def _forget_plans(self) -> None:
         self._mean: Values | None = None
         self._drawn: Values | None = None
@@ -68,20 +73,6 @@ class FiniteHorizonAgent:
     def episodes(self) -> int:
         """Episodes learned from."""
         return int(self._learner.memory.episodes[0]) if self._learner else 0
-
-    def clone(self, **changes: Any) -> Self:
-        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
-        return type(self)(**{**self.arguments(), **changes})
-
-    def arguments(self) -> dict[str, Any]:
-        """What the constructor was given."""
-        return arguments(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
-        from rlsvi.agents.saving import save
-
-        save(self, path)
 
     def learn(
         self,
@@ -207,8 +198,7 @@ class FiniteHorizonAgent:
             self._learner = self._new(task, given)
             self._task, self._problem_basis = task, None if self.basis else basis
         self._check(task)
-        known = self._learner.features.table
-        if not (known and given.table and _equal(known, given.table)):
+        if not same_table(self._learner.features.table, given.table):
             raise ValueError("this agent has learned through another basis: use agent.clone()")
         return self._learner
 
@@ -235,7 +225,7 @@ class FiniteHorizonAgent:
                 f"one mean a weight; got {given.shape}"
             ) from None
         shape = task.horizon, features.blocks, features.dim
-        return Prior(np.array(mean).reshape(shape), float(self.lam), float(self.sigma))
+        return Prior(np.array(mean).reshape(shape), float(self.lam), *noise_of(self.lam, self.sigma))
 
     def _new(self, task: Task, features: Features) -> Learner:
         prior = self.prior(task, features)
@@ -256,10 +246,3 @@ class FiniteHorizonAgent:
         if self._learner is None:
             self._learner = self._new(self._task, self.features(checked_observation(self._task, example)))
         return self._learner
-
-    def __repr__(self) -> str:
-        return described(self)
-
-
-def _equal(first: FeatureTable, second: FeatureTable) -> bool:
-    return np.array_equal(first.phi, second.phi) and np.array_equal(first.block, second.block)

@@ -57,7 +57,9 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
                     f"{VERSION}: load it with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')})"
                 )
             arrays = {name[:-4]: _array(path, archive, name) for name in names if name.endswith(".npy")}
-    except (ArchiveError, FileNotFoundError, PermissionError, IsADirectoryError):
+    except IsADirectoryError:
+        raise IsADirectoryError(f"cannot load {path}: it is a folder, name the file of a saved agent") from None
+    except (ArchiveError, FileNotFoundError, PermissionError):
         raise
     except DAMAGE as error:
         raise ArchiveError(f"{path} is damaged, truncated or not a saved agent: {error}") from error

@@ -59,7 +59,7 @@ class EpsilonGreedy:
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
         """The rule, and its parameter in `episodes` episodes from `first` on."""
-        values = _scheduled("epsilon", self.epsilon, first, episodes)
+        values = scheduled("epsilon", self.epsilon, first, episodes)
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}")
         return GREEDY, values
@@ -73,7 +73,7 @@ class Boltzmann:
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
         """The rule, and its parameter in `episodes` episodes from `first` on."""
-        values = _scheduled("eta", self.eta, first, episodes)
+        values = scheduled("eta", self.eta, first, episodes)
         if not ((values > 0) & (values < np.inf)).all():
             raise ValueError(f"eta must be positive and finite, got {self.eta!r}")
         return BOLTZMANN, values
@@ -82,7 +82,8 @@ class Boltzmann:
 Explore = Greedy | EpsilonGreedy | Boltzmann
 
 
-def _scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
+def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
+    """The values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
         return finite(name, [schedule(first + i) for i in range(episodes)])
     return np.full(episodes, finite(name, schedule))

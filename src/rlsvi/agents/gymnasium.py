@@ -1,5 +1,6 @@
 """What an agent needs to know of a Gymnasium environment, and the checks at that border."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, shaped, whole
 from rlsvi.core.compile import Bools
+from rlsvi.tetris.game import Rules
 
 
 class Task(NamedTuple):
@@ -54,6 +56,23 @@ def endless_task_of(env: Any) -> Task:
     """The task an environment sets when episodes may be of any length."""
     checked_env(env)
     return _task(env, 0)
+
+
+def setting_of(env: Env[Any, Any]) -> dict[str, Any]:
+    """The rules of the game, if the environment says that it is Tetris; an agent remembers them."""
+    rules = getattr(env.unwrapped, "rules", None)
+    return rules.setting if isinstance(rules, Rules) else {}
+
+
+def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> None:
+    """See to it that what was learned by and what is offered agree, as far as both are known."""
+    other = [name for name in learned if name in offered and learned[name] != offered[name]]
+    if other:
+        was, now = (", ".join(f"{name} {setting[name]!r}" for name in other) for setting in (learned, offered))
+        raise ValueError(
+            f"this agent has learned with {was}, it cannot go on with {now}: keep to what it has learned, or "
+            "use agent.clone() to learn anew"
+        )
 
 
 def task_of(env: Any, horizon: int | None) -> Task:

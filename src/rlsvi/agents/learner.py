@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -40,13 +40,12 @@ class Learner:
     index: Ints  # (H, S) the row of a state, or -1; (H, 0) for observations of any kind
 
     @classmethod
-    def new(cls, features: Features, actions: int, horizon: int, states: int | None, prior: Prior) -> "Learner":
+    def new(cls, features: Features, actions: int, horizon: int, states: int | None, prior: Prior) -> Self:
         """A learner that has seen nothing."""
         shape = horizon, actions, features.blocks, features.dim
         memory = empty(*shape)
-        ridge = prior.lam * prior.sigma * prior.sigma
         try:
-            factor = prior_factor((horizon, features.blocks), features.dim, ridge)
+            factor = prior_factor((horizon, features.blocks), features.dim, prior.ridge)
         except MemoryError:
             raise MemoryError(
                 f"{horizon} periods x {features.blocks} blocks of {features.dim} features need "
@@ -145,19 +144,21 @@ class Learner:
             self.index[place.h, place.observation] = row
         return row
 
-    def make_room(self) -> None:
-        """See to it that one more episode fits."""
-        if not is_full(self.memory):
+    def make_room(self, spare: int = 0) -> None:
+        """See to it that one more episode fits, and `spare` more states."""
+        if not spare and not is_full(self.memory):
             return
         rooms = []
         for used, room in (
             (self.memory.states.max(), self.memory.sum_head.shape[1]),
             (self.memory.sums.max(), self.memory.into.shape[1]),
         ):
-            rooms.append(room + max(room // 4, 4) if used >= room else room)  # idle room costs planning time
+            rooms.append(
+                room + max(room // 4, 4) if used + spare >= room else room
+            )  # idle room costs planning time
         self.memory = resized(self.memory, *rooms)
         old, self.values = self.values, self.blank_values()
-        for name in ("theta", "key", "spread"):
+        for name in ("theta", "key", "spread", "sigma"):
             getattr(self.values, name)[:] = getattr(old, name)
         self.values.Q[:, : old.Q.shape[1]], self.values.V[:, : old.V.shape[1]] = old.Q, old.V
 

@@ -5,6 +5,8 @@ A period h keeps the states it has seen, with their features, and for the regres
 the first sum and, for every block and next state s' seen, the sum of the phi that led there. The targets
 change with every sampled V_{h+1}, these sums do not: A'b is rebuilt exactly, at a cost that depends on
 the number of distinct states only. States that never repeat are rows of the same tables.
+For noise that is not known, |b|^2 is rebuilt likewise, from the sum of all r^2 and, for every block and next
+state, the number of transitions that led there and the sum of their rewards.
 """
 
 from typing import NamedTuple
@@ -29,6 +31,8 @@ class Memory(NamedTuple):
     live: Ints  # (H, B) which, in order of their first sight
     reward: Floats  # (H, B, d) sum of phi r
     reward_error: Floats
+    counts: Floats  # (H,) transitions; fewer where the past is discounted
+    squares: Floats  # (H,) sum of r^2
     sums: Longs  # (H,) distinct pairs of a block and a next state
     sum_block: Ints  # (H, E)
     sum_next: Ints  # (H, E) the next state, as known in period h + 1
@@ -36,6 +40,8 @@ class Memory(NamedTuple):
     sum_head: Ints  # (H, C) the last sum into a next state, or -1
     into: Floats  # (H, E, d) sum of phi
     into_error: Floats
+    into_count: Floats  # (H, E) transitions
+    into_reward: Floats  # (H, E) sum of r
 
 
 def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
@@ -51,6 +57,8 @@ def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
         live=np.zeros((H, B), dtype=np.int32),
         reward=np.zeros((H, B, d)),
         reward_error=np.zeros((H, B, d)),
+        counts=np.zeros(H),
+        squares=np.zeros(H),
         sums=np.zeros(H, dtype=np.int64),
         sum_block=np.zeros((H, room), dtype=np.int32),
         sum_next=np.zeros((H, room), dtype=np.int32),
@@ -58,12 +66,14 @@ def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
         sum_head=np.full((H, room), -1, dtype=np.int32),
         into=np.zeros((H, room, d)),
         into_error=np.zeros((H, room, d)),
+        into_count=np.zeros((H, room)),
+        into_reward=np.zeros((H, room)),
     )
 
 
 _PAIRS = {"phi": 2, "block": 1, "barred": 1}  # arrays that grow with the known states, and along which axis
 _STATES = {"sum_head": 1}
-_SUMS = {"sum_block": 1, "sum_next": 1, "sum_link": 1, "into": 1, "into_error": 1}
+_SUMS = dict.fromkeys(("sum_block", "sum_next", "sum_link", "into", "into_error", "into_count", "into_reward"), 1)
 
 
 @compiled
@@ -148,11 +158,15 @@ def add_episode(
         b = memory.block[h, pair]
         for k in range(x.size):
             x[k] = memory.phi[h, k, pair]
+        memory.counts[h] += 1.0
+        memory.squares[h] += rewards[h] * rewards[h]
         if rewards[h] != 0.0:  # adding nothing changes nothing
             add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
         if goes_on or h + 1 < steps:
             e = _sum_of(memory, h, b, visited[h + 1])
             add(memory.into[h, e], memory.into_error[h, e], x, 1.0)
+            memory.into_count[h, e] += 1.0
+            memory.into_reward[h, e] += rewards[h]
         if not rank_one(factor.U[h, b], factor.inv[h, b], x):
             return False
     memory.episodes[0] += 1

@@ -13,6 +13,7 @@ Algorithm 2 of the paper, with Algorithm 1 in value_iteration.py:
 
 from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.agents.explore import Greedy
+from rlsvi.agents.noise import Noise
 from rlsvi.bases import Basis
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed
@@ -24,7 +25,9 @@ class RLSVI(FiniteHorizonAgent):
     Parameters
     ----------
     lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target r + V, > 0. Larger explores longer.
+    sigma : standard deviation of the noise of a target r + V, > 0. Larger explores longer. Or InverseGamma(shape,
+        scale), a prior over its square, one for each period; the prior of the weights is then
+        N(prior_mean, sigma^2 I / lam). `rlsvi.evidence` says which lam and sigma the data speak for.
     basis : how states and actions map to weights; None: the problem's own, or a table.
     horizon : number of periods H; None: what the environment says.
     prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
@@ -40,7 +43,7 @@ class RLSVI(FiniteHorizonAgent):
         self,
         *,
         lam: float = 1.0,
-        sigma: float = 0.1,
+        sigma: Noise = 0.1,
         basis: Basis | None = None,
         horizon: int | None = None,
         prior_mean: float | Floats = 0.0,

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import fields
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,22 +11,63 @@ import rlsvi
 from rlsvi.agents import archive
 from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.agents.archive import ArchiveError
+from rlsvi.agents.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.bounded_saving import bounded_parts, restore_bounded
+from rlsvi.agents.contextual import ContextualBandit
+from rlsvi.agents.continual import ContinualAgent, ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.continual_saving import position_of, restore_position
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
+from rlsvi.agents.gaussian_psrl import GaussianPSRL
+from rlsvi.agents.gradient import GradientRLSVI
+from rlsvi.agents.gradient_saving import gradient_parts, restore_gradient
 from rlsvi.agents.gymnasium import Task
+from rlsvi.agents.incremental import IncrementalRLSVI
+from rlsvi.agents.known import OptimalPolicy
 from rlsvi.agents.learner import Learner
 from rlsvi.agents.lsvi import LSVI
+from rlsvi.agents.lsvi_ucb import LSVIUCB
 from rlsvi.agents.memory import Memory, empty, resized
 from rlsvi.agents.noise import InverseGamma
+from rlsvi.agents.one_step import OneStepAgent
+from rlsvi.agents.one_step_saving import known_parts, restore_known
+from rlsvi.agents.psrl import PSRL
 from rlsvi.agents.rlsvi import RLSVI
 from rlsvi.agents.stationary import StationaryAgent
 from rlsvi.agents.stationary_lsvi import StationaryLSVI
 from rlsvi.agents.stationary_rlsvi import StationaryRLSVI
 from rlsvi.agents.stationary_saving import learned_parts, restore
-from rlsvi.bases import Basis, Dense, Features, Tabular, Tetris
+from rlsvi.agents.tabula_rasa import TabulaRasaAgent
+from rlsvi.agents.tabula_rasa_saving import counted_parts, restore_counts
+from rlsvi.agents.thompson import ThompsonSampling
+from rlsvi.agents.ucbvi import UCBVI
+from rlsvi.agents.ucrl2 import UCRL2
+from rlsvi.bases import (
+    Basis,
+    Dense,
+    Features,
+    Fourier,
+    Observed,
+    Polynomial,
+    Radial,
+    Recommendation,
+    Tabular,
+    Tetris,
+    Tiles,
+)
+from rlsvi.mdp.finite import FiniteMDP
 
-Agent = FiniteHorizonAgent | StationaryAgent
-AGENTS = {kind.__name__: kind for kind in (RLSVI, LSVI, StationaryRLSVI, StationaryLSVI)}
-PARTS = (Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, Tabular, Dense, Tetris, InverseGamma)
+Agent = FiniteHorizonAgent | StationaryAgent | OneStepAgent | TabulaRasaAgent | ContinualAgent | BoundedRLSVI
+KINDS = (
+    *(RLSVI, LSVI, IncrementalRLSVI, GradientRLSVI, ContinualRLSVI, ContinualLSVI),
+    *(StationaryRLSVI, StationaryLSVI, ContextualBandit, ThompsonSampling, OptimalPolicy),
+    *(PSRL, GaussianPSRL, UCRL2, UCBVI, LSVIUCB, BoundedRLSVI),
+)
+AGENTS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+PARTS = (
+    *(Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, InverseGamma),
+    *(Tabular, Dense, Tetris, Recommendation, FiniteMDP),
+    *(Observed, Fourier, Polynomial, Radial, Tiles),
+)
 PLAIN: dict[str, Any] = {kind.__name__: kind for kind in PARTS}
 ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which no file holds
 
@@ -44,9 +86,21 @@ def save(agent: Agent, path: str | os.PathLike[str]) -> None:
         "steps": agent.steps,
         "overshoot": agent._overshoot,
     }
-    if isinstance(agent, StationaryAgent):
-        learned, more = learned_parts(agent)
+    if isinstance(agent, StationaryAgent | BoundedRLSVI):
+        learned, more = learned_parts(agent) if isinstance(agent, StationaryAgent) else bounded_parts(agent)
         archive.write(path, header | learned, arrays | more)
+        return
+    if isinstance(agent, OneStepAgent):
+        learned, more = known_parts(agent)
+        if isinstance(agent, OptimalPolicy) and agent.mdp is None:
+            learned["mdp"] = _plain("problem_mdp", agent._known, arrays)
+        archive.write(path, header | learned, arrays | more)
+        return
+    if isinstance(agent, TabulaRasaAgent):
+        archive.write(path, header, arrays | counted_parts(agent))
+        return
+    if isinstance(agent, GradientRLSVI):
+        archive.write(path, header | gradient_parts(agent, arrays), arrays)
         return
     learner = agent._learner
     if learner is not None:
@@ -54,6 +108,8 @@ def save(agent: Agent, path: str | os.PathLike[str]) -> None:
         arrays |= {f"memory.{name}": array for name, array in memory._asdict().items()}
         arrays |= {"factor.U": learner.factor.U, "factor.inv": learner.factor.inv, "index": learner.index}
         header["features"] = [learner.features.blocks, learner.features.dim]
+    if isinstance(agent, ContinualAgent):
+        header |= position_of(agent, arrays)
     archive.write(path, header, arrays)
 
 
@@ -64,8 +120,24 @@ def load(path: str | os.PathLike[str], basis: Basis | None = None) -> Agent:
         agent = _agent(header, arrays, basis)
         if isinstance(agent, StationaryAgent):
             restore(agent, header, arrays)
+        elif isinstance(agent, OneStepAgent):
+            if isinstance(agent, OptimalPolicy) and header.get("mdp") is not None:
+                agent.adopt(_value(header["mdp"], arrays))
+            restore_known(agent, header, arrays)
+        elif isinstance(agent, TabulaRasaAgent):
+            restore_counts(agent, arrays)
+        elif isinstance(agent, GradientRLSVI):
+            if "features" in header and agent._task is not None:
+                features = _features(agent, agent._task, *header["features"])
+                restore_gradient(agent, agent._new(agent._task, features), header, arrays)
+        elif isinstance(agent, BoundedRLSVI):
+            restore_bounded(agent, header, arrays)
         elif "features" in header:
-            agent._learner = _learner(agent, header["features"], arrays)
+            learner = _learner(agent, header["features"], arrays)
+            if isinstance(agent, ContinualAgent):
+                restore_position(agent, learner, header, arrays)
+            else:
+                agent._learner = learner
     except ArchiveError as error:
         raise ArchiveError(f"{path} {error}") from None
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
@@ -74,31 +146,36 @@ def load(path: str | os.PathLike[str], basis: Basis | None = None) -> Agent:
 
 
 def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) -> Agent:
-    arguments, problem_basis = header["arguments"], header["problem_basis"]
-    if ELSEWHERE in (arguments["basis"], problem_basis):
+    kind, arguments, problem_basis = AGENTS[header["agent"]], header["arguments"], header["problem_basis"]
+    missing = sorted(set(signature(kind).parameters) - set(arguments))
+    if missing:
+        raise ArchiveError(f"is not a saved agent that this program knows: it lacks {', '.join(missing)}")
+    if ELSEWHERE in (arguments.get("basis"), problem_basis):
         if basis is None:
             raise ArchiveError("holds no basis, for it was a Python function: pass it as load(path, basis=...)")
-        arguments["basis"], problem_basis = basis, None
+        arguments["basis"], problem_basis = basis, None if problem_basis == ELSEWHERE else problem_basis
     elif basis is not None:
         raise ArchiveError("holds its basis: leave basis= out")
-    agent: Agent = AGENTS[header["agent"]](**{k: _value(v, arrays) for k, v in arguments.items()})
+    agent: Agent = kind(**{k: _value(v, arrays) for k, v in arguments.items()})
     agent._problem_basis = _value(problem_basis, arrays)
     agent._streams[:] = _array(arrays, "streams", (4, 4), np.uint64)
     agent._task = None if header["task"] is None else Task(*header["task"])
-    agent.steps, agent._overshoot = int(header["steps"]), int(header["overshoot"])
+    agent._overshoot = int(header["overshoot"])
+    if not isinstance(agent, TabulaRasaAgent):  # which counts its steps with all else
+        agent.steps = int(header["steps"])
     return agent
 
 
-def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]) -> Learner:
+def _learner(agent: FiniteHorizonAgent | ContinualAgent, shape: list[int], arrays: dict[str, Any]) -> Learner:
     """The learner, after checking that its arrays fit together and point nowhere outside."""
     (blocks, dim), task = shape, agent._task
     if task is None:
         raise ArchiveError("is damaged: it holds what was learned, but not of which task")
     memory = Memory(**{name: arrays[f"memory.{name}"] for name in Memory._fields})
-    room, sums = memory.sum_head.shape[1], memory.into.shape[1]
-    for name, array in resized(empty(task.horizon, task.actions, blocks, dim), room, sums)._asdict().items():
+    room, sums, periods = memory.sum_head.shape[1], memory.into.shape[1], task.horizon or 1
+    for name, array in resized(empty(periods, task.actions, blocks, dim), room, sums)._asdict().items():
         _array(arrays, f"memory.{name}", array.shape, array.dtype)
-    index = _array(arrays, "index", (task.horizon, task.states or 0), np.int32)
+    index = _array(arrays, "index", (periods, task.states or 0), np.int32)
     for array, least, most in (
         (memory.episodes, 0, np.inf),
         (memory.states, 0, room),
@@ -114,19 +191,16 @@ def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]
     ):
         if array.size and (array.min() < least or array.max() > most):
             raise ArchiveError("is damaged: an index in it points outside its tables")
-    if memory.sums[-1] != 0:
+    if task.horizon and memory.sums[-1] != 0:
         raise ArchiveError("is damaged: it has states after the last period")
-    for array in (memory.phi, memory.reward, memory.into, arrays["factor.U"], arrays["factor.inv"]):
+    numbers = [array for array in memory if array.dtype == np.float64 and array is not memory.barred]
+    for array in (*numbers, arrays["factor.U"], arrays["factor.inv"]):
         if not np.isfinite(array).all():
             raise ArchiveError("is damaged: it holds numbers that are not finite")
     if (memory.sum_link >= np.arange(sums)).any():
         raise ArchiveError("is damaged: its sums are linked in a circle")
-    features = agent.features(0) if task.states is not None else _later(agent, task, blocks, dim)
-    if (features.blocks, features.dim) != (blocks, dim):
-        raise ArchiveError(
-            f"was learned with {blocks} blocks of {dim} features, not {features.blocks} of {features.dim}"
-        )
-    learner = Learner.new(features, task.actions, task.horizon, task.states, agent.prior(task, features))
+    features = _features(agent, task, blocks, dim)
+    learner = agent._new(task, features)
     learner.memory, learner.index = memory, index
     learner.values = learner.blank_values()
     learner.factor.U[:] = _array(arrays, "factor.U", learner.factor.U.shape, np.float64)
@@ -134,7 +208,17 @@ def _learner(agent: FiniteHorizonAgent, shape: list[int], arrays: dict[str, Any]
     return learner
 
 
-def _later(agent: FiniteHorizonAgent, task: Task, blocks: int, dim: int) -> Features:
+def _features(agent: FiniteHorizonAgent | ContinualAgent, task: Task, blocks: int, dim: int) -> Features:
+    """The features learned with."""
+    features = agent.features(0) if task.states is not None else _later(agent, task, blocks, dim)
+    if (features.blocks, features.dim) != (blocks, dim):
+        raise ArchiveError(
+            f"was learned with {blocks} blocks of {dim} features, not {features.blocks} of {features.dim}"
+        )
+    return features
+
+
+def _later(agent: FiniteHorizonAgent | ContinualAgent, task: Task, blocks: int, dim: int) -> Features:
     """Features of observations of any kind, bound when the first one comes."""
     bound: list[Features] = []
 

@@ -1,7 +1,8 @@
 """What all agents do alike: begin from a seed, learn for an amount, say what they were given."""
 
 import inspect
-from typing import Any, Protocol
+import os
+from typing import Any, Protocol, Self
 
 import numpy as np
 from gymnasium import Env
@@ -21,22 +22,37 @@ def new_streams(seed: Seed) -> Words:
     return np.stack([stream(child) for child in children])
 
 
-def arguments(agent: object) -> dict[str, Any]:
-    """What the constructor was given."""
-    return {name: getattr(agent, name) for name in inspect.signature(type(agent)).parameters}
+class Verbs:
+    """What may be asked of every agent, whatever it learns and however."""
 
+    def arguments(self) -> dict[str, Any]:
+        """What the constructor was given."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
-def described(agent: object) -> str:
-    """The call that makes the agent."""
-    given = ", ".join(f"{name}={value!r}" for name, value in arguments(agent).items())
-    return f"{type(agent).__name__}({given})"
+    def clone(self, **changes: Any) -> Self:
+        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
+        return type(self)(**{**self.arguments(), **changes})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
+        from rlsvi.agents.saving import save
+
+        save(self, path)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        return f"{type(self).__name__}({given})"
 
 
 class Learning(Protocol):
     """An agent that counts what it has learned from, and can learn from one more episode."""
 
-    steps: int
     _overshoot: int
+
+    @property
+    def steps(self) -> int:
+        """Steps learned from."""
+        ...
 
     @property
     def episodes(self) -> int:

@@ -1,10 +1,17 @@
 """Bases: which weights a state and an action touch, and through which features."""
 
 from rlsvi.bases.basis import Basis, Features, FeatureTable
+from rlsvi.bases.default import default
 from rlsvi.bases.dense import Dense, agnostic, coherent
+from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import ActionFeatures, StateFeatures, Transformer
+from rlsvi.bases.observed import Observed, RowBasis, of
+from rlsvi.bases.polynomial import Polynomial
+from rlsvi.bases.radial import Radial
+from rlsvi.bases.recommendation import Recommendation
 from rlsvi.bases.tabular import Tabular
 from rlsvi.bases.tetris import Tetris
+from rlsvi.bases.tiles import Tiles
 
 __all__ = [
     "ActionFeatures",
@@ -12,10 +19,19 @@ __all__ = [
     "Dense",
     "FeatureTable",
     "Features",
+    "Fourier",
+    "Observed",
+    "Polynomial",
+    "Radial",
+    "Recommendation",
+    "RowBasis",
     "StateFeatures",
     "Tabular",
     "Tetris",
+    "Tiles",
     "Transformer",
     "agnostic",
     "coherent",
+    "default",
+    "of",
 ]

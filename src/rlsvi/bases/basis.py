@@ -4,7 +4,7 @@ Q_h(s, a) = phi(s, a) . theta[h, block(s, a)]. A dense basis has one block, stat
 action, a table has a block of one number for each state and action.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,13 +23,22 @@ class FeatureTable(NamedTuple):
     block: Ints  # (S, A)
 
 
+def same_table(first: FeatureTable | None, second: FeatureTable | None) -> bool:
+    """Whether both are there and hold the same features."""
+    if first is None or second is None:
+        return False
+    return np.array_equal(first.phi, second.phi) and np.array_equal(first.block, second.block)
+
+
 class Features(NamedTuple):
     """A basis bound to a problem.
 
     `at(h, observation)` gives the blocks (A,) and the features (A, d) of every action; `table` holds all
     of them when the observations are 0..S-1. Where known, `rewards(observation)` gives what every action pays
     for certain, (A,). Where there is one block and phi is small whole numbers times `units`, (d,),
-    `numbers(observation)` gives those, (A, d): they need few bytes, and sums of them are exact.
+    `numbers(observation)` gives those, (A, d): they need few bytes, and sums of them are exact. `setting` names
+    what else they depend on, such as the size of a board: a stationary agent that was saved goes on only with
+    the same.
     """
 
     blocks: int
@@ -39,6 +48,7 @@ class Features(NamedTuple):
     rewards: Callable[[Any], NDArray[Any]] | None = None
     units: Floats | None = None
     numbers: Callable[[Any], NDArray[Any]] | None = None
+    setting: Mapping[str, Any] | None = None
 
 
 class Basis(Protocol):

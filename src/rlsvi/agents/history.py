@@ -1,0 +1,96 @@
+"""All that has happened: every distinct observation once, every distinct transition with how often it happened.
+
+What repeats costs nothing more, and nothing that a regression needs is lost: the history of a finite problem stops
+growing, that of a continuous one grows by a row a step. Successive transitions share the observation between them.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Longs
+
+END = -1
+
+
+class Transitions(NamedTuple):
+    """Distinct transitions, as columns."""
+
+    row: Longs  # (T,) of the observation
+    action: Longs
+    reward: Floats
+    next: Longs  # (T,) the row of the next observation; -1: it was the last
+    times: Floats  # how often it happened
+
+
+class History:
+    """Observations as rows (n,), with their legal actions, and transitions between them."""
+
+    def __init__(self, width: int, actions: int) -> None:
+        self._x, self._legal = np.zeros((64, width)), np.zeros((64, actions), dtype=np.bool_)
+        whole, real = np.zeros((3, 64), dtype=np.int64), np.zeros((2, 64))
+        self._columns = Transitions(whole[0], whole[1], real[0], whole[2], real[1])
+        self._rows: dict[bytes, int] = {}
+        self._places: dict[tuple[int, int, float, int], int] = {}
+
+    @property
+    def x(self) -> Floats:
+        """The distinct observations, (N, n)."""
+        return self._x[: len(self._rows)]
+
+    @property
+    def legal(self) -> Bools:
+        """The legal actions of each, (N, A)."""
+        return self._legal[: len(self._rows)]
+
+    @property
+    def transitions(self) -> Transitions:
+        """The distinct transitions, in the order of their first occurrence."""
+        columns: Any = self._columns
+        return Transitions(*(column[: len(self._places)] for column in columns))
+
+    def row(self, x: Floats, legal: Bools) -> int:
+        """The row of an observation, new or known. Of a known one all actions count that were ever legal."""
+        key = x.tobytes()
+        i = self._rows.get(key)
+        if i is None:
+            i = self._rows[key] = len(self._rows)
+            if i == len(self._x):
+                self._x, self._legal = _longer(self._x), _longer(self._legal)
+            self._x[i] = x
+        self._legal[i] |= legal
+        return i
+
+    def find(self, x: Floats) -> int | None:
+        """The row of an observation, if it is known."""
+        return self._rows.get(x.tobytes())
+
+    def add(self, row: int, action: int, reward: float, following: int) -> int:
+        """One more transition; its place among the distinct ones."""
+        key = row, action, reward, following
+        i = self._places.get(key)
+        if i is None:
+            i = self._places[key] = len(self._places)
+            if i == len(self._columns.row):
+                self._columns = Transitions(*(_longer(column) for column in self._columns))
+            for column, value in zip(self._columns, (*key, 0.0), strict=True):
+                column[i] = value
+        self._columns.times[i] += 1.0
+        return i
+
+    @classmethod
+    def of(cls, x: Floats, legal: Bools, transitions: Transitions) -> "History":
+        """A history read from a file."""
+        history = cls(x.shape[1], legal.shape[1])
+        for i in range(len(x)):
+            history.row(x[i], legal[i])
+        for row, action, reward, following, count in zip(*(c.tolist() for c in transitions), strict=True):
+            history._columns.times[history.add(row, action, reward, following)] = count
+        return history
+
+
+def _longer(array: Any) -> Any:
+    """Half as much room again."""
+    room = np.zeros((len(array) + len(array) // 2 + 64, *array.shape[1:]), array.dtype)
+    room[: len(array)] = array
+    return room

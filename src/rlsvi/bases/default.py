@@ -1,0 +1,27 @@
+"""The basis for an environment, where nobody has said which."""
+
+from typing import Any
+
+import numpy as np
+
+from rlsvi.bases.layout import Layout
+from rlsvi.bases.observed import Observed, of
+from rlsvi.bases.tabular import Tabular
+
+CELLS = 10_000  # states: up to so many a table
+
+
+def default(env: Any) -> Tabular | Observed:
+    """A table where observations are numbered, else Fourier features within a budget of 256.
+
+    `env` is an environment or its observation space. Of counted numbers alone come zeros and ones.
+    """
+    space = getattr(env, "observation_space", env)
+    if len(getattr(space, "shape", None) or ()) == 0 and hasattr(space, "n") and int(space.n) <= CELLS:
+        return Tabular()
+    return of(space)
+
+
+def is_table(layout: Layout) -> bool:
+    """Whether observations are few enough, and counted, so that each can have a weight of its own."""
+    return not layout.measured and float(np.prod([float(k) for k in layout.counts])) <= CELLS

@@ -1,0 +1,101 @@
+"""Observations of any Gymnasium space as vectors: first the numbers measured, then those counted.
+
+A Box is measured; Discrete, MultiDiscrete and MultiBinary are counted from 0 on; Dict and Tuple are taken apart.
+A layout is plain data, so that a file can hold it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from rlsvi.core.compile import Floats
+
+UNBOUNDED = 1e9  # a bound beyond this says nothing of where observations lie
+
+
+class Layout(NamedTuple):
+    """Where the numbers of an observation are, and which values they take."""
+
+    tree: Any  # ["box", shape], ["counted", firsts, shape], ["dict", [[key, tree], ..]] or ["tuple", [tree, ..]]
+    low: list[float | None]  # (m,) of what is measured; None: not known
+    high: list[float | None]
+    counts: list[int]  # of what is counted: the number of values
+
+    @property
+    def measured(self) -> int:
+        """How many numbers are measured."""
+        return len(self.low)
+
+
+def layout_of(space: Any) -> Layout:
+    """The layout of a space, or an error that says what can be done."""
+    low: list[float | None] = []
+    high: list[float | None] = []
+    counts: list[int] = []
+    tree = _tree(space, low, high, counts)
+    if not low and not counts:
+        raise ValueError(f"the observation space {space} holds nothing to learn from")
+    return Layout(tree, low, high, counts)
+
+
+def _tree(space: Any, low: list[float | None], high: list[float | None], counts: list[int]) -> Any:
+    """Take a space apart; what its numbers can be is appended to the lists."""
+    if isinstance(space, spaces.Box):
+        for least, most in zip(space.low.ravel(), space.high.ravel(), strict=True):
+            known = abs(least) < UNBOUNDED and abs(most) < UNBOUNDED and least < most
+            low.append(float(least) if known else None)
+            high.append(float(most) if known else None)
+        return ["box", list(space.shape)]
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+        if isinstance(space, spaces.MultiBinary):
+            n, start = np.full(space.shape, 2), np.zeros(space.shape, np.int64)
+        else:
+            n = np.asarray(space.n if isinstance(space, spaces.Discrete) else space.nvec)
+            start = np.asarray(space.start)
+        counts.extend(int(k) for k in n.ravel())
+        return ["counted", [int(k) for k in start.ravel()], list(n.shape)]
+    if isinstance(space, spaces.Dict):
+        return ["dict", [[key, _tree(part, low, high, counts)] for key, part in space.spaces.items()]]
+    if isinstance(space, spaces.Tuple):
+        return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
+    raise ValueError(
+        f"observations of {space} cannot be learned from: only Box, Discrete, MultiDiscrete, MultiBinary, and "
+        "Dict or Tuple of these; wrap the environment (gymnasium.wrappers.TransformObservation), or give a "
+        "basis such as bases.StateFeatures(function)"
+    )
+
+
+def vector_of(layout: Layout, observation: Any) -> Floats:
+    """An observation as a vector (measured, then counted), checked."""
+    measured: list[Any] = []
+    counted: list[Any] = []
+    _collect(layout.tree, observation, measured, counted)
+    x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
+    if not np.isfinite(x).all():
+        raise ValueError(f"observation holds NaN or infinity: {observation}")
+    whole = x[layout.measured :]
+    if whole.size and not ((whole >= 0) & (whole < layout.counts) & (whole == np.floor(whole))).all():
+        raise ValueError(f"observation {observation!r} lies outside of the observation space of the environment")
+    return x
+
+
+def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any]) -> None:
+    kind, *parts = tree
+    try:
+        if kind == "dict":
+            for key, part in parts[0]:
+                _collect(part, observation[key], measured, counted)
+            return
+        if kind == "tuple":
+            for part, value in zip(parts[0], observation, strict=True):
+                _collect(part, value, measured, counted)
+            return
+        x = np.asarray(observation, dtype=np.float64)
+    except (TypeError, KeyError, IndexError, ValueError) as error:
+        if isinstance(error, ValueError) and str(error).startswith("observation"):
+            raise
+        raise ValueError(f"observation {observation!r} is not of the environment's observation space") from None
+    if list(x.shape) != parts[-1]:
+        raise ValueError(f"observation must have shape {tuple(parts[-1])}, got {x.shape}: {observation!r}")
+    (measured if kind == "box" else counted).append(x.ravel() if kind == "box" else x.ravel() - parts[0])

@@ -1,0 +1,111 @@
+"""Features of the observations of any Gymnasium space, with a block of weights for every action."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from rlsvi.bases.basis import Features
+from rlsvi.bases.fourier import Fourier
+from rlsvi.bases.functions import StateFeatures
+from rlsvi.bases.layout import Layout, layout_of, vector_of
+from rlsvi.bases.onehot import joint_one_hot, one_hot
+from rlsvi.bases.scaling import Ranges, ranges_of, scaled
+from rlsvi.core.compile import Floats
+
+CROSSED = 1024  # features: up to so many, what is measured has weights of its own for all that is counted
+
+
+class RowBasis(Protocol):
+    """Features of numbers in [0, 1]: Fourier, Polynomial, Radial, Tiles, or your own."""
+
+    def rows(self, x: Floats) -> Floats:
+        """The features (N, d) of x (N, n)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The basis that `bases.of(space, basis)` makes. It is plain data, which a file can hold.
+
+    Measured numbers are scaled to [0, 1] by `low` and `high` and go through `basis`; counted ones become zeros and
+    ones, crossed with those features where that makes at most 1024 of them, else beside them.
+    """
+
+    tree: Any
+    low: list[float | None]
+    high: list[float | None]
+    counts: list[int]
+    basis: Any = field(default_factory=Fourier)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the numbers of an observation are."""
+        return Layout(self.tree, self.low, self.high, self.counts)
+
+    def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
+        """One block an action. All bounds must be known: these agents never work features out anew."""
+        ranges = ranges_of(self.low, self.high)
+        if ranges.free.any():
+            raise ValueError(
+                f"the observations are not bounded in the places {np.flatnonzero(ranges.free).tolist()}: "
+                "give low= and high= to bases.of, or learn with rlsvi.agent_for(env), which scales by what it "
+                "has observed"
+            )
+        layout = self.layout
+
+        def function(observation: Any) -> Floats:
+            rows = rows_of(layout, self.basis, ranges, vector_of(layout, observation)[None])
+            return np.asarray(rows[0], dtype=np.float64)
+
+        return StateFeatures(function).bind(states, actions, horizon, example)
+
+
+def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any = None) -> Observed:
+    """Features of the observations of a space, or of an environment's.
+
+    Parameters
+    ----------
+    space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
+        environment.
+    basis : what is made of the measured numbers, once in [0, 1]; None: Fourier().
+    low, high : bounds of the measured numbers, (m,); None: those of the space.
+    """
+    layout = layout_of(getattr(space, "observation_space", space))
+    basis = Fourier() if basis is None else checked_rows(basis)
+    low, high = (_bounds(name, v, layout) for name, v in (("low", low), ("high", high)))
+    for least, most in zip(low, high, strict=True):
+        if least is not None and most is not None and not least < most:
+            raise ValueError(f"low must lie below high, got {least} and {most}")
+    return Observed(layout.tree, low, high, layout.counts, basis)
+
+
+def checked_rows(basis: Any) -> Any:
+    """`basis`, if it makes features of numbers in [0, 1]."""
+    if not hasattr(basis, "rows"):
+        raise TypeError(f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {basis!r}")
+    return basis
+
+
+def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
+    if given is None:
+        return list(getattr(layout, name))
+    bounds = np.asarray(given, dtype=np.float64)
+    if bounds.shape != (layout.measured,) or not np.isfinite(bounds).all():
+        raise ValueError(f"{name} must be {layout.measured} finite numbers, one a measured number; got {given!r}")
+    return [float(v) for v in bounds]
+
+
+def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Floats:
+    """The features (N, d) of observations as vectors (N, n)."""
+    m, counts = layout.measured, layout.counts
+    if not counts:
+        return basis.rows(scaled(ranges, x))
+    joint = float(np.prod([float(k) for k in counts]))
+    if not m:
+        return joint_one_hot(x, counts) if joint <= CROSSED else one_hot(x, counts)
+    phi = basis.rows(scaled(ranges, x[:, :m]))
+    if joint * phi.shape[1] <= CROSSED:
+        which = joint_one_hot(x[:, m:], counts)
+        return (which[:, :, None] * phi[:, None, :]).reshape(len(x), -1)
+    return np.concatenate([phi, one_hot(x[:, m:], counts)], axis=1)

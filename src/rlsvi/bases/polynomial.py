@@ -1,0 +1,56 @@
+"""Polynomials over [0, 1]^n: products of Legendre polynomials, limited by their total degree."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+from numpy.polynomial.legendre import legvander
+
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Floats, Longs
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """Products of Legendre polynomials of 2 x - 1, up to a total degree.
+
+    They span all polynomials of that degree, and are far less alike than powers, so that the regression stays
+    well conditioned.
+
+    Parameters
+    ----------
+    degree : the total degree; None: the highest up to 8 that fits the budget.
+    features : the budget.
+    """
+
+    degree: int | None = None
+    features: int = 256
+
+    def rows(self, x: Floats) -> Floats:
+        """The features (N, d) of x (N, n)."""
+        powers = exponents(x.shape[-1], self.degree, self.features)
+        single = legvander(2 * x - 1, int(powers.max()))  # (N, n, degree + 1)
+        out = np.ones((len(x), len(powers)))
+        for i in range(x.shape[-1]):
+            out *= single[:, i, powers[:, i]]
+        return out
+
+
+@cache
+def exponents(n: int, degree: int | None, features: int) -> Longs:
+    """The degrees of each product, (d, n)."""
+    whole("features", features, 2)
+    if degree is None:
+        degree = max((k for k in range(1, 9) if comb(n + k, k) <= features), default=1)
+    if comb(n + whole("degree", degree, 1), degree) > features:
+        raise ValueError(
+            f"polynomials of degree {degree} in {n} numbers are {comb(n + degree, degree)} features, the budget "
+            f"is features={features}: allow more, or lower the degree"
+        )
+    rows = []
+    for k in range(degree + 1):
+        for places in combinations_with_replacement(range(n), k):
+            rows.append(np.bincount(np.array(places, dtype=np.int64), minlength=n))
+    return np.array(rows)

@@ -1,0 +1,48 @@
+"""Radial basis functions over [0, 1]^n."""
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from rlsvi.core.checks import positive, whole
+from rlsvi.core.compile import Floats
+
+
+@dataclass(frozen=True)
+class Radial:
+    """exp(-|x - c|^2 / (2 width^2)) for centres c on a grid, or random ones where a grid has too many; and a 1.
+
+    Parameters
+    ----------
+    features : the budget, the 1 included.
+    width : of a function; None: the distance of neighbouring centres.
+    seed : of the centres, where a grid of three a side does not fit the budget.
+    """
+
+    features: int = 256
+    width: float | None = None
+    seed: int = 0
+
+    def rows(self, x: Floats) -> Floats:
+        """The features (N, d) of x (N, n)."""
+        centres, apart = centres_of(x.shape[-1], self.features, self.seed)
+        width = apart if self.width is None else positive("width", self.width)
+        distance = np.zeros((len(x), len(centres)))
+        for i in range(x.shape[-1]):
+            distance += (x[:, i : i + 1] - centres[:, i]) ** 2
+        return np.concatenate([np.ones((len(x), 1)), np.exp(-0.5 * distance / width**2)], axis=1)
+
+
+@cache
+def centres_of(n: int, features: int, seed: int) -> tuple[Floats, float]:
+    """The centres (d - 1, n), and how far neighbours are apart."""
+    room = whole("features", features, 2) - 1
+    side = next(k for k in range(room + 1, 0, -1) if k**n <= room)
+    if side >= 3:
+        return np.array(list(product(np.linspace(0, 1, side), repeat=n))), 1 / (side - 1)
+    centres = np.random.default_rng(whole("seed", seed, 0)).random((room, n))
+    between = np.sqrt(((centres[:, None] - centres) ** 2).sum(axis=-1))
+    np.fill_diagonal(between, np.inf)
+    return centres, float(np.median(between.min(axis=1))) if room > 1 else 1.0

@@ -1,0 +1,51 @@
+"""Tile coding over [0, 1]^n: several grids, each a little aside of the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Floats
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """One feature a tile: 1 where x lies in it, else 0.
+
+    Grid g is shifted by the fraction (2 i + 1) g / grids of a tile along number i (Miller and Glanz 1996), modulo
+    one tile. The tiles of all numbers together are limited by the budget.
+
+    Parameters
+    ----------
+    grids : how many.
+    tiles : along each number; None: the most up to 8 that fits the budget.
+    features : the budget.
+    """
+
+    grids: int = 4
+    tiles: int | None = None
+    features: int = 1024
+
+    def rows(self, x: Floats) -> Floats:
+        """The features (N, d) of x (N, n)."""
+        n, grids, tiles = x.shape[-1], whole("grids", self.grids, 1), self.along(x.shape[-1])
+        out = np.zeros((len(x), grids * (tiles + 1) ** n))
+        for g in range(grids):
+            shift = (2 * np.arange(n) + 1) * g / grids % 1.0
+            places = np.minimum((x * tiles + shift).astype(np.int64), tiles)
+            index = np.ravel_multi_index(tuple(places.T), (tiles + 1,) * n)
+            out[np.arange(len(x)), g * (tiles + 1) ** n + index] = 1.0
+        return out
+
+    def along(self, n: int) -> int:
+        """Tiles along each number."""
+        grids, budget = whole("grids", self.grids, 1), whole("features", self.features, 2)
+        fits = [k for k in range(1, 9) if grids * (k + 1) ** n <= budget]
+        tiles = max(fits, default=0) if self.tiles is None else whole("tiles", self.tiles, 1)
+        if not tiles or grids * (tiles + 1) ** n > budget:
+            raise ValueError(
+                f"{grids} grids of {max(tiles, 1) + 1} tiles along {n} numbers are "
+                f"{grids * (max(tiles, 1) + 1) ** n} features, the budget is features={budget}: allow more, or "
+                "use bases.Fourier, which combines fewer numbers"
+            )
+        return tiles

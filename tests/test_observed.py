@@ -1,0 +1,201 @@
+"""Bases of measured and counted observations: against formulas written out, and what they refuse."""
+
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+
+import rlsvi
+from rlsvi import bases
+from rlsvi.bases.fourier import chosen, count
+from rlsvi.bases.layout import layout_of, vector_of
+from rlsvi.bases.scaling import grown, ranges_of, scaled
+
+RNG = np.random.default_rng(0)
+MIXED = Dict({"place": Box(-1.0, 3.0, (2,), np.float64), "mode": Discrete(3, start=5), "flags": MultiBinary(2)})
+
+
+# ---- layouts ----------------------------------------------------------------------------------------------
+
+
+def test_spaces_are_taken_apart():
+    layout = layout_of(MIXED)
+    assert (layout.low, layout.high) == ([-1.0, -1.0], [3.0, 3.0])
+    assert sorted(layout.counts) == [2, 2, 3]
+    x = vector_of(layout, {"place": np.array([0.5, 1.0]), "mode": 6, "flags": np.array([1, 0])})
+    assert x[:2].tolist() == [0.5, 1.0]
+    assert sorted(x[2:].tolist()) == [0.0, 1.0, 1.0]  # 6 is the second mode
+
+
+def test_tuples_and_multidiscrete_are_counted_from_zero():
+    layout = layout_of(Tuple((Discrete(4), MultiDiscrete([2, 3], start=[1, 0]))))
+    assert layout.counts == [4, 2, 3]
+    assert vector_of(layout, (3, np.array([2, 2]))).tolist() == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("bound", [np.inf, 3.4e38])
+def test_a_bound_that_says_nothing_is_none(bound):
+    assert layout_of(Box(-bound, bound, (1,), np.float64)).low == [None]
+
+
+@pytest.mark.parametrize(
+    ("space", "observation", "message"),
+    [
+        (Box(0.0, 1.0, (2,), np.float64), np.array([0.0, np.nan]), "NaN or infinity"),
+        (Box(0.0, 1.0, (2,), np.float64), np.zeros(3), r"shape \(2,\)"),
+        (Discrete(3), 3, "outside"),
+        (MIXED, {"place": np.zeros(2)}, "not of the environment's"),
+        (Tuple((Discrete(2), Discrete(2))), (1,), "not of the environment's"),
+    ],
+)
+def test_observations_are_checked(space, observation, message):
+    with pytest.raises(ValueError, match=message):
+        vector_of(layout_of(space), observation)
+
+
+def test_a_space_that_cannot_be_served_says_what_to_do():
+    with pytest.raises(ValueError, match="wrap the environment"):
+        layout_of(Dict({"a": Discrete(2), "b": Text(5)}))
+
+
+# ---- scaling ----------------------------------------------------------------------------------------------
+
+
+def test_ranges_follow_what_is_observed_and_keep_bounds():
+    ranges = ranges_of([0.0, None], [2.0, None])
+    ranges = grown(ranges, np.array([[1.0, -1.0], [2.0, 1.0]]))
+    assert ranges.low.tolist() == [0.0, -1.2]  # a tenth of the width more on each side
+    assert ranges.high.tolist() == [2.0, 1.2]
+    assert grown(ranges, np.array([[9.0, 1.1]])) is None  # a bound of the space stays
+    assert scaled(ranges, np.array([9.0, 1.2])).tolist() == [1.0, 1.0]
+    assert np.allclose(scaled(ranges, np.array([0.5, 0.0])), [0.25, 0.5])
+
+
+def test_ranges_grow_a_logarithmic_number_of_times():
+    ranges, times = ranges_of([None], [None]), 0
+    for x in np.arange(1, 10_001, dtype=float):
+        new = grown(ranges, np.array([[x]]))
+        ranges, times = new or ranges, times + (new is not None)
+        assert ranges.low[0] <= x <= ranges.high[0]
+    assert times <= 1 + np.ceil(np.log(10_000 / 2) / np.log(1.5))
+
+
+# ---- features ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("smoothness", [0.0, 2.0])
+def test_fourier_features_are_cosines_of_all_products(smoothness):
+    x = RNG.random((5, 3))
+    phi = bases.Fourier(order=2, smoothness=smoothness).rows(x)
+    expected = {}
+    for c in itertools.product(range(3), repeat=3):
+        expected[c] = np.cos(np.pi * x @ np.array(c)) / max(1.0, np.linalg.norm(c)) ** smoothness
+    assert phi.shape == (5, 27)
+    assert np.allclose(np.sort(phi, axis=1), np.sort(np.stack(list(expected.values()), axis=1), axis=1))
+    assert np.array_equal(phi[2:3], bases.Fourier(order=2, smoothness=smoothness).rows(x[2:3]))  # bit for bit
+
+
+@pytest.mark.parametrize(
+    ("n", "order", "features", "expected"),
+    [
+        (4, None, 256, (3, 4)),
+        (6, None, 256, (3, 2)),
+        (2, None, 256, (5, 2)),
+        (4, 7, 512, (7, 2)),
+        (40, None, 256, (5, 1)),
+    ],
+)
+def test_the_budget_decides_what_is_combined(n, order, features, expected):
+    assert chosen(n, order, features, None) == expected
+    assert count(n, *expected) == bases.Fourier(order, features).rows(np.zeros((1, n))).shape[1] <= features
+
+
+def test_fourier_says_when_nothing_fits():
+    with pytest.raises(ValueError, match=r"1001 Fourier features.*features=256"):
+        bases.Fourier().rows(np.zeros((1, 1000)))
+    with pytest.raises(ValueError, match="smoothness"):
+        bases.Fourier(smoothness=-1).rows(np.zeros((1, 2)))
+
+
+def test_polynomials_span_all_of_their_degree():
+    x = RNG.random((40, 2))
+    phi = bases.Polynomial(degree=3).rows(x)
+    assert phi.shape == (40, 10)
+    target = 1 + x[:, 0] ** 2 * x[:, 1] - 3 * x[:, 1] ** 3
+    assert np.allclose(phi @ np.linalg.lstsq(phi, target)[0], target)
+    with pytest.raises(ValueError, match="lower the degree"):
+        bases.Polynomial(degree=30).rows(x)
+
+
+def test_radial_functions_stand_on_a_grid_or_at_random():
+    phi = bases.Radial(features=10).rows(np.array([[0.5, 0.5], [0.0, 1.0]]))  # 3 x 3 and a 1
+    assert phi.shape == (2, 10)
+    assert phi[:, 0].tolist() == [1.0, 1.0]
+    assert np.isclose(np.sort(phi[0])[-2], 1.0)
+    assert np.isclose(np.sort(phi[0])[-3], np.exp(-0.5))  # a neighbour is one width away
+    assert bases.Radial(features=50).rows(RNG.random((3, 9))).shape == (3, 50)
+    with pytest.raises(ValueError, match="width"):
+        bases.Radial(width=0.0).rows(np.zeros((1, 2)))
+
+
+def test_every_grid_of_tiles_has_one_tile_that_holds_a_point():
+    x = np.array([[0.0, 0.0], [1.0, 1.0], [0.51, 0.2]])
+    phi = bases.Tiles(grids=3, tiles=4).rows(x).reshape(3, 3, 25)
+    assert (phi.sum(axis=2) == 1).all()
+    assert np.flatnonzero(phi[2, 0]).tolist() == [2 * 5 + 0]
+    assert np.flatnonzero(phi[2, 1]).tolist() == [2 * 5 + 0]  # shifted by 1/3 and by 0 (3/3) of a tile
+    with pytest.raises(ValueError, match="combines fewer numbers"):
+        bases.Tiles().rows(np.zeros((1, 12)))
+
+
+# ---- spaces to features -----------------------------------------------------------------------------------
+
+
+def test_counted_numbers_have_weights_of_their_own():
+    basis = bases.of(Dict({"x": Box(0.0, 1.0, (1,), np.float64), "k": Discrete(3)}), bases.Fourier(order=2))
+    features = basis.bind(None, 2, 1, {"x": np.array([0.3]), "k": 0})
+    assert (features.blocks, features.dim) == (2, 9)
+    block, phi = features.at(0, {"x": np.array([0.3]), "k": 1})
+    expected = np.zeros(9)
+    expected[3:6] = bases.Fourier(order=2).rows(np.array([[0.3]]))[0]
+    assert block.tolist() == [0, 1]
+    assert np.array_equal(phi, np.stack([expected, expected]))
+
+
+def test_many_counted_numbers_stand_side_by_side():
+    features = bases.of(MultiDiscrete([100, 100])).bind(None, 2, 1, np.array([3, 4]))
+    assert np.flatnonzero(features.at(0, np.array([3, 4]))[1][0]).tolist() == [3, 104]
+
+
+def test_bounds_can_be_given_and_are_needed_by_agents_that_never_look_back():
+    space = Box(-np.inf, np.inf, (2,), np.float64)
+    with pytest.raises(ValueError, match="give low= and high="):
+        bases.of(space).bind(None, 2, 1, np.zeros(2))
+    basis = bases.of(space, bases.Fourier(order=1), low=[-1, -1], high=[1, 1])
+    assert np.allclose(basis.bind(None, 2, 1, np.zeros(2)).at(0, np.array([1.0, -1.0]))[1][0][[0, 1]], [1, -1])
+    with pytest.raises(ValueError, match="2 finite numbers"):
+        bases.of(space, low=[0.0])
+    with pytest.raises(ValueError, match="below high"):
+        bases.of(space, low=[0.0, 1.0], high=[1.0, 1.0])
+    with pytest.raises(TypeError, match="Fourier"):
+        bases.of(space, "fourier")
+
+
+def test_the_default_basis():
+    assert bases.default(gymnasium.make("FrozenLake-v1")) == bases.Tabular()
+    assert isinstance(bases.default(Discrete(10**6)), bases.Observed)
+    basis = bases.default(gymnasium.make("MountainCar-v0"))
+    assert basis.low == pytest.approx([-1.2, -0.07])
+
+
+def test_a_stationary_agent_learns_through_the_default_basis_and_is_saved_with_it(tmp_path):
+    env = gymnasium.make("MountainCar-v0", max_episode_steps=5)
+    agent = rlsvi.StationaryRLSVI(basis=bases.default(env), seed=0).learn(env, episodes=2)
+    agent.save(tmp_path / "agent")
+    other = rlsvi.load(tmp_path / "agent")
+    assert other.basis.layout == agent.basis.layout
+    assert other.basis.basis == bases.Fourier()
+    x = np.array([-0.5, 0.01])
+    assert agent.predict(x, deterministic=True) == other.predict(x, deterministic=True)
