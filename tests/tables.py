@@ -2,18 +2,18 @@
 
 import math
 
-import numpy as np
 import polars as pl
 
+import extension_tables
+import recsys_tables
+import shop_tables
+import tetris_tables
+import theory_tables
 from rlsvi.paper.learning import success
+from tetris_tables import noise
 
+__all__ = ["censored", "curve", "noise", "table"]
 MARKS = (1, 10, *range(25, 2001, 25))
-
-
-def noise(settings, width):
-    """A factor for a run of these settings, lognormal, always the same."""
-    numbers = [value for value in settings.values() if isinstance(value, int | float)]
-    return float(np.random.default_rng([int(1000 * abs(x)) for x in numbers]).lognormal(0.0, width))
 
 
 def curve(settings, regret=None, **others):
@@ -30,6 +30,11 @@ DEFAULTS = {
     "first_reward": lambda s: {"time": 100.0, "regret": 100.0, "uneven": 1e-15},
     "regret_curve": curve,
     "noisy_deep_sea": lambda s: {"total": 50.0, "stuck": 0.0},
+    **tetris_tables.found(),
+    **recsys_tables.found(),
+    **extension_tables.found(),
+    **theory_tables.found(),
+    **shop_tables.found(),
 }
 
 
@@ -52,5 +57,13 @@ def censored(figure, **options):
         first_reward=lambda s: {"time": never, "regret": 1e4, "uneven": 1e-15},
         regret_curve=lambda s: curve(s, lambda e: 0.37 * e, time=never, last_mistake=s["episodes"]),
         noisy_deep_sea=lambda s: {"total": 500.0, "stuck": 1.0},
+        learning_games=lambda s: tetris_tables.games(s, 0.0),
+        policies=lambda s: tetris_tables.players(s, 0.0),
+        recommending=recsys_tables.found(lambda agent: (1.8, 1.8))["recommending"],
+        optimism_cases=theory_tables.optimism(gap=-1.0)["optimism_cases"],
+        prior_regret=theory_tables.learned(
+            **dict.fromkeys(["theorem", *theory_tables.SCALES], theory_tables.never)
+        )["prior_regret"],
+        **shop_tables.shop(lambda s: 0.0),
         **options,
     )

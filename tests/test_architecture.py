@@ -27,8 +27,12 @@ FLOORS = {
     "agents": 2,
     "envs": 2,
     "problems": 2,
+    "shop": 3,
     "simulate": 3,
+    "simulate_tabula_rasa": 3,
+    "simulate_continual": 3,
     "simulate_tetris": 3,
+    "theory": 3,
     "study": 4,
     "paper": 5,
     "report": 6,
@@ -148,8 +152,10 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def compiled_files():
-    inside = [p for folder in ("core", "mdp", "tetris", "bases", "agents") for p in SOURCE.glob(f"{folder}/*.py")]
-    return sorted([*inside, SOURCE / "simulate.py", SOURCE / "simulate_tetris.py"])
+    inside = [
+        p for folder in ("core", "mdp", "tetris", "bases", "agents", "shop") for p in SOURCE.glob(f"{folder}/*.py")
+    ]
+    return sorted([*inside, *SOURCE.glob("simulate*.py")])
 
 
 def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
@@ -191,6 +197,7 @@ def test_nothing_is_compiled_with_fast_math():
 PLAY = """
 import sys, numpy as np, rlsvi
 from rlsvi.simulate import simulate
+from rlsvi.simulate_continual import simulate_continual as live
 problem, arrays = rlsvi.problems.chain(6, 4, seed=3), {}
 agents = {
     "rlsvi": rlsvi.RLSVI(seed=1),
@@ -198,6 +205,16 @@ agents = {
     "boltzmann": rlsvi.LSVI(seed=3, explore=rlsvi.Boltzmann(0.3)),
     "epsilon": rlsvi.LSVI(seed=4, explore=rlsvi.EpsilonGreedy(0.3)),
 }
+counting = {
+    "psrl": rlsvi.PSRL(seed=5, alpha_P=0.5),
+    "gaussian psrl": rlsvi.GaussianPSRL(seed=6),
+    "ucrl2": rlsvi.UCRL2(seed=7, scale=0.1),
+    "ucbvi": rlsvi.UCBVI(seed=8, scale=0.1, bonus="bernstein"),
+    "lsvi-ucb": rlsvi.LSVIUCB(seed=9, scale=0.01),
+}
+for name, agent in counting.items():
+    history = simulate(agent, problem, 10)
+    arrays[f"{name} regret"], arrays[f"{name} Q"] = history.regret, agent._known.plan.Q
 for name, agent in agents.items():
     history = simulate(agent, problem, 15, trace=True)
     for field in ("reward", "regret", "realised"):
@@ -205,6 +222,27 @@ for name, agent in agents.items():
     for field in history.trace._fields:
         arrays[f"{name} {field}"] = getattr(history.trace, field)
     arrays[f"{name} factor"], arrays[f"{name} theta"] = agent._learner.factor.U, agent._learner.values.theta
+shop = rlsvi.problems.recommendation(4, 2, seed=1)
+others = {
+    "bandit": rlsvi.ContextualBandit(seed=1),
+    "pooled": rlsvi.ContextualBandit(seed=2, pooled=True),
+    "thompson": rlsvi.ThompsonSampling(seed=3),
+    "myopic": rlsvi.OptimalPolicy(seed=4, myopic=True),
+    "shop": rlsvi.RLSVI(seed=5),
+}
+for name, agent in others.items():
+    history = simulate(agent, shop, 10, trace=True)
+    for field in ("reward", "regret", "path_regret"):
+        arrays[f"{name} {field}"] = getattr(history, field)
+    arrays[f"{name} actions"], arrays[f"{name} streams"] = history.trace.actions, agent._streams
+for name, form in {"each slot": {}, "pooled sketch": {"pooled": True, "sketch": 3}}.items():
+    counter = rlsvi.shop.Recommender(5, 3, seed=7, every=2, remember=4, **form)
+    for customer in range(12):
+        for slot in range(3):
+            product = counter.recommend(customer)
+            counter.feedback(customer, product, (customer + product) % 3 > 0)
+    arrays[f"{name} weights"], arrays[f"{name} streams"] = counter._mind.weight, counter._streams
+    arrays[f"{name} factors"], arrays[f"{name} frozen"] = counter._mind.factor.U, counter._mind.frozen
 stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.InverseGamma(), regressions=2)
 stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
 arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.theta, stationary._streams
@@ -213,6 +251,14 @@ games = rlsvi.simulate_tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 
 for name, array in zip(games._fields, games):
     arrays[f"tetris {name}"] = array
 arrays["tetris theta"], arrays["tetris next"] = tetris._learner.theta, tetris._learner.ring.next_x
+incremental = rlsvi.IncrementalRLSVI(seed=7, nu=0.1, sigma=rlsvi.InverseGamma())
+arrays["incremental"] = simulate(incremental, problem, 15).reward
+arrays["incremental theta"] = incremental._learner.values.theta
+arrays["incremental factor"] = incremental._learner.factor.U
+for noise in ("paper", "whitened"):
+    continual = rlsvi.ContinualRLSVI(seed=8, noise=noise)
+    arrays[f"{noise} rewards"] = live(continual, rlsvi.mdp.river_swim(4), 60)
+    arrays[f"{noise} theta"] = continual._learner.values.theta
 from rlsvi.core.random import bits
 arrays["compiled"] = np.array(hasattr(bits, "py_func"))
 np.savez(sys.argv[1], **arrays)

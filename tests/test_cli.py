@@ -43,7 +43,7 @@ def test_list_as_json():
 
 
 def test_compare_prints_a_row_an_agent():
-    result = run(*CHAIN, "--agents", "rlsvi,lsvi-greedy,lsvi-epsilon,lsvi-boltzmann")
+    result = run(*CHAIN, "--agents", ",".join(AGENTS))
     assert result.exit_code == 0, result.stderr
     for name in AGENTS:
         assert name in result.stdout
@@ -107,6 +107,7 @@ def test_compare_writes_readable_files(tmp_path):
         ("deep-sea", "--size", 3, "--stochastic"),
         ("river-swim", "--states", 4, "--horizon", 5),
         ("dirichlet", "--states", 3, "--actions", 2, "--horizon", 3),
+        ("recommendation", "--products", 4, "--slots", 2),
         ("chain", "--length", 4, "--features", 3, "--rho", 0.1),
         ("FrozenLake-v1", "--horizon", 10),
     ],

@@ -29,7 +29,7 @@ def runs():
 def made(rewards):
     """Runs of one agent with given rewards, (seeds, episodes), and a regret of 1 - reward."""
     histories = {
-        ("a", s): Run(History(np.array(r), 1 - np.array(r), 1 - np.array(r), None), 1.0)
+        ("a", s): Run(History(np.array(r), 1 - np.array(r), 1 - np.array(r), None, None), 1.0)
         for s, r in enumerate(rewards)
     }
     return Runs("made up", ("a",), tuple(range(len(rewards))), histories)
@@ -95,7 +95,7 @@ def test_random_regret_is_what_random_play_loses():
 
 def test_a_run_has_learned_once_what_is_left_is_a_small_share_of_random_play():
     def learned(regret, random=1.0):
-        return Run(History(None, np.array(regret), None, None), random).learned()
+        return Run(History(None, np.array(regret), None, None, None), random).learned()
 
     assert learned([1.0] * 5 + [0.0] * 15) == 5
     assert learned([0.04] * 20) == 0

@@ -31,6 +31,23 @@ TINY = {
     "chain-agnostic": {"steps": 20, "limit": 60, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
     "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2},
+    "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "seeds": 2},
+    "mini-tetris": {"games": 8, "large": 8, "long": 16, "seeds": 2},
+    "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
+    "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
+    "incremental": {"episodes": 40, "runs": 1, "seeds": 2},
+    "continual": {"states": [3, 4], "steps": 200, "seeds": 2},
+    "lemma": {"cases": 10, "draws": 100, "seeds": 2},
+    "theorem": {"sizes": [(2, 2, 2), (3, 2, 2)], "compared": [(2, 2, 2), (3, 2, 2)], "episodes": 40, "seeds": 2},
+    "conjecture": {
+        "lengths": [4, 5, 6],
+        "features": [2, 4],
+        "wide": [4, 5, 6],
+        "few": [2, 4],
+        "seeds": 2,
+        "limit": 200,
+    },
+    "recsys-scale": {"sizes": [[5, 3, 20, None], [6, 3, 20, 2]], "few": [4, 2, 20, 2], "seeds": 2},
 }
 
 
@@ -52,7 +69,11 @@ def test_a_figure_says_what_it_is(name):
     it = figure(name)
     assert isinstance(it, Figure)
     assert it.name == name
-    assert re.fullmatch(r"section 3, Example 1|(section 6\.1\.[12]|appendix C\.[234]), figure \d+", it.where)
+    assert re.fullmatch(
+        r"section 3, Example 1|section 6\.3, at a shop's size|section 5(, appendix G)?|appendix B|"
+        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]",
+        it.where,
+    )
     assert it.title
     assert it.caption.endswith(".")
     assert it.claims
@@ -61,8 +82,8 @@ def test_a_figure_says_what_it_is(name):
 
 def test_figures_come_in_the_order_of_the_paper():
     numbers = [int(found[1]) for name in FIGURES if (found := re.search(r"figure (\d+)", figure(name).where))]
-    assert len(set(numbers)) == len(numbers) == 9
-    assert set(numbers) == {2, 3, 4, 5, 6, 10, 11, 12, 13}
+    assert len(set(numbers)) == len(numbers) == 13
+    assert set(numbers) == set(range(2, 15))
 
 
 def test_figures_are_found_by_name_whatever_was_imported_before():
@@ -84,7 +105,16 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
     jobs = figure(name).plan(scale)
     assert len({job.name for job in jobs}) == len(jobs)
     assert all(job.cost > 0 for job in jobs)
-    assert {job.function.partition(":")[0] for job in jobs} == {"rlsvi.paper.chain"}
+    subject = "tetris" if "tetris" in name else name.partition("-")[0]
+    modules = {
+        "tetris": {"games", "policies"},
+        "recsys": {"recommending", "shops"},
+        "incremental": {"extensions"},
+        "continual": {"extensions"},
+        "lemma": {"optimism"},
+        "theorem": {"prior_drawn"},
+    }.get(subject, {"chain"})
+    assert {job.function.partition(":")[0] for job in jobs} <= {f"rlsvi.paper.{module}" for module in modules}
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -141,6 +171,24 @@ def test_logarithmic_scales_need_no_new_jobs():
     for scale in SCALES:
         both = {job.name for name in ("chain-length", "chain-features") for job in figure(name).plan(scale)}
         assert {job.name for job in figure("chain-scaling").plan(scale)} == both
+
+
+def test_the_conjecture_takes_the_jobs_of_the_quadratic_fits():
+    for scale in SCALES:
+        theirs = {job.name for job in figure("chain-quadratic").plan(scale)}
+        mine = figure("conjecture").plan(scale)
+        assert theirs == {job.name for job in mine if "sigma" not in job.settings}
+        assert {job.settings["sigma"] for job in mine if "sigma" in job.settings} == {1.0}
+
+
+def test_theory_is_tried_in_a_thousand_cases_and_at_nine_sizes():
+    for scale in SCALES:
+        cases = [job.settings["cases"] for job in figure("lemma").plan(scale) if "cases" in job.settings]
+        assert sum(4 * count // 5 for count in cases) >= 1000
+        jobs = [job.settings for job in figure("theorem").plan(scale)]
+        sizes = {(job["states"], job["actions"], job["horizon"]) for job in jobs if "theorem" in job["agent"]}
+        assert len(sizes) >= 8
+    assert values("theorem", "episodes") == {10**5}
 
 
 def test_several_lengths_have_basis_functions_beyond_all_pairs():

@@ -80,8 +80,8 @@ def test_a_version_is_that_of_the_sources(sources):
     assert module.version.__wrapped__("jobs") == before
 
 
-FOLDERS = ["core", "mdp", "tetris", "bases", "agents", "envs"]
-SINGLE = ["problems.py", "simulate.py", "simulate_tetris.py"]
+FOLDERS = ["core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory"]
+SINGLE = ["problems.py", "simulate.py", "simulate_tabula_rasa.py", "simulate_tetris.py"]
 
 
 @pytest.mark.parametrize("part", [*FOLDERS, *SINGLE])

@@ -17,6 +17,16 @@ FIGURES = {
     "chain-agnostic": "basis functions that cannot represent the values",
     "chain-lambda": "robustness to the prior's precision lambda",
     "chain-sigma": "robustness to the noise sigma",
+    "tetris": "learning to play Tetris, 20 x 10",
+    "recsys-boltzmann": "recommendations: RLSVI against Boltzmann exploration",
+    "recsys-myopic": "recommendations: RLSVI against bandits and the optimal myopic policy",
+    "mini-tetris": "learning to play Tetris with four rows, S and Z",
+    "recsys-scale": "recommendations at a shop's size, and what each saving costs",
+    "incremental": "incremental RLSVI: regret against batch",
+    "continual": "continual RLSVI in a river without end",
+    "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
+    "theorem": "regret on MDPs of Theorem 1's prior against its bound, and tabula rasa algorithms",
+    "conjecture": "is learning on the chain polynomial in K and H?",
 }
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from rlsvi.core.compile import Floats
 from rlsvi.study.statistics import Interval
 
 
@@ -86,3 +87,10 @@ def all_of(first: Verdict, *others: Verdict) -> Verdict:
     return Verdict(
         worst.outcome, "; ".join(verdict.measured for verdict in verdicts if verdict.measured), worst.interval
     )
+
+
+def spoken(values: Floats, digits: int = 0) -> str:
+    """A mean over runs with its standard error."""
+    if len(values) < 2:
+        return f"{values.mean():.{digits}f}"
+    return f"{values.mean():.{digits}f} +- {values.std(ddof=1) / len(values) ** 0.5:.{digits}f}"

@@ -12,10 +12,10 @@ from rlsvi.study.plot import COLOURS, INK, LINES, styled
 from rlsvi.study.statistics import band, median
 
 
-def panels(count: int = 1, height: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A picture with `count` styled axes side by side."""
-    figure = Figure(figsize=({1: 7.2, 2: 9.6}.get(count, 12.0), height), layout="constrained")
-    return figure, [styled(axes) for axes in np.atleast_1d(figure.subplots(1, count))]
+def panels(count: int = 1, height: float = 4.2, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """A picture with `count` styled axes side by side, in some rows."""
+    figure = Figure(figsize=({1: 7.2, 2: 9.6}.get(count, 12.0), rows * height), layout="constrained")
+    return figure, [styled(axes) for axes in np.atleast_1d(figure.subplots(rows, count)).flat]
 
 
 def labelled(axes: Axes, x: str, y: str, title: str = "") -> None:
@@ -55,3 +55,12 @@ def curves(axes: Axes, at: Floats, values: Floats, label: str, index: int = 0) -
     if np.isfinite(low).all():
         axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(at, middle, color=colour, linestyle=line, linewidth=2, label=label)
+
+
+def averaged(axes: Axes, at: Floats, values: Floats, label: str, colour: str, line: Any) -> None:
+    """The mean of curves of many instances, (instances, points), with a band of one standard error."""
+    mean, error = values.mean(axis=0), values.std(axis=0) / max(len(values) - 1, 1) ** 0.5
+    axes.fill_between(at, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(at, mean, color=colour, linestyle=line, linewidth=2, label=label)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)

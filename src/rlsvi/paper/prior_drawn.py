@@ -1,0 +1,135 @@
+"""Learning MDPs drawn from the prior of Theorem 1: the function of the jobs, and what is read from its results.
+
+The seed draws the MDP; all agents of a size meet the same ones. Rewards are -1 and 0, and agents are told so.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi import problems
+from rlsvi.agents import PSRL, RLSVI, UCBVI, UCRL2, GaussianPSRL
+from rlsvi.bases import Tabular
+from rlsvi.core.compile import Floats, Longs
+from rlsvi.simulate import Agent, simulate
+from rlsvi.study.job import Job
+from rlsvi.study.statistics import Interval, bootstrap
+from rlsvi.theory import theorem_agent
+
+THEOREM = "RLSVI, theorem"
+REWARDS = (-1.0, 0.0)
+Size = tuple[int, int, int]  # states, actions, horizon
+
+# By the name of an agent, the scales it is tried at. RLSVI: lambda = 1, sigma^2 = scale. 1 is the others' theory.
+SCALES: dict[str, tuple[float, ...]] = {
+    "RLSVI": (0.01, 0.03, 0.1, 0.3),
+    "PSRL": (1.0,),
+    "Gaussian PSRL": (0.03, 0.1, 0.3, 1.0),
+    "UCRL2": (0.01, 0.03, 0.1, 1.0),
+    "UCBVI": (0.0003, 0.001, 0.003, 1.0),
+}
+MAKERS: dict[str, Callable[[float, int, int], Agent]] = {
+    "RLSVI": lambda scale, episodes, seed: RLSVI(lam=1.0, sigma=scale**0.5, basis=Tabular(), seed=seed),
+    "PSRL": lambda scale, episodes, seed: PSRL(reward_range=REWARDS, seed=seed),
+    "Gaussian PSRL": lambda scale, episodes, seed: GaussianPSRL(scale=scale, reward_range=REWARDS, seed=seed),
+    "UCRL2": lambda scale, episodes, seed: UCRL2(scale=scale, reward_range=REWARDS, seed=seed),
+    "UCBVI": lambda scale, episodes, seed: UCBVI(scale=scale, planned=episodes, reward_range=REWARDS, seed=seed),
+}
+
+
+def prior_regret(
+    *, agent: str, scale: float, states: int, actions: int, horizon: int, episodes: int, seed: int
+) -> dict[str, Any]:
+    """Cumulative regret at some of the episodes, on one MDP of the prior."""
+    problem_seed, agent_seed = (int(x) for x in np.random.SeedSequence(seed).generate_state(2, np.uint64))
+    problem = problems.dirichlet(states, actions, horizon, seed=problem_seed)
+    if agent == THEOREM:
+        learner: Agent = theorem_agent(states, horizon, seed=agent_seed)
+    else:
+        learner = MAKERS[agent](scale, episodes, agent_seed)
+    regret = np.cumsum(simulate(learner, problem, episodes).regret)
+    at = marks(episodes)
+    return {"episode": at, "regret": regret[at - 1]}
+
+
+def marks(episodes: int) -> Longs:
+    """Episodes at which a curve is kept: four a factor of ten, the last among them."""
+    at = np.logspace(0, np.log10(episodes), 1 + round(4 * np.log10(episodes)))
+    return np.unique(at.round().astype(np.int64))
+
+
+def prior_jobs(agent: str, scale: float, sizes: Sequence[Size], episodes: int, seeds: int) -> list[Job]:
+    """One agent on MDPs of some sizes."""
+    return [
+        Job.of(
+            prior_regret,
+            episodes * (1e-6 + 5e-8 * S * A * H),
+            agent=agent,
+            scale=scale,
+            states=S,
+            actions=A,
+            horizon=H,
+            episodes=episodes,
+            seed=seed,
+        )
+        for S, A, H in sizes
+        for seed in range(seeds)
+    ]
+
+
+# ---- results ------------------------------------------------------------------------------------------------
+
+
+def sizes_of(frame: pl.DataFrame, agent: str) -> list[Size]:
+    """The sizes an agent has learned."""
+    mine = frame.filter(pl.col("agent") == agent)
+    rows = mine.select("states", "actions", "horizon").unique().sort(pl.all()).iter_rows()
+    return [(S, A, H) for S, A, H in rows]
+
+
+def curves_of(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> tuple[Floats, Floats]:
+    """The episodes of a curve, and its regret on every MDP, (MDPs, points)."""
+    S, A, H = size
+    mine = frame.filter(
+        pl.col("agent") == agent,
+        pl.col("scale") == scale,
+        pl.col("states") == S,
+        pl.col("actions") == A,
+        pl.col("horizon") == H,
+    ).sort("seed", "episode")
+    at = mine["episode"].unique().sort().to_numpy().astype(np.float64)
+    return at, mine["regret"].to_numpy().reshape(-1, len(at))
+
+
+def final(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Floats:
+    """Regret of all episodes, on every MDP."""
+    return curves_of(frame, agent, size, scale)[1][:, -1]
+
+
+def tuned(frame: pl.DataFrame, agent: str, size: Size) -> tuple[Floats, float]:
+    """Regret of all episodes at the best scale, on every MDP, and that scale.
+
+    On each MDP the scale is the one that is best on the others, so that luck does not count.
+    """
+    found = np.stack([final(frame, agent, size, scale) for scale in SCALES[agent]])
+    runs = found.shape[1]
+    others = (found.sum(axis=1, keepdims=True) - found) / max(runs - 1, 1) if runs > 1 else found
+    chosen = found[others.argmin(axis=0), np.arange(runs)]
+    return np.asarray(chosen), SCALES[agent][int(found.mean(axis=1).argmin())]
+
+
+def mean_of(values: Floats) -> Interval:
+    """A mean over MDPs."""
+    return bootstrap(lambda drawn: float(drawn.mean()), values)
+
+
+def ratio_of(values: Floats, others: Floats) -> Interval:
+    """The mean over MDPs as a multiple of another mean over the same MDPs."""
+
+    def ratio(drawn: Floats) -> float:
+        i = drawn.astype(np.int64)
+        return float(values[i].mean() / others[i].mean()) if others[i].mean() > 0 else np.inf
+
+    return bootstrap(ratio, np.arange(float(len(values))))

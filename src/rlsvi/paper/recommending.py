@@ -1,0 +1,175 @@
+"""What the figures on the recommendation engine measure: the functions of their jobs, and what they share.
+
+A job is one agent on one problem instance, several times. Regret is that along the path, sum_h V*_h(x_h) -
+E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi import problems
+from rlsvi.agents import LSVI, RLSVI, ContextualBandit, OptimalPolicy, ThompsonSampling
+from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Explore, Greedy
+from rlsvi.core.compile import Floats
+from rlsvi.mdp.recommendation import count_histories, histories
+from rlsvi.problems import Problem
+from rlsvi.simulate import Agent, simulate
+from rlsvi.study.job import Job
+from rlsvi.study.statistics import Interval, bootstrap
+
+PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
+LAM, SIGMA = 0.2, 1e-3**0.5
+TEMPERATURES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+EPSILON = 0.1
+LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
+POINTS = 60  # of a curve
+LAST = 100  # episodes at the end
+
+
+def boltzmann(eta: float) -> str:
+    """The name of LSVI with a temperature."""
+    return f"Boltzmann {eta:g}"
+
+
+def _lsvi(explore: Explore) -> Callable[[int, float], Agent]:
+    return lambda seed, offset: LSVI(lam=LAM, explore=explore, seed=seed)
+
+
+MAKERS: dict[str, Callable[[int, float], Agent]] = {
+    "RLSVI": lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, seed=seed),
+    "greedy": _lsvi(Greedy()),
+    "epsilon-greedy": _lsvi(EpsilonGreedy(EPSILON)),
+    "Thompson": lambda seed, offset: ThompsonSampling(reward_offset=offset, seed=seed),
+    "linear bandit": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, seed=seed),
+    "linear bandit, pooled": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, pooled=True, seed=seed),
+    "myopic": lambda seed, offset: OptimalPolicy(myopic=True, seed=seed),
+    **{boltzmann(eta): _lsvi(Boltzmann(eta)) for eta in TEMPERATURES},
+}
+
+
+def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
+    """Cumulative regret of an agent on the instance number `seed`, the mean of several runs, at some episodes.
+
+    coding : "0, 1" or "-1, 0", the rewards of a dislike and of a like.
+    """
+    problem = instance(seed, coding)
+    offset = 1.0 if coding == DISLIKES else 0.0
+    total = np.zeros(episodes)
+    for run in range(runs):
+        history = simulate(MAKERS[agent](1000 * seed + run, offset), problem, episodes, regret=False)
+        total += np.cumsum(history.path_regret)
+    at = np.unique(np.ceil(np.linspace(0, episodes, POINTS + 1)[1:]).astype(np.int64))
+    return {"episode": at, "regret": total[at - 1] / runs}
+
+
+def instance_facts(*, seed: int) -> dict[str, Any]:
+    """V*, the values of fixed orders, the number of states, and what the basis leaves out of Q*."""
+    problem = instance(seed, LIKES)
+    V, Q = problem.solution.V, problem.solution.Q
+    return {
+        "best": float(V[0, 0]),
+        "states": count_histories(PRODUCTS, SLOTS),
+        "fixed_order": _worth_of_order(problem, np.random.default_rng(seed).permutation(PRODUCTS)[:SLOTS]),
+        "misfit": _misfit(problem, Q),
+    }
+
+
+def instance(seed: int, coding: str) -> Problem:
+    """A problem instance; the same taste whatever the coding."""
+    values = (-1.0, 0.0) if coding == DISLIKES else (0.0, 1.0)
+    return problems.recommendation(PRODUCTS, SLOTS, scale=SCALE, reward_values=values, seed=seed)
+
+
+def _worth_of_order(problem: Problem, order: Any) -> float:
+    """Expected likes of recommending products in one order, whatever the customer says: forward, exactly."""
+    table = problem.mdp.table
+    mass, worth = {0: 1.0}, 0.0
+    for a in order:
+        following: dict[int, float] = {}
+        for s, weight in mass.items():
+            row = s * table.actions + int(a)
+            worth += weight * float(table.expected[row])
+            for j in range(table.indptr[row], table.indptr[row + 1]):
+                after = int(table.successor[j])
+                following[after] = following.get(after, 0.0) + weight * float(table.probability[j])
+        mass = following
+    return worth
+
+
+def _misfit(problem: Problem, Q: Floats) -> float:
+    """The share of Q* that the basis leaves out, as a ratio of 2-norms over all legal pairs and their periods."""
+    x = histories(PRODUCTS, SLOTS)
+    seen = np.count_nonzero(x, axis=1)
+    left = total = 0.0
+    for h in range(SLOTS):
+        rows = np.flatnonzero(seen == h)
+        for a in range(PRODUCTS):
+            legal = rows[x[rows, a] == 0]
+            design = np.column_stack([np.ones(len(legal)), x[legal]]).astype(np.float64)
+            values = Q[h, legal, a]
+            residual = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+            left, total = left + float(residual @ residual), total + float(values @ values)
+    return float((left / total) ** 0.5)
+
+
+# ---- results ------------------------------------------------------------------------------------------------
+
+
+def jobs_of(agents: Sequence[str], codings: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
+    """Every agent on every instance; the myopic policy does not care for the coding."""
+    return [
+        Job.of(
+            recommending,
+            1e-4 * episodes * runs,
+            agent=agent,
+            coding=coding,
+            episodes=episodes,
+            runs=runs,
+            seed=seed,
+        )
+        for agent in agents
+        for coding in (codings if agent != "myopic" else [LIKES])
+        for seed in range(seeds)
+    ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+
+
+def curves_of(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> tuple[Floats, Floats]:
+    """The episodes of a curve, and its regret on every instance, (instances, points)."""
+    mine = frame.filter(pl.col("agent") == agent, pl.col("coding") == coding).sort("seed", "episode")
+    at = mine["episode"].unique().sort().to_numpy().astype(np.float64)
+    return at, mine["regret"].to_numpy().reshape(-1, len(at))
+
+
+def final(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> Floats:
+    """Regret of all episodes, on every instance."""
+    return curves_of(frame, agent, coding)[1][:, -1]
+
+
+def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> tuple[Floats, Floats]:
+    """Regret an episode between two points of the curve, on every instance, and the episodes in their middle."""
+    at, regret = curves_of(frame, agent, coding)
+    ends = np.concatenate([[0.0], at])
+    steps = np.diff(ends)
+    return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(regret, ((0, 0), (1, 0))), axis=1) / steps
+
+
+def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> Floats:
+    """Regret an episode over the last 100 (or the last twelfth of fewer), on every instance."""
+    at, regret = curves_of(frame, agent, coding)
+    last = min(LAST, at[-1] / 12)
+    i = max(int(np.searchsorted(at, at[-1] - last + 1e-9)) - 1, 0)
+    i = i if at[i] <= at[-1] - last + 1e-9 else 0
+    return np.asarray((regret[:, -1] - regret[:, i]) / (at[-1] - at[i]))
+
+
+def compared(values: Floats, others: Floats) -> Interval:
+    """The mean over instances as a multiple of another mean over the same instances."""
+
+    def ratio(drawn: Floats) -> float:
+        i = drawn.astype(np.int64)
+        return float(values[i].mean() / others[i].mean()) if others[i].mean() > 0 else np.inf
+
+    return bootstrap(ratio, np.arange(float(len(values))))

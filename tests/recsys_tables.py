@@ -1,0 +1,104 @@
+"""Tables in the shape of the results of the figures on recommendations, and what claims are to make of them."""
+
+import numpy as np
+
+from rlsvi.paper.claim import Outcome
+from tetris_tables import noise
+
+YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
+RATES = {
+    "RLSVI": (1.5, 0.1),
+    "linear bandit": (1.2, 0.4),
+    "linear bandit, pooled": (1.2, 0.4),
+    "myopic": (0.3, 0.3),
+}
+
+
+def rate(agent):
+    """Regret a customer at first and in the end, as the paper has it."""
+    return RATES.get(agent, (1.8, 1.8))
+
+
+def instance_facts(s, best=4.3, misfit=0.13, fixed_order=2.5):
+    return {"best": best, "states": 4521, "fixed_order": fixed_order, "misfit": misfit * noise(s, 0.02)}
+
+
+def found(rates=rate, width=0.03, coded=lambda s: 1.0, **facts):
+    """What all jobs find: regret a customer falls in the middle from one number to another, by the agent."""
+
+    def brought(s):
+        early, late = (x * noise(s | {"agent_": len(s["agent"])}, width) * coded(s) for x in rates(s["agent"]))
+        at = np.unique(np.ceil(np.linspace(0, s["episodes"], 61)[1:]).astype(int))
+        half = s["episodes"] / 2
+        return [{"episode": int(t), "regret": float(early * min(t, half) + late * max(t - half, 0.0))} for t in at]
+
+    return {"recommending": brought, "instance_facts": lambda s: instance_facts(s, **facts)}
+
+
+def changed(**rates):
+    """Some agents have other rates; `_` in a name stands for a blank."""
+    named = {name.replace("_", " "): values for name, values in rates.items()}
+    return lambda agent: named.get(agent.partition(",")[0].partition(" 0")[0], rate(agent))
+
+
+def dislikes(factor):
+    """With rewards -1 and 0 the others have so many times the regret."""
+    return lambda s: factor if s["coding"] == "-1, 0" and s["agent"] != "RLSVI" else 1.0
+
+
+CASES = {
+    ("recsys-boltzmann", "over a wide range of temperatures"): {
+        YES: [found()],
+        NO: [
+            found(coded=lambda s: 0.3 if s["agent"] == "Boltzmann 0.1" else 1.0),
+            found(changed(RLSVI=(3.0, 3.0))),
+        ],
+        OPEN: [found(changed(RLSVI=(0.9, 0.9)), width=0.3)],
+    },
+    ("recsys-boltzmann", "on single instances"): {
+        YES: [(50, found())],
+        NO: [found(changed(RLSVI=(3.0, 3.0)))],
+        OPEN: [found()],
+    },
+    ("recsys-boltzmann", "if rewards are coded -1 and 0"): {
+        YES: [found()],
+        NO: [found(coded=dislikes(0.2))],
+        OPEN: [found(coded=dislikes(0.45), width=0.3)],
+    },
+    ("recsys-boltzmann", "agnostic learning problem"): {YES: [found()], NO: [found(misfit=1e-9)]},
+    ("recsys-myopic", "outperform even the optimal myopic policy"): {
+        YES: [found()],
+        NO: [found(changed(RLSVI=(1.5, 0.5)))],
+        OPEN: [found(changed(RLSVI=(1.5, 0.3)), width=0.3)],
+    },
+    ("recsys-myopic", "outperform benchmark bandit algorithms"): {
+        YES: [found()],
+        NO: [found(changed(RLSVI=(1.5, 0.6))), found(changed(linear_bandit=(1.0, 0.05)))],
+        OPEN: [found(changed(RLSVI=(1.5, 0.4)), width=0.3)],
+    },
+    ("recsys-myopic", "if rewards are coded -1 and 0"): {
+        YES: [found()],
+        NO: [found(changed(RLSVI=(1.5, 0.6))), found(coded=dislikes(0.05))],
+        OPEN: [found(changed(RLSVI=(1.5, 0.3)), width=0.3)],
+    },
+    ("recsys-myopic", "does not learn much"): {
+        YES: [found()],
+        NO: [found(changed(Thompson=(1.8, 0.9)))],
+    },
+    ("recsys-myopic", "outperforms RLSVI at first"): {
+        YES: [found()],
+        NO: [found(changed(linear_bandit=(1.9, 0.4)))],
+        OPEN: [found(changed(linear_bandit=(1.5, 0.4)), width=0.3)],
+    },
+    ("recsys-myopic", "eventually learns a richer policy"): {
+        YES: [found()],
+        NO: [found(changed(RLSVI=(1.5, 1.4)))],
+        OPEN: [found(changed(RLSVI=(1.5, 0.3)), width=0.3)],
+    },
+    ("recsys-myopic", "not take context into account"): {YES: [found()], NO: [found(fixed_order=2.6)]},
+}
+EXACT = [
+    ("recsys-boltzmann", "4521 states", YES, "4521: histories of at most 4 of 10 products"),
+    ("recsys-boltzmann", "is 3^J", NO, "3^J = 243"),
+    ("recsys-boltzmann", "exponentially smaller", YES, "K = 110, 4521 states"),
+]

@@ -1,0 +1,98 @@
+"""The jobs of the figures on recommendations against obvious twins."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling
+from rlsvi.mdp.recommendation import draw_taste, histories
+from rlsvi.paper import recommending as paper
+from rlsvi.paper.recsys_myopic import crossing
+from rlsvi.simulate import simulate
+
+SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("RLSVI", lambda seed: RLSVI(lam=0.2, sigma=1e-3**0.5, seed=seed)),
+        ("Boltzmann 0.01", lambda seed: LSVI(lam=0.2, explore=Boltzmann(0.01), seed=seed)),
+        ("linear bandit", lambda seed: ContextualBandit(lam=0.2, sigma=1e-3**0.5, seed=seed)),
+        ("myopic", lambda seed: OptimalPolicy(myopic=True, seed=seed)),
+        ("Thompson", lambda seed: ThompsonSampling(seed=seed)),
+    ],
+)
+def test_a_job_is_the_mean_of_its_runs(name, make):
+    found = paper.recommending(agent=name, coding=paper.LIKES, **SETTINGS)
+    problem = paper.instance(3, paper.LIKES)
+    runs = [np.cumsum(simulate(make(3000 + run), problem, 130).path_regret) for run in range(2)]
+    np.testing.assert_array_equal(found["regret"], np.mean(runs, axis=0)[found["episode"] - 1])
+    assert found["episode"][-1] == 130
+    assert (np.diff(found["episode"]) > 0).all()
+
+
+def test_the_coding_changes_rewards_and_nothing_else():
+    likes, dislikes = (paper.instance(5, coding) for coding in (paper.LIKES, paper.DISLIKES))
+    np.testing.assert_array_equal(likes.mdp.table.probability, dislikes.mdp.table.probability)
+    assert dislikes.solution.V[0, 0] == pytest.approx(likes.solution.V[0, 0] - 5)
+    codings = (paper.LIKES, paper.DISLIKES)
+    found = [paper.recommending(agent="Thompson", coding=coding, **SETTINGS)["regret"] for coding in codings]
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+def test_facts_of_an_instance():
+    problem = paper.instance(1, paper.LIKES)
+    found = paper.instance_facts(seed=1)
+    assert found["states"] == 4521 == len(histories(10, 5))
+    assert found["best"] == problem.solution.V[0, 0]
+    assert found["fixed_order"] == pytest.approx(2.5, abs=1e-12)
+    assert 0.05 < found["misfit"] < 0.3
+    taste, order = draw_taste(10, scale=2.0, seed=1), np.random.default_rng(1).permutation(10)[:5]
+    total = 0.0
+    for answers in itertools.product((1, -1), repeat=5):
+        x, chance, likes = np.zeros(10), 1.0, 0
+        for a, answer in zip(order, answers, strict=True):
+            p = like_probability(taste, x, a)
+            chance *= p if answer == 1 else 1 - p
+            likes += answer == 1
+            x[a] = answer
+        total += chance * likes
+    assert found["fixed_order"] == pytest.approx(total, abs=1e-12)
+
+
+def like_probability(taste, x, a):
+    return 1 / (1 + np.exp(-(taste.beta[a] + taste.gamma[a] @ x)))
+
+
+def frame(curves):
+    """A table of made-up curves: {agent: (instances, points)}, at the episodes 10, 20, .."""
+    rows = [
+        {"agent": agent, "coding": paper.LIKES, "seed": i, "episode": 10 * (t + 1), "regret": float(value)}
+        for agent, values in curves.items()
+        for i, curve in enumerate(values)
+        for t, value in enumerate(curve)
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_rates_and_the_end_of_a_curve():
+    steps = np.array([[1.0] * 30 + [0.1] * 30, [2.0] * 30 + [0.3] * 30])
+    table = frame({"RLSVI": 10 * np.cumsum(steps, axis=1)})
+    middle, rate = paper.rates(table, "RLSVI")
+    np.testing.assert_allclose(rate, steps)
+    np.testing.assert_allclose(middle[:3], [5, 15, 25])
+    np.testing.assert_allclose(paper.at_the_end(table, "RLSVI"), [0.1, 0.3])
+
+
+def test_the_crossing_is_where_the_lead_begins_for_good():
+    ours = np.tile(np.concatenate([np.full(30, 1.0), np.full(30, 0.1)]), (6, 1))
+    theirs = np.full((6, 60), 0.5)
+    table = frame({"RLSVI": 10 * np.cumsum(ours, axis=1), "myopic": 10 * np.cumsum(theirs, axis=1)})
+    found = crossing(table, "myopic")
+    assert found.low == found.value == found.high
+    assert abs(found.value - 300) <= 30
+    behind = frame({"RLSVI": 10 * np.cumsum(ours + 1, axis=1), "myopic": 10 * np.cumsum(theirs, axis=1)})
+    assert crossing(behind, "myopic").value == np.inf

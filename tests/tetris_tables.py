@@ -1,0 +1,208 @@
+"""Tables in the shape of the results of the figures on Tetris, and what the claims are to make of them."""
+
+import numpy as np
+
+from rlsvi.paper.claim import Outcome
+
+YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
+
+
+def noise(settings, width):
+    """A factor for a run of these settings, lognormal, always the same."""
+    numbers = [value for value in settings.values() if isinstance(value, int | float)]
+    return float(np.random.default_rng([int(1000 * abs(x)) for x in numbers]).lognormal(0.0, width))
+
+
+def games(settings, rows=5000.0, after=20.0, end=1.0):
+    """A run of learning_games: nothing up to a game, then always the same; in its last tenth a share of it."""
+    last = 0.9 * settings["games"]
+    return [
+        {
+            "game": game,
+            "rows": int(100 * rows * (end if game > last else 1.0)) if game > after else 0,
+            "pieces": 10,
+            "over": True,
+            "size": 1.0,
+            "excess": 0.1,
+        }
+        for game in range(1, settings["games"] + 1)
+    ]
+
+
+def players(settings, best=2000.0, at=4, end=0.1):
+    """A run of policies: the best player comes at one iteration, the last one is a share of it."""
+    T = settings["iterations"]
+    means = [best if i == at else (end * best if i == T else 0.5 * best) for i in range(T + 1)]
+    anew = {"best": at, "best_anew": float(best), "last_anew": end * best, "diverged": False}
+    return [{"iteration": i, "mean": means[i], **anew} for i in range(T + 1)]
+
+
+def optimum(settings):
+    return {"optimum": 3.1235, "boards": 74239}
+
+
+def published(rows=300_000.0):
+    return lambda s: {"published": rows * noise(s, 0.02), "cut_off": 1}
+
+
+def found(rows=lambda s: 5000.0, after=lambda s: 20.0, end=lambda s: 1.0, width=0.02, **lspi):
+    """What all jobs find; `rows`, `after` and `end` are functions of the settings, `lspi` of those of policies."""
+
+    def policy(s):
+        made = {"best": lambda s: 2000.0 if s["start"] == "scoring" else 0.0, **lspi}
+        values = {name: value(s) for name, value in made.items()}
+        return players(s, **{**values, "best": values["best"] * noise(s, width)})
+
+    def game(s):
+        scale = 1.0 if s["board"] == "20x10" else 1e-3
+        return games(s, scale * rows(s) * noise(s, width) / 100, after(s), end(s))
+
+    return {
+        "learning_games": game,
+        "policies": policy,
+        "mini_optimum": optimum,
+        "published_player": published(),
+    }
+
+
+def times(factor, **which):
+    """Runs of players with these settings have so many times the rows of the others."""
+
+    def rows(s):
+        return 5000.0 * (factor if all(s[name] == value for name, value in which.items()) else 1.0)
+
+    return rows
+
+
+def both_ways(which, good=2.0, bad=0.5, even=1.0, **options):
+    """A claim that asks for more rows of some players."""
+    return {
+        YES: [found(times(good, **which), **options)],
+        NO: [found(times(bad, **which), **options)],
+        OPEN: [found(times(even, **which), width=0.3, **options)],
+    }
+
+
+def always(rows):
+    return lambda s: rows
+
+
+def lspi(scoring=2000.0, nothing=0.0):
+    return lambda s: scoring if s["start"] == "scoring" else nothing
+
+
+RLSVI = {"agent": "RLSVI", "memory": 100_000, "gamma": 0.99}
+PRINTED = {"agent": "RLSVI", "form": "literal", "gamma": 0.99, "board": "20x10"}
+NOISY = "RLSVI, unknown noise"
+CASES = {
+    ("tetris", "far superior linear basis functions"): {
+        YES: [found()],
+        NO: [found() | {"published_player": published(10_000.0)}],
+        OPEN: [found(width=0.5) | {"published_player": published(50_000.0)}],
+    },
+    ("tetris", "4500 rows: with raw features"): {
+        YES: [found(always(6000.0))],
+        NO: [found(times(0.5, units="raw"))],
+        OPEN: [found(always(4300.0), width=0.3)],
+    },
+    ("tetris", "as computed here"): {
+        YES: [found()],
+        NO: [found(best=lspi(8000.0)), found(times(0.2, agent="RLSVI"))],
+        OPEN: [found(best=lspi(4300.0), width=0.3)],
+    },
+    ("tetris", "many fewer games"): {
+        YES: [found(best=lspi(4000.0), at=always(6)), found(best=lspi(3000.0))],
+        NO: [
+            found(best=lspi(4000.0), at=always(1)),
+            found(always(100.0)),
+            found(best=lspi(4000.0), at=always(6), after=lambda s: 20.0 if s["agent"] == "RLSVI" else 200.0),
+        ],
+        OPEN: [found(best=lspi(4000.0), at=always(4), after=lambda s: 10.0 + 10 * s["seed"])],
+    },
+    ("tetris", "do not collapse"): {
+        YES: [found(), found(end=always(0.7))],
+        NO: [
+            found(end=lambda s: 0.1 if s["agent"] == "RLSVI" else 1.0),
+            found(end=lambda s: 0.1 if s["agent"] == "LSVI" else 1.0),
+            found() | {"policies": lambda s: players(s, 2000.0, end=0.9)},
+        ],
+        OPEN: [found(end=lambda s: (0.1, 0.8, 0.9)[s["seed"] % 3] if "memory" in s else 1.0)],
+    },
+    ("tetris", "memory of past transitions"): {
+        YES: [found(times(0.2, memory=10_000))],
+        NO: [found(), found(times(2.0, memory=10_000))],
+        OPEN: [found(times(0.5, memory=10_000), width=0.3)],
+    },
+    ("tetris", "because it is completely greedy"): {
+        YES: [found(times(0.1, agent="LSVI", epsilon=0.0))],
+        NO: [found()],
+        OPEN: [found(lambda s: 5000.0 * (s["seed"] % 2 if s["epsilon"] == 0 else 1))],
+    },
+    ("tetris", "much better than LSPI, from scratch"): {
+        YES: [found(), found(best=lspi(2000.0, 100.0))],
+        NO: [found(best=lspi(2000.0, 5000.0))],
+        OPEN: [found(best=lspi(2000.0, 2500.0), width=0.5)],
+    },
+    ("tetris", "in games until it plays well"): {
+        YES: [found(after=lambda s: 5.0 if s["agent"] == "RLSVI" else 40.0)],
+        NO: [
+            found(after=lambda s: 60.0 if s["agent"] == "RLSVI" else 5.0),
+            found(after=lambda s: 60.0 if s["epsilon"] else 5.0) | found(times(0.1, agent="RLSVI")),
+        ],
+        OPEN: [found(after=lambda s: 15.0 * ((s["seed"] + (s["agent"] == "LSVI")) % 5))],
+    },
+    ("tetris", "No fixed epsilon"): {
+        YES: [found(times(0.2, agent="LSVI", decay=1.0))],
+        NO: [found(), found(times(0.8, agent="LSVI", epsilon=0.0))],
+        OPEN: [found(times(0.45, agent="LSVI", decay=1.0), width=0.3)],
+    },
+    ("tetris", "stability in both: afterstate"): both_ways({"gamma": 0.99, "form": "afterstate"}),
+    ("tetris", "stability in both: literal"): both_ways({"gamma": 0.99, "form": "literal"}),
+    ("tetris", "inverse gamma prior"): {
+        YES: [found(times(1.1, agent=NOISY))],
+        NO: [found(times(2.0, agent=NOISY)), found(times(0.5, agent=NOISY))],
+        OPEN: [found(width=0.3)],
+    },
+    ("tetris", "wider prior"): both_ways({"agent": NOISY, "units": "raw"}),
+}
+for form, where in {"afterstate": "afterstate form", "literal": "literal form"}.items():
+    here = {"form": form, "board": "20x10"}
+    small = {"agent": "RLSVI", "board": "mini", "form": form}
+    CASES |= {
+        ("tetris", f"about 4500 rows: {where}"): {
+            YES: [found(always(5000.0))],
+            NO: [found(always(3000.0)), found(times(0.5, form=form))],
+            OPEN: [found(always(4300.0), width=0.3)],
+        },
+        ("tetris", f"about 3500 rows: {where}"): {
+            YES: [found(always(5000.0))],
+            NO: [found(always(2000.0)), found(times(0.4, agent="LSVI", form=form))],
+            OPEN: [found(always(3500.0), width=0.3)],
+        },
+        ("tetris", f"LSPI, 3183: {where}"): {
+            YES: [found()],
+            NO: [found(always(2000.0)), found(times(0.4, agent="RLSVI")), found(times(0.4, agent="LSVI"))],
+            OPEN: [found(always(3100.0), width=0.3)],
+        },
+        ("tetris", f"required a scoring initial policy: {where}"): {
+            YES: [found()],
+            NO: [found(best=lspi(2000.0, 2000.0)), found(times(0.1, form=form))],
+            OPEN: [found(best=lambda s: 2000.0 * (s["seed"] % 2))],
+        },
+        ("tetris", f"in final performance: {where}"): both_ways({**RLSVI, **here}),
+        ("mini-tetris", f"greatly outperforms LSVI even with a tuned schedule: {form}"): {
+            YES: [found(times(3.0, **small))],
+            NO: [found(), found(times(0.5, **small))],
+            OPEN: [found(times(1.5, **small), width=0.4)],
+        },
+        ("mini-tetris", f"higher convergent policy: {form}"): both_ways(small),
+        ("mini-tetris", f"learns faster: {form}"): both_ways(small),
+        ("mini-tetris", f"than on the large board: {form}"): both_ways(small, good=4.0, even=1.5),
+    }
+
+EXACT = [
+    ("tetris", "more than 2^200 states", YES, "2^202.8, of which in 2^192.8 the game is not over"),
+    ("tetris", "22 features", YES, "22: 10 heights, 9 differences, greatest height, holes, constant"),
+    ("tetris", "from 0 to 20", YES, "heights are at most 19"),
+    ("tetris", "less than 10 MB", NO, "51 MB at a byte a feature, 28 MB"),
+]
