@@ -9,8 +9,10 @@ demo: $(READY)
 	@$(BIN)/rlsvi paper --scale quick --out out/demo
 	@$(BIN)/rlsvi report out/demo
 
+# Two processes take the files in their order, each file as a whole. The first file compiles the loops that most
+# others load from disk; those that come beside it need little of them. A single test: `pytest tests/...`.
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -21,6 +23,8 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.engine --out out/bench
 	$(BIN)/python -m benchmarks.tetris --out out/bench
 	$(BIN)/python -m benchmarks.stationary --out out/bench
+	$(BIN)/python -m benchmarks.recommendation --out out/bench
+	$(BIN)/python -m benchmarks.shop --out out/bench
 
 clean:
 	rm -rf .venv out

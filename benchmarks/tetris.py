@@ -19,9 +19,9 @@ import numpy as np
 from rlsvi.bases import Tetris
 from rlsvi.core.random import reseed
 from rlsvi.envs import TetrisEnv
-from rlsvi.tetris import afterstates, evaluate, new_game, new_room, play, rules, solve, start, step, values
-from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE
-from rlsvi.tetris.game import Game
+from rlsvi.tetris import play, rules, solve
+from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room, values
+from rlsvi.tetris.game import Game, new_game, start, step
 from rlsvi.tetris.play import best
 
 # A player of middling strength: flat, low, without holes.

@@ -11,8 +11,8 @@ import typer
 from rlsvi.cli.errors import told
 
 if TYPE_CHECKING:
-    from rlsvi.agents.agent import FiniteHorizonAgent
     from rlsvi.problems import Problem
+    from rlsvi.simulate import Agent
     from rlsvi.study.runs import Runs
 
 AGENTS = {
@@ -20,11 +20,15 @@ AGENTS = {
     "lsvi-greedy": "least-squares value iteration, greedy",
     "lsvi-epsilon": "least-squares value iteration, a random action with probability --epsilon",
     "lsvi-boltzmann": "least-squares value iteration, actions in proportion to exp(Q / --eta)",
+    "bandit": "linear Thompson sampling of the next reward alone, in each period",
+    "optimal": "the optimal policy, which knows the problem",
+    "myopic": "the best policy that looks one step ahead, and knows the problem",
 }
 PROBLEMS = {
     "chain": ("the paper's chain: one reward, at the far end", ("length", "features", "rho")),
     "deep-sea": ("bsuite's DeepSea: one treasure in an N x N grid", ("size", "stochastic")),
     "river-swim": ("swim against the current, or take the small reward at the start", ("states", "horizon")),
+    "recommendation": ("the paper's recommendation engine: J of N products to a customer", ("products", "slots")),
     "dirichlet": ("an MDP drawn from the prior of Theorem 1", ("states", "actions", "horizon")),
 }
 TOY_TEXT = "a toy-text environment of Gymnasium by its id, such as FrozenLake-v1"
@@ -41,6 +45,8 @@ def compare(
     size: Annotated[int | None, typer.Option(help="deep-sea: N, for N x N cells and N steps.")] = None,
     stochastic: Annotated[bool | None, typer.Option("--stochastic", help="deep-sea: with noise.")] = None,
     states: Annotated[int | None, typer.Option(help="river-swim, dirichlet: number of states.")] = None,
+    products: Annotated[int | None, typer.Option(help="recommendation: number of products N.")] = None,
+    slots: Annotated[int | None, typer.Option(help="recommendation: products shown to a customer, J.")] = None,
     actions: Annotated[int | None, typer.Option(help="dirichlet: number of actions.")] = None,
     horizon: Annotated[
         int | None, typer.Option(help="river-swim, dirichlet, Gymnasium: steps an episode.")
@@ -69,6 +75,8 @@ def compare(
         "size": size,
         "stochastic": stochastic,
         "states": states,
+        "products": products,
+        "slots": slots,
         "actions": actions,
         "horizon": horizon,
     }
@@ -126,7 +134,7 @@ def _defaults(problem: str) -> dict[str, Any]:
     return {name: parameters[name].default for name in PROBLEMS[problem][1]}
 
 
-def _agent(name: str, settings: dict[str, Any]) -> "FiniteHorizonAgent":
+def _agent(name: str, settings: dict[str, Any]) -> "Agent":
     import rlsvi
 
     if name == "rlsvi":
@@ -137,6 +145,10 @@ def _agent(name: str, settings: dict[str, Any]) -> "FiniteHorizonAgent":
         return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.EpsilonGreedy(settings["epsilon"]))
     if name == "lsvi-boltzmann":
         return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.Boltzmann(settings["eta"]))
+    if name == "bandit":
+        return rlsvi.ContextualBandit(lam=settings["lam"], sigma=settings["sigma"])
+    if name in ("optimal", "myopic"):
+        return rlsvi.OptimalPolicy(myopic=name == "myopic")
     raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}")
 
 
