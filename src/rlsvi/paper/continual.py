@@ -81,9 +81,9 @@ def draw(frame: pl.DataFrame) -> Picture:
         for index, agent in enumerate(AGENTS):
             values = shares(frame, agent, N)
             name = agent if agent == "epsilon-greedy" else f"RLSVI, {agent}"
-            curves(axes, (np.arange(10) + 0.5) * steps / 10, values, name, index)
+            curves(axes, (np.arange(10) + 0.5) * steps / 10_000, values, name, index)
         axes.set_ylim(-0.02, 1.05)
-        labelled(axes, "steps", "share of the best average reward", f"{N} states")
+        labelled(axes, "thousand steps", "share of the best average reward", f"{N} states")
     legend(places[0], loc="center right")
     return figure
 

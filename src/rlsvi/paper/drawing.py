@@ -1,6 +1,6 @@
 """How the paper's figures are drawn."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,5 +62,10 @@ def averaged(axes: Axes, at: Floats, values: Floats, label: str, colour: str, li
     mean, error = values.mean(axis=0), values.std(axis=0) / max(len(values) - 1, 1) ** 0.5
     axes.fill_between(at, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
     axes.plot(at, mean, color=colour, linestyle=line, linewidth=2, label=label)
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+
+
+def from_zero(places: Sequence[Axes]) -> None:
+    """Let axes begin at 0, once everything is drawn on them."""
+    for axes in places:
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)

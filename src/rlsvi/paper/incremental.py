@@ -1,12 +1,14 @@
 """Incremental RLSVI: what is saved by summary statistics, and what it costs in regret."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Claim, Verdict, all_of, at_least, exactly, spoken
-from rlsvi.paper.drawing import labelled, legend, panels
+from rlsvi.paper.drawing import averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.extensions import learning_regret
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommending import compared
@@ -71,12 +73,9 @@ def draw(frame: pl.DataFrame) -> Picture:
     figure, (axes,) = panels(1, 4.4)
     for index, (agent, nu) in enumerate(AGENTS):
         at, values = regret(frame, agent, nu)
-        mean, error = values.mean(axis=0), values.std(axis=0) / max(len(values) - 1, 1) ** 0.5
-        colour, line = COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
-        axes.fill_between(at, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(at, mean, color=colour, linestyle=line, linewidth=2, label=name_of(agent, nu))
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
+        line: Any = LINES[index % len(LINES)]
+        averaged(axes, at, values, name_of(agent, nu), COLOURS[index % len(COLOURS)], line)
+    from_zero([axes])
     labelled(axes, "customers", "cumulative regret", "")
     legend(axes, loc="upper left")
     return figure

@@ -5,7 +5,7 @@ import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from rlsvi.paper.claim import Claim, Verdict, all_of, at_least, exactly, spoken
-from rlsvi.paper.drawing import averaged, labelled, legend, panels
+from rlsvi.paper.drawing import averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommending import (
     DISLIKES,
@@ -111,6 +111,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         labelled(above, "customers", "cumulative regret", f"rewards {{{coding}}}")
         labelled(below, "customers", "regret a customer", "")
     legend(axes[0], loc="upper left")
+    from_zero(axes)
     return figure
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Claim, Verdict, all_of, at_least, at_most, exactly, spoken
-from rlsvi.paper.drawing import averaged, labelled, legend, panels
+from rlsvi.paper.drawing import averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommending import DISLIKES, LIKES, at_the_end, compared, curves_of, final, jobs_of, rates
 from rlsvi.paper.recsys_boltzmann import facts, outcomes
@@ -116,6 +116,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         labelled(left, "customers", "regret a customer", f"rewards {{{coding}}}")
         labelled(right, "customers", "cumulative regret", "")
     legend(axes[1], loc="upper left")
+    from_zero(axes)
     return figure
 
 
