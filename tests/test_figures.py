@@ -1,5 +1,6 @@
 """The paper's figures: their sizes, and each of them end to end at a tiny size."""
 
+import html
 import io
 import json
 import re
@@ -343,7 +344,7 @@ def test_regret_is_drawn_beside_its_first_2000_episodes():
 def test_all_of_them_make_a_report(made, tmp_path):
     folder, _ = made
     page = write_html(folder, order=list(FIGURES)).read_text()
-    places = [page.index(figure(name).title) for name in FIGURES]
+    places = [page.index(html.escape(figure(name).title)) for name in FIGURES]
     assert places == sorted(places)
     text = write_markdown(folder, tmp_path / "page.md", tmp_path / "images", order=list(FIGURES)).read_text()
     for name in FIGURES:

@@ -81,7 +81,7 @@ def test_a_version_is_that_of_the_sources(sources):
 
 
 FOLDERS = ["core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory"]
-SINGLE = ["problems.py", "simulate.py", "simulate_tabula_rasa.py", "simulate_tetris.py"]
+SINGLE = ["problems.py", "simulate.py", "simulate_continual.py", "simulate_tabula_rasa.py", "simulate_tetris.py"]
 
 
 @pytest.mark.parametrize("part", [*FOLDERS, *SINGLE])
