@@ -369,14 +369,16 @@ def test_reproduce_computes_shared_jobs_once_and_the_largest_first(tmp_path, shr
         for job in jobs:
             yield job, Done({"time": 30.0 + job.settings["seed"]}, 1.0)
 
-    told = []
+    told, judged = [], []
     verdicts = reproduce.reproduce(
         ["chain-scaling", "chain-length", "chain-length"],
         tmp_path,
         executor=executor,
         seeds=2,
         advance=lambda job, fresh: told.append((job.name, fresh)),
+        judging=judged.append,
     )
+    assert judged == ["chain-scaling", "chain-length"]
     assert list(verdicts) == ["chain-scaling", "chain-length"]
     assert all(isinstance(verdict.outcome, Outcome) for found in verdicts.values() for verdict in found)
     names = [job.name for job in order]

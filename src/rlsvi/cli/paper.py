@@ -73,6 +73,7 @@ def paper(
                 executor=chosen,
                 redo=not resume,
                 advance=advance,
+                judging=lambda name: None if quiet else print(f"judging and drawing {name}", file=sys.stderr),
                 command=shlex.join(["rlsvi", *sys.argv[1:]]),
             )
         entries = [json.loads((out / f"{name}.json").read_bytes()) for name in names]

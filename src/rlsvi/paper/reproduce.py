@@ -37,12 +37,14 @@ def reproduce(
     executor: str | Executor = "processes",
     redo: bool = False,
     advance: Callable[[Job, bool], None] = lambda job, fresh: None,
+    judging: Callable[[str], None] = lambda name: None,
     command: str = "",
 ) -> dict[str, list[Verdict]]:
     """Compute the figures called `names`, and judge what the paper claims about them.
 
     Writes to the folder `out`, for each figure: a picture (.svg, .png), its data (.parquet) and its verdicts with
-    settings, versions and times (.json). Single jobs go to `out`/store, and are not computed again.
+    settings, versions and times (.json). Single jobs go to `out`/store, and are not computed again. When all are
+    there, `judging` is called with the name of each figure before it is judged and drawn.
     """
     folder = Path(out)
     plans = {name: figure_called(name).plan(scale, seeds) for name in names}
@@ -53,7 +55,11 @@ def reproduce(
     compute(jobs, store, executor, redo=redo, advance=advance)
     given = f" --seeds {seeds}" if seeds is not None else ""
     about = {"scale": scale, "command": command or f"rlsvi paper {' '.join(names)} --scale {scale}{given}"}
-    return {name: finish(figure_called(name), plan, store, folder, about) for name, plan in plans.items()}
+    found = {}
+    for name, plan in plans.items():
+        judging(name)
+        found[name] = finish(figure_called(name), plan, store, folder, about)
+    return found
 
 
 def finish(
