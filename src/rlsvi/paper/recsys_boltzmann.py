@@ -122,9 +122,9 @@ FIGURE = Figure(
     caption=(
         "Cumulative regret of RLSVI (lambda = .2, sigma^2 = .001) and of LSVI (lambda = .2) with Boltzmann "
         f"exploration at six temperatures, greedy and with epsilon = {EPSILON:g}: N = 10 products, J = 5 slots, "
-        "c = 2; mean and standard error over problem instances, several runs each; below, a customer. Left: a like pays 1 and a "
-        "dislike 0, as in the paper. Right: a like pays 0 and a dislike -1, the same problem, in which a first "
-        "guess of zero is optimistic."
+        "c = 2; mean and standard error over problem instances, several runs each; below, a customer. Left: a "
+        "like pays 1 and a dislike 0, as in the paper. Right: a like pays 0 and a dislike -1, the same "
+        "problem, in which a first guess of zero is optimistic."
     ),
     sizes={
         "quick": {"episodes": 300, "runs": 1, "seeds": 5},
