@@ -1,22 +1,25 @@
 """A recommender for a shop: any number of customers at once, who answer in any order, late or never."""
 
+import contextlib
 import os
+import threading
 import time
+from collections.abc import Iterable
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, positive, ridge_of, whole
-from rlsvi.core.compile import Floats, Ints
+from rlsvi.core.checks import positive, ridge_of
+from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence, stream
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.mind import choose, freeze, new_mind, new_scratch, sample, set_base, take_in
-from rlsvi.shop.size import SHARE, bytes_needed, checked_size, numbers_of_a_sample
-from rlsvi.shop.visits import Open, answered, appended, complete, dropped, new_visits, opened, show
-
-Customer = str | int
+from rlsvi.shop.asked import Customer, context_of, flag, mask_of, moment, named, product_of, settled
+from rlsvi.shop.learning import give_back, if_free, learn, make_room, remember, set_prior_base, trim
+from rlsvi.shop.mind import Mind, choose, new_mind, new_scratch
+from rlsvi.shop.size import RECENT, SHARE, fixed_bytes, numbers_of_a_sample, room_for, visits_bytes
+from rlsvi.shop.visits import Open, answered, complete, new_visits, opened, show
 
 
 class Recommender:
@@ -32,26 +35,44 @@ class Recommender:
     pooled : one regression for all slots of a product, on values over a baseline for each slot.
     sketch : answers are hashed into so many places with random signs, instead of one place a product.
     every : customers between two samples; None: 1 while that is cheap, and then so many that samples go through
-        about ten million numbers a customer.
+        about ten million numbers a customer; "later": only when `learn` is called, so that no answer waits for it.
     baseline : likes a slot that values are measured from: "recent", the rates of the last 200 customers for each
         slot, or a number. 0 is the paper's prior mean.
     clip : hold the value of going on between 0 and the number of slots left.
     myopic : value the next answer alone: a linear bandit.
-    remember : customers whose targets are learned anew with every sample; those before count as they last did.
-    memory : bytes that it may take, at most.
+    remember : customers whose targets are learned anew with every sample, at most; those before them keep the
+        targets they had, and are measured from the baseline of the day as all others.
+    memory : bytes that its arrays may take, at most. Where they would take more, fewer customers are remembered
+        and no new ones are let in.
     seed : decides all randomness.
+
+    Several threads may call it. A sample that one of them draws with `learn`, or a file it writes with `save`,
+    holds up nobody but another `learn` or `save`.
     """
+
+    products: int
+    slots: int
+    lam: float
+    sigma: float
+    pooled: bool
+    sketch: int | None
+    every: int | str | None
+    baseline: str | float
+    clip: bool
+    myopic: bool
+    remember: int
+    memory: float
 
     def __init__(
         self,
         products: int,
         slots: int,
         *,
-        lam: float = 1000.0,
+        lam: float = 10_000.0,
         sigma: float = 1e-3**0.5,
         pooled: bool = False,
         sketch: int | None = None,
-        every: int | None = None,
+        every: int | str | None = None,
         baseline: str | float = "recent",
         clip: bool = True,
         myopic: bool = False,
@@ -59,27 +80,52 @@ class Recommender:
         memory: float = 4e9,
         seed: Seed = None,
     ) -> None:
-        size: dict[str, Any] = {"pooled": pooled, "sketch": sketch}
-        checked_size(products, slots, **size, remember=remember, memory=positive("memory", memory))
-        ridge = ridge_of(lam, sigma)
-        if baseline != "recent":
-            if isinstance(baseline, str) or not 0.0 <= float(finite("baseline", baseline)) <= 1.0:
-                raise ValueError(f'baseline must be "recent" or a number from 0 to 1, got {baseline!r}')
-            baseline = float(baseline)
-        self.products, self.slots = int(products), int(slots)
-        self.lam, self.sigma, self.pooled, self.sketch = float(lam), float(sigma), bool(pooled), sketch
-        self.every = None if every is None else whole("every", every, 1)
-        self.baseline, self.clip, self.myopic = baseline, bool(clip), bool(myopic)
-        self.remember, self.memory = int(remember), float(memory)
+        self._settle({name: value for name, value in locals().items() if name not in ("self", "seed")})
         hashes, choice, posterior = sequence(seed).spawn(3)
-        self._streams = np.stack([stream(choice), stream(posterior)])
-        self._mind = new_mind(products, slots, **size, ridge=ridge, hashes=np.random.default_rng(hashes))
-        self._scratch = new_scratch(self._mind)
-        self._gone, self._count = new_visits(64, 64 * slots), 0  # customers remembered
+        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "ridge": ridge_of(lam, sigma)}
+        mind = new_mind(self.products, self.slots, **form, hashes=np.random.default_rng(hashes))
+        self._begin(mind, np.stack([stream(choice), stream(posterior)]))
+        set_prior_base(self)
+
+    def _settle(self, given: dict[str, Any]) -> None:
+        """Take on the arguments, once all are checked."""
+        for name, value in settled(given).items():
+            setattr(self, name, value)
+
+    def _begin(self, mind: Mind, streams: Any) -> None:
+        """Nobody came yet."""
+        self._mind, self._streams = mind, streams
+        self._spare = mind._replace(
+            weight=np.zeros_like(mind.weight), bias=np.zeros_like(mind.bias), base=np.zeros_like(mind.base)
+        )
+        self._scratch, self._work = new_scratch(mind), new_scratch(mind)  # for those who ask, and to learn
+        self._zero, self._all = np.zeros(self.slots + 1), np.ones(self.products, dtype=np.bool_)
+        room = room_for(min(63, self.remember), self.products, self.slots)
+        self._gone = new_visits(*room)  # customers remembered
+        self._count = self._taken = 0  # how many they are, and how many of them are in the factors
+        self._forgot = False  # whether there were others
+        self._recent = np.zeros((RECENT, self.slots), dtype=np.int32)
         self._open: dict[Customer, Open] = {}
-        self.customers = 0  # learned from
+        self._open_bytes = 0
+        self.customers = 0  # who came and went
         self._since = 0  # of them, since the last sample
-        self._set_base()
+        self._changes = 0  # in the journal
+        self._name: str | None = None  # of it
+        self._locks()
+
+    def _locks(self) -> None:
+        self._lock, self._learning = threading.RLock(), threading.Lock()
+        self._journal: Any = None
+        self._clock, self._replaying = time.time, False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has locks of its own and no journal; make none while other threads call."""
+        alone = ("_lock", "_learning", "_journal", "_clock")
+        return {name: value for name, value in self.__dict__.items() if name not in alone}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._locks()
 
     def __repr__(self) -> str:
         return (
@@ -90,58 +136,75 @@ class Recommender:
     @property
     def open(self) -> list[Customer]:
         """The customers who are here, in the order they came."""
-        return list(self._open)
+        with self._lock:
+            return list(self._open)
 
     @property
     def bytes(self) -> int:
-        """The memory it takes at most, of what grows with products, slots and customers remembered."""
-        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "remember": self.remember}
-        return bytes_needed(self.products, self.slots, **form)
+        """The memory its arrays take now, customers who are open and room for more included."""
+        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch}
+        gone = visits_bytes(self._gone.given.size, self._gone.product.size)
+        return fixed_bytes(self.products, self.slots, **form) + gone + self._open_bytes
+
+    @property
+    def due(self) -> bool:
+        """Whether so many customers have left since the last sample that there should be a new one."""
+        with self._lock:
+            if isinstance(self.every, int):
+                return self._since >= self.every
+            given = int(self._gone.given[: self._count].sum())
+            form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "given": given}
+            shown = int(self._gone.first[self._count]) - given
+            cost = numbers_of_a_sample(self.products, self.slots, **form, shown=shown)
+            return self._since > 0 and self._since * SHARE >= cost
 
     def arguments(self) -> dict[str, Any]:
         """What it was made with, but for the seed."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters if name != "seed"}
 
-    def recommend(self, customer: Customer, context: ArrayLike | None = None) -> int:
+    def recommend(
+        self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None
+    ) -> int:
         """A product for the customer's next slot, one she does not know; it opens her visit if there is none.
 
         context : what she is known to like (1) and dislike (-1) from elsewhere, (N,); only with her first slot.
+        among : the products to choose from, this time; None: all that are offered.
 
         She need not have answered what came before. The product is chosen on the newest sample.
         """
-        _named(customer)
-        visitor = self._open.get(customer)
-        if visitor is not None and context is not None:
-            raise ValueError(f"context of customer {customer!r} must come with her first slot: leave it out now")
-        if visitor is None:
-            visitor = opened(self.slots, self._context(context), time.time())
-        if visitor.shown == self.slots:
-            raise ValueError(f"customer {customer!r} was shown {self.slots} products already: close({customer!r})")
-        if len(visitor.rows) == self.products:
-            raise ValueError(f"no product is left that customer {customer!r} does not know: close({customer!r})")
-        a = choose(self._mind, visitor.visit, 0, visitor.shown, self._scratch, self._streams[0])
-        if a < 0:
-            raise FactorError("a value is not finite: load the last saved file")
-        show(visitor, a, time.time())
-        self._open[customer] = visitor
-        return int(a)
+        name, known = named(customer), None if context is None else context_of(context, self.products)
+        mask = self._all if among is None else mask_of("among", among, self.products)
+        with self._lock:
+            visitor = self._open.get(name)
+            if visitor is not None and context is not None:
+                raise ValueError(f"context of customer {name!r} must come with her first slot: leave it out now")
+            visitor = visitor or opened(self.slots, known)
+            words = self._streams[0].copy()
+            a = self._chosen(name, visitor, mask, words)
+            if name not in self._open:
+                self._let_in(name, visitor)
+            show(visitor, a, self._log("recommend", name, a, known))
+            self._streams[0] = words
+            if name not in self._open:
+                self._open[name] = visitor
+                self._open_bytes += visitor.bytes
+            return a
 
     def feedback(self, customer: Customer, product: int, liked: bool) -> None:
         """Her answer to a product she was shown; with the last one, or on `close`, she is learned from."""
-        visitor = self._visitor(customer)
-        a = whole("product", product, 0)
-        if a >= self.products:
-            raise ValueError(f"product {a} is unknown: there are 0..{self.products - 1}")
-        if not isinstance(liked, bool | np.bool_):
-            raise ValueError(f"liked must be True or False, got {liked!r}")
-        rows = np.flatnonzero(visitor.rows == a)
-        if not rows.size or rows[0] < visitor.visit.given[0]:
-            raise ValueError(f"product {a} was not recommended to customer {customer!r}: feedback is refused")
-        if visitor.visit.answer[rows[0]] != 0:
-            raise ValueError(f"customer {customer!r} has answered product {a} already: feedback is refused")
-        answered(visitor, a, bool(liked), time.time())
-        if complete(visitor, self.slots, self.products):
-            self.close(customer)
+        name = named(customer)
+        with self._lock:
+            visitor, a = self._visitor(name), product_of(product, self.products)
+            flag("liked", liked)
+            rows = np.flatnonzero(visitor.rows == a)
+            if not rows.size or rows[0] < visitor.visit.given[0]:
+                raise ValueError(f"product {a} was not recommended to customer {name!r}: feedback is refused")
+            if visitor.visit.answer[rows[0]] != 0:
+                raise ValueError(f"customer {name!r} has answered product {a} already: feedback is refused")
+            make_room(self, len(visitor.rows))
+            answered(visitor, a, bool(liked), self._log("feedback", name, a, bool(liked)))
+            if complete(visitor, self.slots, self.products):
+                self._leave(name, visitor)
 
     def close(self, customer: Customer) -> None:
         """She is gone: learn from her as far as she answered. Her name is then that of nobody, or of a new visit.
@@ -149,45 +212,51 @@ class Recommender:
         A slot without an answer gives nothing to learn from, but the slots after it do. Where she left early, the
         value of her last slot is counted as if she had gone on: leaving is not held against the product.
         """
-        visitor = self._visitor(customer)
-        del self._open[customer]
-        self._gone = appended(self._gone, self._count, visitor.visit)
-        self._count += 1
-        self.customers += 1
-        self._since += 1
-        if not take_in(self._mind, self._gone, self._count - 1, self._scratch):
-            raise FactorError("a factor is no longer finite: load the last saved file")
-        if self._due():
-            self.learn()
+        name = named(customer)
+        with self._lock:
+            visitor = self._visitor(name)
+            make_room(self, len(visitor.rows))
+            self._log("close", name)
+            self._leave(name, visitor)
 
     def expire(self, idle: float, now: float | None = None) -> list[Customer]:
         """Close all customers not heard of for more than `idle` seconds; who they were."""
-        limit = (time.time() if now is None else now) - positive("idle", idle)
-        gone = [customer for customer, visitor in self._open.items() if visitor.touched[0] < limit]
-        for customer in gone:
-            self.close(customer)
+        limit = (self._clock() if now is None else moment("now", now)) - positive("idle", idle)
+        with self._lock:
+            gone = [customer for customer, visitor in self._open.items() if visitor.touched[0] < limit]
+            for customer in gone:
+                self.close(customer)
         return gone
 
+    def offer(self, products: Iterable[int] | None) -> None:
+        """From now on there are these products alone, None: all. Values to come are those of what is offered."""
+        mask = self._all.copy() if products is None else mask_of("products", products, self.products)
+        if not mask.any():
+            raise ValueError("products must be at least one: a shop that offers nothing cannot recommend")
+        with self._lock:
+            self._log("offer", np.flatnonzero(mask).tolist())
+            self._mind, self._spare = (mind._replace(offered=mask) for mind in (self._mind, self._spare))
+
     def learn(self) -> None:
-        """Take a new sample from the posterior; done by itself every `every` customers."""
-        self._set_base()
-        self._since = 0
-        flags, Q = (self.clip, self.myopic), self._scratch.Q
-        if not sample(self._mind, self._gone, self._count, self.sigma, *flags, Q, self._streams[1]):
-            raise FactorError("the sample is not finite: load the last saved file")
-        if self._count > self.remember:
-            oldest = self._count - self.remember + self.remember // 10  # a tenth at once, for it moves the others
-            freeze(self._mind, self._gone, oldest, *flags, Q)
-            self._gone, self._count = dropped(self._gone, self._count, oldest), self._count - oldest
+        """Take a new sample from the posterior; done by itself every `every` customers.
+
+        Others may ask and answer meanwhile, and are served by the sample before. If it fails, that stays in use.
+        """
+        with self._learning:
+            learn(self)
 
     def values(self, customer: Customer) -> Floats:
-        """What the newest sample holds every product to be worth in her next slot; NaN where she knows it."""
-        visitor = self._visitor(customer)
-        slot = min(visitor.shown, self.slots - 1)
-        choose(self._mind, visitor.visit, 0, slot, self._scratch, self._streams[0].copy())
-        Q: Floats = self._scratch.Q + self._mind.base[slot]
-        Q[visitor.rows] = np.nan
-        return Q
+        """What the newest sample holds every product to be worth in her next slot; NaN where she knows it.
+
+        NaN also for products that are not offered.
+        """
+        name = named(customer)
+        with self._lock:
+            visitor = self._visitor(name)
+            self._chosen(name, visitor, self._all, self._streams[0].copy())
+            Q: Floats = self._scratch.Q + self._mind.base[visitor.shown]
+            Q[visitor.rows], Q[~self._mind.offered] = np.nan, np.nan
+            return Q
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, open customers included, or nothing."""
@@ -195,43 +264,65 @@ class Recommender:
 
         save(self, path)
 
+    def keep(self, path: str | os.PathLike[str] | None, *, sync: bool = False) -> None:
+        """Save it, and from now on write every change to a journal beside the file before it is made.
+
+        `load(path)` then loses nothing, whenever the process died; with `sync` also if the machine did, at the
+        cost of waiting for the disk. Each `save(path)` begins the journal anew. None: no longer. Everybody waits
+        while the file is written; if it cannot be, a journal there was before goes on.
+        """
+        from rlsvi.shop.saving import keep
+
+        keep(self, path, flag("sync", sync))
+
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Recommender":
-        """Read it from a file, which runs no code; it goes on bit for bit."""
+        """Read it from a file, and its journal if there is one, which runs no code; it goes on bit for bit."""
         from rlsvi.shop.saving import load
 
         return load(path)
 
-    def _due(self) -> bool:
-        if self.every is not None:
-            return self._since >= self.every
-        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "customers": self._count}
-        return self._since * SHARE >= numbers_of_a_sample(self.products, self.slots, **form)
-
-    def _set_base(self) -> None:
-        rate = -1.0 if self.baseline == "recent" else float(self.baseline)
-        set_base(self._mind.base, self._gone, self._count, rate, self.myopic)
-
-    def _visitor(self, customer: Customer) -> Open:
-        visitor = self._open.get(_named(customer))
+    def _visitor(self, name: Customer) -> Open:
+        visitor = self._open.get(name)
         if visitor is None:
-            raise LookupError(
-                f"customer {customer!r} is unknown, or was closed: recommend({customer!r}) opens a visit"
-            )
+            raise LookupError(f"customer {name!r} is unknown, or was closed: recommend({name!r}) opens a visit")
         return visitor
 
-    def _context(self, context: ArrayLike | None) -> Ints:
-        if context is None:
-            return np.zeros(self.products, dtype=np.int32)
-        given = finite("context", context)
-        if given.shape != (self.products,) or not np.isin(given, (-1, 0, 1)).all():
-            raise ValueError(
-                f"context must be {self.products} numbers -1, 0 or 1, one a product, got {context!r:.80}"
+    def _let_in(self, name: Customer, visitor: Open) -> None:
+        """Have memory for a new customer, or refuse her."""
+        if self.bytes + visitor.bytes > self.memory and not give_back(self, visitor.bytes):
+            raise MemoryError(
+                f"customer {name!r} does not fit in memory = {self.memory:g} bytes beside {len(self._open)} "
+                f"others: close or expire some, remember fewer, or ask again when no sample is drawn or saved"
             )
-        return given.astype(np.int32)
 
+    def _chosen(self, name: Customer, visitor: Open, among: Any, words: Any) -> int:
+        if visitor.shown == self.slots:
+            raise ValueError(f"customer {name!r} was shown {self.slots} products already: close({name!r})")
+        a = int(choose(self._mind, visitor.visit, 0, visitor.shown, among, self._scratch, words))
+        if a == -1:
+            what = "product" if among is self._all else "product of `among`"
+            raise ValueError(f"no {what} is left that customer {name!r} does not know: close({name!r})")
+        if a < 0:
+            raise FactorError("a value is not finite: load the last saved file")
+        return a
 
-def _named(customer: Any) -> Customer:
-    if isinstance(customer, bool) or not isinstance(customer, str | int):
-        raise ValueError(f"customer must be a string or a whole number, got {customer!r}")
-    return customer
+    def _leave(self, name: Customer, visitor: Open) -> None:
+        remember(self, visitor.visit)
+        del self._open[name]
+        self._open_bytes -= visitor.bytes
+        if self._replaying:
+            return
+        with contextlib.suppress(OSError):  # of the journal: then it is still due, and no change failed
+            if self.every != "later" and self.due:
+                if_free(self, learn)
+            if self._count > self.remember:
+                if_free(self, trim)
+
+    def _log(self, verb: str, *told: Any) -> float:
+        """Write a change down before it is made; when that was."""
+        now = self._clock()
+        if self._journal is not None:
+            self._journal.write([self._changes + 1, now, verb, *told])
+            self._changes += 1
+        return now

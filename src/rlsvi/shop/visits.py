@@ -6,6 +6,7 @@ import numpy as np
 
 from rlsvi.core.compile import Ints
 from rlsvi.shop.mind import Visits
+from rlsvi.shop.size import visits_bytes
 
 NEVER = np.iinfo(np.int32).max  # when an answer came that did not
 
@@ -16,39 +17,62 @@ def new_visits(room: int, rows: int) -> Visits:
     return Visits(np.zeros(room + 1, dtype=np.int64), np.zeros(room, dtype=np.int32), *part)
 
 
-def appended(visits: Visits, count: int, one: Visits) -> Visits:
-    """With the one visit of `one` after `count` others; in arrays twice as large where they were full."""
+def grown(visits: Visits, count: int, rows: int, most: tuple[int, int]) -> tuple[int, int]:
+    """Customers and rows to have room for, with one more of `rows` rows: twice as many where it is full.
+
+    No more than `most`, unless it must be.
+    """
+    need = count + 1, int(visits.first[count]) + rows
+    have = visits.given.size, visits.product.size
+    room, length = (
+        old if new <= old else min(2 * new, limit) if new <= limit else new + new // 2
+        for new, old, limit in zip(need, have, most, strict=True)
+    )
+    return room, length
+
+
+def given_back(visits: Visits, count: int, most: tuple[int, int]) -> tuple[int, int]:
+    """Customers and rows to have room for, no more than `most` where `count` customers fit into that."""
+    need = count, int(visits.first[count])
+    have = visits.given.size, visits.product.size
+    room, length = (
+        min(old, limit) if used <= limit else old for used, old, limit in zip(need, have, most, strict=True)
+    )
+    return room, length
+
+
+def append(visits: Visits, count: int, one: Visits) -> None:
+    """Put the one visit of `one` after `count` others, where there is room."""
     begin, rows = int(visits.first[count]), int(one.first[1])
-    room = visits.given.size if count < visits.given.size else max(1, 2 * count)
-    length = visits.product.size if begin + rows <= visits.product.size else 2 * (begin + rows)
-    if (room, length) != (visits.given.size, visits.product.size):
-        visits = _part(visits, 0, count, room, length)
     visits.first[count + 1] = begin + rows
     visits.given[count] = one.given[0]
-    for name in ("product", "answer", "when"):
-        getattr(visits, name)[begin : begin + rows] = getattr(one, name)[:rows]
-    return visits
+    for to, of in zip(visits[2:], one[2:], strict=True):
+        to[begin : begin + rows] = of[:rows]
 
 
-def dropped(visits: Visits, count: int, oldest: int) -> Visits:
-    """Without the `oldest` first of them."""
-    return _part(visits, oldest, count, visits.given.size, visits.product.size)
+def drop(visits: Visits, count: int, oldest: int) -> None:
+    """Move all but the `oldest` first of them to the front."""
+    begin, end = int(visits.first[oldest]), int(visits.first[count])
+    visits.first[: count - oldest + 1] = visits.first[oldest : count + 1] - begin
+    visits.given[: count - oldest] = visits.given[oldest:count]
+    for part in visits[2:]:
+        part[: end - begin] = part[begin:end]
 
 
-def trimmed(visits: Visits, count: int) -> Visits:
-    """Without room for more."""
-    return _part(visits, 0, count, count, int(visits.first[count]))
-
-
-def _part(visits: Visits, start: int, stop: int, room: int, length: int) -> Visits:
-    """Visits start .. stop - 1, in arrays of other sizes."""
-    into = new_visits(room, length)
-    begin, end = int(visits.first[start]), int(visits.first[stop])
-    into.first[: stop - start + 1] = visits.first[start : stop + 1] - begin
-    into.given[: stop - start] = visits.given[start:stop]
-    for name in ("product", "answer", "when"):
-        getattr(into, name)[: end - begin] = getattr(visits, name)[begin:end]
+def resized(visits: Visits, count: int, room: int, rows: int) -> Visits:
+    """The same in arrays of other sizes."""
+    into, end = new_visits(room, rows), int(visits.first[count])
+    into.first[: count + 1], into.given[:count] = visits.first[: count + 1], visits.given[:count]
+    for to, of in zip(into[2:], visits[2:], strict=True):
+        to[:end] = of[:end]
     return into
+
+
+def recent_answers(one: Visits, slots: int) -> Ints:
+    """(J,) what she answered in each slot: 1, -1, or 0."""
+    found, shown = np.zeros(slots, dtype=np.int32), one.answer[one.given[0] : one.first[1]]
+    found[: shown.size] = shown
+    return found
 
 
 class Open(NamedTuple):
@@ -63,18 +87,24 @@ class Open(NamedTuple):
         return int(self.visit.first[1] - self.visit.given[0])
 
     @property
+    def bytes(self) -> int:
+        """Of her arrays."""
+        return visits_bytes(1, self.visit.product.size)
+
+    @property
     def rows(self) -> Ints:
         """The products she knows: those known before, then those shown."""
         return self.visit.product[: self.visit.first[1]]
 
 
-def opened(slots: int, context: Ints, now: float) -> Open:
-    """A new customer; context (N,) has 1 and -1 for what she is known to like and dislike."""
-    (known,) = np.nonzero(context)
-    visit = new_visits(1, len(known) + slots)
-    visit.first[1] = visit.given[0] = len(known)
-    visit.product[: len(known)], visit.answer[: len(known)] = known, context[known]
-    return Open(visit, [now])
+def opened(slots: int, known: list[list[int]] | None) -> Open:
+    """A new customer, with the products she is known to like and those she is known to dislike, if any."""
+    likes, dislikes = known or ([], [])
+    count = len(likes) + len(dislikes)
+    visit = new_visits(1, count + slots)
+    visit.first[1] = visit.given[0] = count
+    visit.product[:count], visit.answer[:count] = [*likes, *dislikes], [1] * len(likes) + [-1] * len(dislikes)
+    return Open(visit, [0.0])
 
 
 def show(customer: Open, product: int, now: float) -> None:

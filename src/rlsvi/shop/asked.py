@@ -1,0 +1,100 @@
+"""What a recommender may be asked and told, checked before anything changes."""
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from rlsvi.core.checks import finite, positive, ridge_of, whole
+from rlsvi.core.compile import Bools
+from rlsvi.shop.size import checked_size
+
+Customer = str | int
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value`, if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def named(customer: Any) -> Customer:
+    """Who it is: a string, or a whole number of any kind."""
+    if isinstance(customer, str):
+        return str(customer)
+    if isinstance(customer, bool) or not isinstance(customer, Integral):
+        raise ValueError(f"customer must be a string or a whole number, got {customer!r}")
+    return int(customer)
+
+
+def product_of(product: Any, products: int) -> int:
+    """Which of the products it is."""
+    a = whole("product", int(product) if _number(product) else product, 0)
+    if a >= products:
+        raise ValueError(f"product {a} is unknown: there are 0..{products - 1}")
+    return a
+
+
+def mask_of(name: str, chosen: Any, products: int) -> Bools:
+    """(N,) which products are among those chosen, which are numbers of products."""
+    try:
+        numbers = np.array(list(chosen) or np.zeros(0, dtype=np.int64))
+    except (TypeError, ValueError):
+        numbers = np.zeros(())
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not ((numbers >= 0) & (numbers < products)).all():
+        raise ValueError(f"{name} must be numbers of products, each of 0..{products - 1}, got {chosen!r:.80}")
+    mask = np.zeros(products, dtype=np.bool_)
+    mask[numbers] = True
+    return mask
+
+
+def context_of(context: Any, products: int) -> list[list[int]]:
+    """The products that a customer is known to like, and those she is known to dislike."""
+    given = finite("context", context)
+    if given.shape != (products,) or not np.isin(given, (-1, 0, 1)).all():
+        raise ValueError(f"context must be {products} numbers -1, 0 or 1, one a product, got {context!r:.80}")
+    return [np.flatnonzero(given == sign).tolist() for sign in (1, -1)]
+
+
+def moment(name: str, value: Any) -> float:
+    """`value`, if it is a time in seconds."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number of seconds, as of time.time(), got {value!r}")
+    return float(value)
+
+
+def settled(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a recommender, if they are all right and it fits in memory."""
+    flags = {name: flag(name, given[name]) for name in ("pooled", "clip", "myopic")}
+    lam, sigma, memory = (positive(name, given[name]) for name in ("lam", "sigma", "memory"))
+    ridge_of(lam, sigma)
+    sketch = None if given["sketch"] is None else whole("sketch", given["sketch"], 1)
+    sizes = {name: whole(name, given[name], 1) for name in ("products", "slots", "remember")}
+    checked_size(**sizes, sketch=sketch, pooled=flags["pooled"], memory=memory)
+    numbers = {"lam": lam, "sigma": sigma, "memory": memory, "sketch": sketch}
+    chosen = {"every": _interval(given["every"]), "baseline": _baseline(given["baseline"])}
+    return {**given, **flags, **sizes, **numbers, **chosen}
+
+
+def _interval(every: Any) -> int | str | None:
+    """Customers between two samples, "later" or None."""
+    if every is None or (isinstance(every, str) and every == "later"):
+        return every
+    if isinstance(every, str):
+        raise ValueError(f'every must be a whole number of at least 1, "later" or None, got {every!r}')
+    return whole("every", every, 1)
+
+
+def _baseline(baseline: Any) -> str | float:
+    """Likes a slot, or "recent"."""
+    if isinstance(baseline, str) and baseline == "recent":
+        return baseline
+    if isinstance(baseline, str | bool) or np.ndim(baseline) or not 0.0 <= finite("baseline", baseline) <= 1.0:
+        raise ValueError(f'baseline must be "recent" or a number from 0 to 1, got {baseline!r}')
+    return float(baseline)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,189 @@
+"""What happened to a recommender since it was saved: a file of one line a change, written before it is made.
+
+A line is [number, time, verb, ..]. The saved file has the number of the last change it knows, so that a line is
+never made twice, and the journal's name, so that no other is taken for it. A process that dies leaves half a line
+at most, of a change that was not made.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlsvi.agents.archive import ArchiveError
+from rlsvi.core.files import whole_file
+from rlsvi.shop.asked import moment
+from rlsvi.shop.learning import forget, if_free
+
+if TYPE_CHECKING:
+    from rlsvi.shop.recommender import Recommender
+
+
+def beside(path: str | os.PathLike[str]) -> Path:
+    """The journal of a saved file."""
+    return Path(f"{os.fspath(path)}.journal")
+
+
+class Journal:
+    """A journal to write to, by one process at a time; with `sync`, a line is on the disk before it counts."""
+
+    def __init__(self, saved: Path, name: str, sync: bool) -> None:
+        self.saved, self.name, self.sync = saved, name, sync
+        self.path = beside(saved)
+        self._file, self._process = _own(self.path), os.getpid()
+
+    def check(self) -> None:
+        """Refuse a process forked from the one that keeps it: both would write the same numbers."""
+        if os.getpid() != self._process:
+            text = f"{self.path} is kept by the process that this one was forked from: call keep(None) in this one"
+            raise OSError(errno.EPERM, text)
+
+    def write(self, change: list[Any]) -> None:
+        """Add a line, or raise and add nothing."""
+        self.check()
+        line = _line(change)
+        size = self.end
+        try:
+            if os.write(self._file, line) != len(line):
+                raise OSError(errno.ENOSPC, "no space left")
+            if self.sync:
+                os.fsync(self._file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, size)
+            raise type(error)(error.errno, f"cannot write to {self.path}: {error.strerror}") from error
+
+    @property
+    def end(self) -> int:
+        """Where the next line will be."""
+        return os.fstat(self._file).st_size
+
+    def begin(self, at: int) -> None:
+        """A new journal with the lines of this one from place `at` on, instead of it."""
+        self.check()
+        with open(self._file, "rb", closefd=False) as file:
+            file.seek(at)
+            kept = file.read()
+        with contextlib.ExitStack() as failed:
+            with whole_file(self.path) as file:
+                file.write(_line(["journal", self.name]) + kept)
+                file.flush()
+                another = _own(Path(file.name))
+                failed.callback(os.close, another)
+            failed.pop_all()
+        self.close()
+        self._file = another
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+
+def new_name() -> str:
+    """A name that no other journal has."""
+    return uuid.uuid4().hex
+
+
+def changes(path: Path, name: str | None) -> Iterator[list[Any]]:
+    """The changes in a journal, if it is that of `name`; half a line at the end is left out."""
+    found: list[list[Any]] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        try:
+            change = json.loads(line)
+            if number > 1 and type(change[0]) is not int:
+                raise ValueError("it has no number")
+        except (ValueError, TypeError, LookupError) as error:
+            raise _damaged(path, number, repr(error)) from error
+        if number == 1 and change != ["journal", name]:
+            raise ArchiveError(f"{path} is the journal of another recommender: load that one, or move it away")
+        if number > 2 and change[0] != found[-1][0] + 1:
+            raise _damaged(path, number, "a line before it is missing")
+        found.append(change)
+    yield from found[1:]
+
+
+def _damaged(path: Path, number: int, why: str) -> ArchiveError:
+    """A line that makes no sense, and what can be saved of its journal."""
+    return ArchiveError(
+        f"{path} is damaged in line {number}: {why}; keep a copy, and cut it to its first {number - 1} lines to "
+        f"load what happened before"
+    )
+
+
+def replay(shop: "Recommender", path: Path) -> None:
+    """Make the changes that a recommender just loaded does not know of."""
+    clock = shop._clock
+    shop._replaying = True
+    try:
+        for line, change in enumerate(changes(path, shop._name), 2):
+            if change[0] <= shop._changes:
+                continue
+            if change[0] != shop._changes + 1:
+                text = f"it begins after change {shop._changes + 1}; move it away to load the file alone"
+                raise ArchiveError(f"{path} is damaged: {text}")
+            try:
+                shop._clock = _stopped(moment("time", change[1]))
+                _make(shop, *change[2:])
+            except (ValueError, TypeError, LookupError) as error:
+                raise _damaged(path, line, f"the change cannot be: {error}") from error
+            shop._changes = change[0]
+    finally:
+        shop._clock, shop._replaying = clock, False
+
+
+def _make(shop: "Recommender", verb: str, *told: Any) -> None:
+    match verb, told:
+        case "recommend", (customer, product, None):
+            shop.recommend(customer, among=[product])
+        case "recommend", (customer, product, [likes, dislikes]):
+            context = np.zeros(shop.products)
+            context[likes], context[dislikes] = 1, -1
+            shop.recommend(customer, context, among=[product])
+        case "feedback", (customer, product, liked):
+            shop.feedback(customer, product, liked)
+        case "close", (customer,):
+            shop.close(customer)
+        case "offer", (products,):
+            shop.offer(products)
+        case "learn", ():
+            shop.learn()
+        case "forget", (oldest,) if 0 <= oldest <= shop._count:
+            if_free(shop, lambda shop: forget(shop, oldest))
+        case _:
+            raise ValueError(f"nothing is known of {verb!r}")
+
+
+def _stopped(when: float) -> Callable[[], float]:
+    return lambda: when
+
+
+def _line(change: list[Any]) -> bytes:
+    return json.dumps(change, separators=(",", ":")).encode() + b"\n"
+
+
+def _own(path: Path) -> int:
+    """A file to add to, unless another process does, where the system can tell."""
+    file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # pragma: no cover
+        pass
+    except OSError:
+        os.close(file)
+        text = f"{path} is written to by another process: one alone may keep a recommender"
+        raise OSError(errno.EAGAIN, text) from None
+    return file
