@@ -3,9 +3,10 @@
     python -m benchmarks.recommendation [--out DIR] [--quick]
 
 One run of RLSVI of 1,200 episodes against the paper's pseudo-code in dense NumPy, whose K = 110 matrices are
-rebuilt each episode; every agent of section 6.3; and decisions a second beside MABWiser's linear Thompson
-sampling, if it is installed (pip install mabwiser). Prints a table and writes DIR/recommendation.json.
-Machines are noisy: trust the ratios.
+rebuilt each episode, with one Cholesky factor a period and triangular solves by SciPy, as NumPy has none; every
+agent of section 6.3; incremental RLSVI as a share of batch, and what an episode costs after ten thousand others;
+and decisions a second beside MABWiser's linear Thompson sampling, if it is installed (pip install
+'rlsvi[bench]'). Prints a table and writes DIR/recommendation.json. Machines are noisy: trust the ratios.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 import rlsvi
@@ -55,7 +57,7 @@ def features(x):
 def pseudo_code(env, episodes, seed):
     """Algorithms 1 and 2 in dense NumPy: every regression is rebuilt from all episodes. The sum of the rewards."""
     rng, total, K = np.random.default_rng(seed), 0.0, N + N * N
-    A, r = np.zeros((J, episodes, K)), np.zeros((J, episodes))
+    A, r, prior = np.zeros((J, episodes, K)), np.zeros((J, episodes)), LAM * np.eye(K)
     following, barred = np.zeros((J, episodes, N, K)), np.zeros((J, episodes, N))
     for episode in range(episodes):
         theta = np.zeros((J + 1, K))
@@ -63,10 +65,9 @@ def pseudo_code(env, episodes, seed):
             X, b = A[h, :episode], r[h, :episode].copy()
             if h + 1 < J:
                 b += (following[h, :episode] @ theta[h + 1] + barred[h, :episode]).max(axis=1)
-            precision = X.T @ X / SIGMA**2 + LAM * np.eye(K)
-            L = np.linalg.cholesky(precision)
-            mean = np.linalg.solve(precision, X.T @ b / SIGMA**2)
-            theta[h] = mean + np.linalg.solve(L.T, rng.standard_normal(K))
+            L = np.linalg.cholesky(X.T @ X / SIGMA**2 + prior)
+            z = rng.standard_normal(K) + solve_triangular(L, X.T @ b / SIGMA**2, lower=True, check_finite=False)
+            theta[h] = solve_triangular(L, z, lower=True, trans="T", check_finite=False)
         x, info = env.reset(seed=int(rng.integers(2**31)))
         for h in range(J):
             phi, mask = features(x), np.where(info["action_mask"] == 1, 0.0, -np.inf)
@@ -86,6 +87,15 @@ def seconds(work):
     return time.process_time() - begin
 
 
+def late(problem, agent, episodes):
+    """What an episode costs after ten thousand others, as a multiple of the first `episodes`."""
+    agent = agent.clone(seed=0)
+    simulate(agent, problem, 5)
+    first = seconds(lambda: simulate(agent, problem, episodes, regret=False))
+    simulate(agent, problem, 10_000, regret=False)
+    return seconds(lambda: simulate(agent, problem, episodes, regret=False)) / first
+
+
 def decisions(episodes):
     """Decisions a second, choosing and learning, of linear Thompson sampling by us and by MABWiser."""
     rates = {}
@@ -102,7 +112,7 @@ def decisions(episodes):
     try:
         from mabwiser.mab import MAB, LearningPolicy
     except ImportError:
-        print("MABWiser is not installed, and not compared with: pip install mabwiser")
+        print("MABWiser is not installed, and not compared with: pip install 'rlsvi[bench]'")
         return rates
     mab = MAB(list(range(N)), LearningPolicy.LinTS(alpha=SIGMA, l2_lambda=LAM * SIGMA**2), seed=0)
     mab.fit(list(range(N)), [0.5] * N, np.hstack([np.ones((N, 1)), np.zeros((N, N))]))
@@ -150,11 +160,22 @@ def main():
             regret.append(seconds(lambda exact=exact: simulate(exact, problem, episodes)))
         dense = seconds(lambda: pseudo_code(RecommendationEnv(N, J), episodes, 0))
         rates = decisions(200)
+        aged = {name: late(problem, agent, episodes) for name, agent in AGENTS.items() if "RLSVI" in name}
     result["seconds"] = {name: median(times) for name, times in runs.items()}
-    result |= {"episodes": episodes, "dense_numpy": dense, "rlsvi_with_regret": median(regret), "decisions": rates}
+    result |= {
+        "aged": aged,
+        "episodes": episodes,
+        "dense_numpy": dense,
+        "rlsvi_with_regret": median(regret),
+        "decisions": rates,
+    }
     row(f"dense NumPy, a run of {episodes} episodes", f"{dense:.1f} s")
     for name, took in result["seconds"].items():
         row(f"{name}, a run of {episodes} episodes", f"{took * 1e3:.0f} ms")
+    for name, times in aged.items():
+        share = median(a / b for a, b in zip(runs[name], runs["RLSVI"], strict=True))
+        row(f"{name}, its time as a share of batch", f"{share:.2f}")
+        row(f"{name}, an episode after 10,000 others, times the first", f"{times:.2f}")
     row("RLSVI with the exact regret of every episode", f"{median(regret) * 1e3:.0f} ms")
     row("RLSVI, times faster than dense NumPy", f"{dense / result['seconds']['RLSVI']:.0f}")
     for name, rate in rates.items():

@@ -12,6 +12,7 @@ RATES = {
     "linear bandit, pooled": (1.2, 0.4),
     "myopic": (0.3, 0.3),
 }
+FORGONE = {"linear bandit": (1.0, 0.2), "linear bandit, pooled": (1.0, 0.2)}
 
 
 def rate(agent):
@@ -23,14 +24,30 @@ def instance_facts(s, best=4.3, misfit=0.13, fixed_order=2.5):
     return {"best": best, "states": 4521, "fixed_order": fixed_order, "misfit": misfit * noise(s, 0.02)}
 
 
-def found(rates=rate, width=0.03, coded=lambda s: 1.0, **facts):
-    """What all jobs find: regret a customer falls in the middle from one number to another, by the agent."""
+def forgone(agent):
+    """Likes forgone a customer against the myopic choice."""
+    return FORGONE.get(agent, (1.4, 1.4))
+
+
+def found(rates=rate, width=0.03, coded=lambda s: 1.0, forgone=forgone, falls=0.5, **facts):
+    """What all jobs find: losses a customer fall from one number to another, by the agent.
+
+    falls : after which share of all customers what is forgone falls; regret does in the middle.
+    """
 
     def brought(s):
-        early, late = (x * noise(s | {"agent_": len(s["agent"])}, width) * coded(s) for x in rates(s["agent"]))
-        at = np.unique(np.ceil(np.linspace(0, s["episodes"], 61)[1:]).astype(int))
-        half = s["episodes"] / 2
-        return [{"episode": int(t), "regret": float(early * min(t, half) + late * max(t - half, 0.0))} for t in at]
+        size = noise(s | {"agent_": len(s["agent"])}, width) * coded(s)
+        at = np.unique(np.ceil(np.linspace(0, s["episodes"], 61)[1:]))
+
+        def total(early, late, until):
+            return size * (early * np.minimum(at, until) + late * np.maximum(at - until, 0.0))
+
+        regret = total(*rates(s["agent"]), s["episodes"] / 2)
+        lost = total(*forgone(s["agent"]), s["episodes"] * falls)
+        return [
+            {"episode": int(t), "regret": float(r), "forgone": float(f)}
+            for t, r, f in zip(at, regret, lost, strict=True)
+        ]
 
     return {"recommending": brought, "instance_facts": lambda s: instance_facts(s, **facts)}
 
@@ -46,7 +63,38 @@ def dislikes(factor):
     return lambda s: factor if s["coding"] == "-1, 0" and s["agent"] != "RLSVI" else 1.0
 
 
+def slowly(agent):
+    """The bandits forgo as much for ever."""
+    return (1.4, 1.3)
+
+
 CASES = {
+    ("recsys-boltzmann", "when dithering strategies do not"): {
+        YES: [found()],
+        NO: [found(changed(RLSVI=(1.5, 0.5))), found(changed(Boltzmann=(1.8, 0.05)))],
+        OPEN: [found(changed(RLSVI=(1.5, 0.215)), width=0.3)],
+    },
+    ("recsys-boltzmann", "To learn in time less than"): {
+        YES: [found()],
+        NO: [
+            found(changed(RLSVI=(1.5, 1.2))),
+            found(lambda agent: (1.8, 0.5) if agent == "RLSVI, table" else rate(agent)),
+        ],
+    },
+    ("recsys-boltzmann", "can be crucial"): {
+        YES: [found()],
+        NO: [found(changed(greedy=(1.8, 0.1))), found(changed(RLSVI=(1.5, 1.5)))],
+        OPEN: [found(changed(greedy=(1.8, 0.2)), width=0.3)],
+    },
+    ("recsys-myopic", "simpler than a multi-period"): {
+        YES: [found(falls=0.2)],
+        NO: [found(falls=0.8), found(forgone=slowly)],
+    },
+    ("recsys-myopic", "linear contextual bandit algorithm aims"): {YES: [found()], NO: [found(forgone=slowly)]},
+    ("recsys-myopic", "Bernoulli bandit algorithm aims"): {
+        YES: [found(forgone=lambda agent: (1.0, 0.2))],
+        NO: [found()],
+    },
     ("recsys-boltzmann", "over a wide range of temperatures"): {
         YES: [found()],
         NO: [

@@ -14,6 +14,7 @@ from rlsvi.agents.archive import ArchiveError
 from rlsvi.agents.one_step import OneStepAgent
 from rlsvi.bases import ActionFeatures, Recommendation, StateFeatures
 from rlsvi.core.random import beta, stream
+from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import number_of
 from rlsvi.simulate import simulate
@@ -446,6 +447,24 @@ def test_another_task_or_basis_is_refused():
 def simulate_once(agent, problem):
     simulate(agent, problem, 1)
     return agent
+
+
+@pytest.mark.parametrize("name", ["per period", "pooled, offset and prior"])
+def test_a_factor_that_fails_learns_nothing_of_the_episode(name):
+    problem = PROBLEMS["recommendation"]()
+    agent = AGENTS[name].clone(seed=1, basis=problem.basis)
+    stepped(agent, problem, 20)
+    steps = [agent._look(h, 0, None) for h in range(3)]
+    block, _ = agent._place(steps[-1])
+    actions, h = np.arange(3), 0 if agent.pooled else 2
+    agent._mind.factor.inv[h, block[2]] = np.nan  # of the last row
+    before = state_of(agent)
+    with pytest.raises(FactorError):
+        agent._learn(steps, actions, np.ones(3))
+    assert state_of(agent) == before
+    agent._mind.factor.inv[h, block[2]] = 1.0
+    agent._learn(steps, actions, np.ones(3))
+    assert state_of(agent) != before
 
 
 def test_an_episode_that_fails_leaves_the_agent_as_it_was():

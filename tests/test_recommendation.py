@@ -111,6 +111,23 @@ def test_the_optimal_myopic_policy_is_the_papers(N, J, seed):
         assert regret == pytest.approx(problem.solution.V[0, 0] - value if expected is None else 0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("beta", [False, True])
+def test_the_myopic_policy_needs_no_table(beta):
+    """After every history of a small problem it shows what the exact one does; if beta = 0, anything at first."""
+    N, J = 4, 3
+    given = taste(N, seed=2, beta=beta)
+    known, small = draw_taste(N, **given), rlsvi.problems.recommendation(N, J, **given)
+    Q = mdp.myopic_values(small.mdp)
+    for s, x in enumerate(histories(N, J)):
+        row = Q[np.count_nonzero(x), s]
+        assert list(mdp.myopic_products(known, x)) == list(np.flatnonzero(row > row.max() - 1e-12))
+    assert len(mdp.myopic_products(known, np.zeros(N))) == (1 if beta else N)
+    barred = mdp.myopic_products(known, x, legal=[True, False, False, False])
+    assert list(barred) == [0]
+    with pytest.raises(ValueError, match="legal must leave a product"):
+        mdp.myopic_products(known, x, legal=np.zeros(N))
+
+
 def test_random_play_and_every_fixed_order_are_liked_half_the_time():
     """Where beta = 0, turning every answer round turns like into dislike, for any policy that ignores answers."""
     problem = rlsvi.problems.recommendation(seed=4)
@@ -385,6 +402,14 @@ def test_a_context_that_is_not_a_number_is_refused_and_changes_nothing():
         agent.predict(np.zeros(3), action_mask=np.zeros(3))
     assert np.array_equal(before, agent._mind.factor.U)
     assert agent.episodes == 3
+
+
+def test_a_bandit_without_a_basis_is_told_of_the_one_for_histories():
+    agent = ContextualBandit(seed=0)
+    with pytest.raises(ValueError, match=r"pass basis=rlsvi\.bases\.Recommendation\(\) for histories"):
+        agent.learn(RecommendationEnv(3, 2), episodes=1)
+    assert agent.episodes == 0
+    agent.learn(RecommendationEnv(3, 2, numbered=True), episodes=1)  # numbers need none
 
 
 def test_an_episode_begins_with_one_random_number_and_an_answer_takes_one():

@@ -7,8 +7,11 @@ import polars as pl
 import pytest
 
 from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling
+from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
 from rlsvi.paper import recommending as paper
+from rlsvi.paper import recsys_boltzmann
+from rlsvi.paper.claim import Outcome
 from rlsvi.paper.recsys_myopic import crossing
 from rlsvi.simulate import simulate
 
@@ -23,6 +26,7 @@ SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
         ("linear bandit", lambda seed: ContextualBandit(lam=0.2, sigma=1e-3**0.5, seed=seed)),
         ("myopic", lambda seed: OptimalPolicy(myopic=True, seed=seed)),
         ("Thompson", lambda seed: ThompsonSampling(seed=seed)),
+        ("RLSVI, table", lambda seed: RLSVI(lam=0.2, sigma=1e-3**0.5, basis=Tabular(), seed=seed)),
     ],
 )
 def test_a_job_is_the_mean_of_its_runs(name, make):
@@ -31,7 +35,24 @@ def test_a_job_is_the_mean_of_its_runs(name, make):
     runs = [np.cumsum(simulate(make(3000 + run), problem, 130).path_regret) for run in range(2)]
     np.testing.assert_array_equal(found["regret"], np.mean(runs, axis=0)[found["episode"] - 1])
     assert found["episode"][-1] == 130
+    likes = [likes_forgone(simulate(make(3000 + run), problem, 130, trace=True).trace) for run in range(2)]
+    np.testing.assert_allclose(
+        found["forgone"], np.cumsum(np.mean(likes, axis=0))[found["episode"] - 1], atol=1e-9
+    )
+    assert (found["forgone"][-1] < 1e-9) == (name == "myopic")
     assert (np.diff(found["episode"]) > 0).all()
+
+
+def likes_forgone(trace):
+    """The best chance of a like over the chosen product's, customer by customer."""
+    taste, x = draw_taste(10, scale=2.0, seed=3), histories(10, 5)
+    lost = np.zeros(len(trace.states))
+    for i, h in np.ndindex(*trace.states.shape):
+        seen = x[trace.states[i, h]]
+        chances = [like_probability(taste, seen, a) for a in range(10)]
+        best = max(p for p, shown in zip(chances, seen, strict=True) if shown == 0)
+        lost[i] += best - chances[trace.actions[i, h]]
+    return lost
 
 
 def test_the_coding_changes_rewards_and_nothing_else():
@@ -61,6 +82,13 @@ def test_facts_of_an_instance():
             x[a] = answer
         total += chance * likes
     assert found["fixed_order"] == pytest.approx(total, abs=1e-12)
+
+
+def test_of_many_fixed_orders_the_one_farthest_from_random_play_is_told(monkeypatch):
+    orders, worths = [], iter([2.5, 2.7, 2.2, *17 * [2.6]])
+    monkeypatch.setattr(paper, "_worth_of_order", lambda _, order: orders.append(tuple(order)) or next(worths))
+    assert paper.instance_facts(seed=1)["fixed_order"] == 2.2
+    assert len(set(orders)) == paper.ORDERS == 20
 
 
 def like_probability(taste, x, a):
@@ -93,6 +121,19 @@ def test_the_crossing_is_where_the_lead_begins_for_good():
     table = frame({"RLSVI": 10 * np.cumsum(ours, axis=1), "myopic": 10 * np.cumsum(theirs, axis=1)})
     found = crossing(table, "myopic")
     assert found.low == found.value == found.high
-    assert abs(found.value - 300) <= 30
+    assert found.value == pytest.approx(295 + 10 * 14 / 18)  # three of five points are late there, all but a part
     behind = frame({"RLSVI": 10 * np.cumsum(ours + 1, axis=1), "myopic": 10 * np.cumsum(theirs, axis=1)})
     assert crossing(behind, "myopic").value == np.inf
+
+
+@pytest.mark.parametrize(
+    ("count", "outcome"),
+    [
+        (lambda N, J: 3**J, Outcome.REPRODUCED),
+        (lambda N, J: N**9, Outcome.NOT_REPRODUCED),  # a power of J
+        (lambda N, J: 10**9, Outcome.NOT_REPRODUCED),
+    ],
+)
+def test_exponentially_smaller_is_judged_by_growth(monkeypatch, count, outcome):
+    monkeypatch.setattr(recsys_boltzmann, "count_histories", count)
+    assert recsys_boltzmann.smaller(pl.DataFrame({"states": [4521]})).outcome is outcome

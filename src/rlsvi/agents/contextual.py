@@ -146,6 +146,11 @@ class ContextualBandit(OneStepAgent):
     def features(self, task: Task, example: Any) -> Features:
         """The agent's basis, or the problem's, or else a table, bound to the task."""
         basis = self.basis or self._problem_basis or Tabular()
+        if task.states is None and isinstance(basis, Tabular):
+            raise ValueError(
+                f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {example!r:.60}: "
+                f"pass basis=rlsvi.bases.Recommendation() for histories of recommendations, or bases.StateFeatures"
+            )
         return basis.bind(task.states, task.actions, task.horizon, example)
 
     def _bind(self, task: Task, example: Any) -> None:
@@ -209,7 +214,17 @@ class ContextualBandit(OneStepAgent):
         return Q
 
     def _learn(self, steps: list[Step], actions: Longs, rewards: Floats) -> None:
-        for step, a, r in zip(steps, actions, rewards, strict=True):
-            block, phi = self._place(step)
-            if not bandit_learns(self._mind, step.h, int(block[a]), phi[a].copy(), float(r)):
-                raise broken()
+        parts, kept = (*self._mind.factor, self._mind.reward, self._mind.error), {}
+        try:
+            for step, a, r in zip(steps, actions, rewards, strict=True):
+                block, phi = self._place(step)
+                place = 0 if self.pooled else step.h, int(block[a])
+                if place not in kept:
+                    kept[place] = [part[place].copy() for part in parts]
+                if not bandit_learns(self._mind, step.h, place[1], phi[a].copy(), float(r)):
+                    raise broken()
+        except BaseException:
+            for place, before in kept.items():
+                for part, was in zip(parts, before, strict=True):
+                    part[place] = was
+            raise

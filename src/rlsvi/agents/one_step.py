@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.explore import GREEDY, Greedy, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward
 from rlsvi.agents.learner import broken
@@ -18,6 +19,7 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    OnEpisode,
     Verbs,
     amount_of,
     learn_for,
@@ -86,7 +88,7 @@ class OneStepAgent(Verbs):
         raise NotImplementedError
 
     def _learn(self, steps: list[Step], actions: Longs, rewards: Floats) -> None:
-        """Learn from an episode."""
+        """Learn from an episode, all of it or nothing."""
         raise NotImplementedError
 
     # The user's verbs.
@@ -98,11 +100,12 @@ class OneStepAgent(Verbs):
         episodes: int | None = None,
         steps: int | None = None,
         progress: bool = False,
+        on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps; as `RLSVI.learn`."""
         unit, amount = amount_of(episodes, steps)
         self._check(self._task_of(env))
-        learn_for(self, env, unit, amount, progress)
+        learn_for(self, env, unit, amount, progress, on_episode)
         return self
 
     def _episode(self, env: Env[Any, Any]) -> None:
@@ -137,6 +140,7 @@ class OneStepAgent(Verbs):
             raise
         self.note(1, len(actions))
 
+    @batched
     def predict(
         self,
         observation: Any,
@@ -146,7 +150,7 @@ class OneStepAgent(Verbs):
         action_mask: Bools | None = None,
     ) -> tuple[int, int]:
         """An action, and the state to pass to the next call: the period reached; as `RLSVI.predict`."""
-        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
+        h = 0 if state is None or episode_start else int(state)
         if self._mind is None or self._task is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         if h < 0 or (self._task.horizon and h >= self._task.horizon):

@@ -5,7 +5,7 @@ from rlsvi.mdp.chain import chain
 from rlsvi.mdp.deep_sea import deep_sea
 from rlsvi.mdp.dirichlet import dirichlet
 from rlsvi.mdp.finite import FiniteMDP
-from rlsvi.mdp.recommendation import Taste, draw_taste, recommendation
+from rlsvi.mdp.recommendation import Taste, draw_taste, myopic_products, recommendation
 from rlsvi.mdp.river_swim import river_swim
 from rlsvi.mdp.solve import Solution, backward_induction, evaluate, myopic_values
 from rlsvi.mdp.toy_text import from_gymnasium
@@ -22,6 +22,7 @@ __all__ = [
     "draw_taste",
     "evaluate",
     "from_gymnasium",
+    "myopic_products",
     "myopic_values",
     "recommendation",
     "river_swim",

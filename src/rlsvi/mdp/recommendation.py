@@ -79,6 +79,22 @@ def like_probabilities(taste: Taste, x: History, out: Floats) -> None:
             out[s, a] = like_probability(taste, x[s], a) if x[s, a] == 0 else np.nan
 
 
+def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) -> Longs:
+    """What the optimal myopic policy may show a customer of history x: the products she is likeliest to like.
+
+    No table is needed, so that it answers for any number of products; `myopic_values` says the same of a table.
+
+    legal : which products may be shown, (N,); None: those she has not seen.
+    """
+    history = np.asarray(x)
+    logit = taste.beta + taste.gamma @ history
+    allowed = history == 0 if legal is None else np.asarray(legal, dtype=bool)
+    if not allowed.any():
+        raise ValueError("legal must leave a product to show, got none")
+    best: Longs = np.flatnonzero(allowed & (logit == logit[allowed].max()))
+    return best
+
+
 def recommendation(
     products: int = 10,
     slots: int = 5,

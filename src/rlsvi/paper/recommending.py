@@ -1,7 +1,8 @@
 """What the figures on the recommendation engine measure: the functions of their jobs, and what they share.
 
 A job is one agent on one problem instance, several times. Regret is that along the path, sum_h V*_h(x_h) -
-E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do.
+E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do. What an
+agent forgoes is the same for one that looks one step ahead: sum_h max_a P(a | x_h) - P(a_h | x_h).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +14,9 @@ import polars as pl
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI, ContextualBandit, OptimalPolicy, ThompsonSampling
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Explore, Greedy
+from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats
+from rlsvi.mdp import myopic_values
 from rlsvi.mdp.recommendation import count_histories, histories
 from rlsvi.problems import Problem
 from rlsvi.simulate import Agent, simulate
@@ -27,6 +30,9 @@ EPSILON = 0.1
 LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
 POINTS = 60  # of a curve
 LAST = 100  # episodes at the end
+TABLE = "RLSVI, table"  # without generalisation
+ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
+ORDERS = 20  # fixed orders of products that are tried
 
 
 def boltzmann(eta: float) -> str:
@@ -40,6 +46,7 @@ def _lsvi(explore: Explore) -> Callable[[int, float], Agent]:
 
 MAKERS: dict[str, Callable[[int, float], Agent]] = {
     "RLSVI": lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, seed=seed),
+    TABLE: lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, basis=Tabular(), seed=seed),
     "greedy": _lsvi(Greedy()),
     "epsilon-greedy": _lsvi(EpsilonGreedy(EPSILON)),
     "Thompson": lambda seed, offset: ThompsonSampling(reward_offset=offset, seed=seed),
@@ -51,28 +58,35 @@ MAKERS: dict[str, Callable[[int, float], Agent]] = {
 
 
 def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
-    """Cumulative regret of an agent on the instance number `seed`, the mean of several runs, at some episodes.
+    """What an agent loses on the instance number `seed`, the mean of several runs, summed up to some episodes.
 
     coding : "0, 1" or "-1, 0", the rewards of a dislike and of a like.
     """
     problem = instance(seed, coding)
     offset = 1.0 if coding == DISLIKES else 0.0
-    total = np.zeros(episodes)
+    ahead = myopic_values(problem.mdp)
+    total, forgone = np.zeros(episodes), np.zeros(episodes)
     for run in range(runs):
-        history = simulate(MAKERS[agent](1000 * seed + run, offset), problem, episodes, regret=False)
+        player = MAKERS[agent](1000 * seed + run, offset)
+        history = simulate(player, problem, episodes, regret=False, trace=True)
         total += np.cumsum(history.path_regret)
+        x, a = history.trace.states, history.trace.actions
+        slots = np.arange(SLOTS)
+        forgone += np.cumsum((ahead.max(axis=2)[slots, x] - ahead[slots, x, a]).sum(axis=1))
     at = np.unique(np.ceil(np.linspace(0, episodes, POINTS + 1)[1:]).astype(np.int64))
-    return {"episode": at, "regret": total[at - 1] / runs}
+    return {"episode": at, "regret": total[at - 1] / runs, "forgone": forgone[at - 1] / runs}
 
 
 def instance_facts(*, seed: int) -> dict[str, Any]:
-    """V*, the values of fixed orders, the number of states, and what the basis leaves out of Q*."""
+    """V*, the number of states, what the basis leaves out of Q*, and the fixed order found farthest from J/2."""
     problem = instance(seed, LIKES)
+    rng = np.random.default_rng(seed)
+    worths = [_worth_of_order(problem, rng.permutation(PRODUCTS)[:SLOTS]) for _ in range(ORDERS)]
     V, Q = problem.solution.V, problem.solution.Q
     return {
         "best": float(V[0, 0]),
         "states": count_histories(PRODUCTS, SLOTS),
-        "fixed_order": _worth_of_order(problem, np.random.default_rng(seed).permutation(PRODUCTS)[:SLOTS]),
+        "fixed_order": max(worths, key=lambda worth: abs(worth - SLOTS / 2)),
         "misfit": _misfit(problem, Q),
     }
 
@@ -119,7 +133,7 @@ def _misfit(problem: Problem, Q: Floats) -> float:
 
 
 def jobs_of(agents: Sequence[str], codings: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
-    """Every agent on every instance; the myopic policy does not care for the coding."""
+    """Every agent on every instance."""
     return [
         Job.of(
             recommending,
@@ -131,16 +145,16 @@ def jobs_of(agents: Sequence[str], codings: Sequence[str], episodes: int, runs: 
             seed=seed,
         )
         for agent in agents
-        for coding in (codings if agent != "myopic" else [LIKES])
+        for coding in (codings if agent not in ONE_CODING else [LIKES])
         for seed in range(seeds)
     ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
 
 
-def curves_of(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> tuple[Floats, Floats]:
-    """The episodes of a curve, and its regret on every instance, (instances, points)."""
+def curves_of(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> tuple[Floats, Floats]:
+    """The episodes of a curve, and the loss up to them on every instance, (instances, points)."""
     mine = frame.filter(pl.col("agent") == agent, pl.col("coding") == coding).sort("seed", "episode")
     at = mine["episode"].unique().sort().to_numpy().astype(np.float64)
-    return at, mine["regret"].to_numpy().reshape(-1, len(at))
+    return at, mine[loss].to_numpy().reshape(-1, len(at))
 
 
 def final(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> Floats:
@@ -148,21 +162,33 @@ def final(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> Floats:
     return curves_of(frame, agent, coding)[1][:, -1]
 
 
-def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> tuple[Floats, Floats]:
-    """Regret an episode between two points of the curve, on every instance, and the episodes in their middle."""
-    at, regret = curves_of(frame, agent, coding)
+def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> tuple[Floats, Floats]:
+    """Loss an episode between two points of the curve, on every instance, and the episodes in their middle."""
+    at, total = curves_of(frame, agent, coding, loss)
     ends = np.concatenate([[0.0], at])
     steps = np.diff(ends)
-    return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(regret, ((0, 0), (1, 0))), axis=1) / steps
+    return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(total, ((0, 0), (1, 0))), axis=1) / steps
 
 
-def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES) -> Floats:
-    """Regret an episode over the last 100 (or the last twelfth of fewer), on every instance."""
-    at, regret = curves_of(frame, agent, coding)
+def at_first(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
+    """Loss an episode over the first twelfth (100 of 1200), on every instance."""
+    at, total = curves_of(frame, agent, coding, loss)
+    i = max(len(at) // 12, 1) - 1
+    return np.asarray(total[:, i] / at[i])
+
+
+def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
+    """Loss an episode over the last 100 (or the last twelfth of fewer), on every instance."""
+    at, total = curves_of(frame, agent, coding, loss)
     last = min(LAST, at[-1] / 12)
     i = max(int(np.searchsorted(at, at[-1] - last + 1e-9)) - 1, 0)
     i = i if at[i] <= at[-1] - last + 1e-9 else 0
-    return np.asarray((regret[:, -1] - regret[:, i]) / (at[-1] - at[i]))
+    return np.asarray((total[:, -1] - total[:, i]) / (at[-1] - at[i]))
+
+
+def remaining(frame: pl.DataFrame, agent: str, loss: str = "regret") -> Interval:
+    """Loss an episode at the end as a share of that at first."""
+    return compared(at_the_end(frame, agent, loss=loss), at_first(frame, agent, loss=loss))
 
 
 def compared(values: Floats, others: Floats) -> Interval:

@@ -4,46 +4,63 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.agents import ContextualBandit, ThompsonSampling
-from rlsvi.bases import Recommendation
+from rlsvi.agents import ThompsonSampling
 from rlsvi.core.compile import Floats
-from rlsvi.core.random import stream, uniform
 from rlsvi.envs import RecommendationEnv
-from rlsvi.mdp.recommendation import History, Taste, draw_taste, like_probability
+from rlsvi.mdp.recommendation import Taste, draw_taste, like_probability
+from rlsvi.paper.shop_players import Counter, TabularBandit, myopic_policy, random_play, served_by
 from rlsvi.shop import Recommender
 
 PARTS = 20  # of a run, whose mean likes are the result
-LAM, SIGMA = 0.2, 1e-3**0.5  # of the paper's linear bandit
+SIGMA2 = 1e-3  # the paper's noise
+NOTHING = 1e-12  # a noise that explores nothing
+LEARNERS = ("RLSVI", "linear bandit", "greedy")
 
 
 def served(
     *,
+    study: str,
     agent: str,
     products: int,
     slots: int,
     customers: int,
     seed: int,
+    lam: float | None = None,
+    sigma2: float | None = None,
     pooled: bool = True,
     sketch: int | None = None,
     every: int | None = None,
+    remember: int | None = None,
+    at_once: int = 1,
+    late: float = 0.0,
+    lost: float = 0.0,
 ) -> dict[str, Any]:
     """Likes to be expected of a customer, given what she was shown and answered: means of twenty parts of a run.
 
-    agent : "RLSVI" or "linear bandit", both a `Recommender`, pooled, sketched and sampling as told; "pooled
-        bandit", the paper's `ContextualBandit` with its lambda; "Thompson sampling"; "myopic policy", which knows
-        the truth; or "random".
+    study : the question that the run belongs to; it names rows of the table and changes nothing.
+    agent : "RLSVI", "linear bandit" (no value of later slots) or "greedy" (no exploration: LSVI on the posterior
+        mean, with the same ridge), all three a `Recommender`, with the prior, the noise sigma^2 (the paper's
+        unless told), the savings and the memory as told; "Thompson sampling"; "tabular bandit"; "myopic policy",
+        which knows the truth; or "random".
+    at_once, late, lost : how customers come and answer, as for `served_by`.
 
     `seed` decides what customers like, gamma_an ~ N(0, 4), and all else.
     """
     taste = draw_taste(products, seed=seed)
-    if agent in ("RLSVI", "linear bandit"):
-        form: dict[str, Any] = {"pooled": pooled, "sketch": sketch, "every": every}
-        shop = Recommender(products, slots, **form, myopic=agent != "RLSVI", seed=seed)
-        likes = _recommended(shop, taste, customers, seed)
-    elif agent in ("Thompson sampling", "pooled bandit"):
-        likes = _learned(agent, taste, slots, customers, seed)
+    if agent == "Thompson sampling":
+        likes = _thompson(taste, slots, customers, seed)
     else:
-        likes = _known(taste, slots, customers, seed, myopic=agent == "myopic policy")
+        form: dict[str, Any] = {
+            "pooled": pooled,
+            "sketch": sketch,
+            "every": every,
+            "lam": lam,
+            "remember": remember,
+        }
+        form["sigma"] = None if sigma2 is None else sigma2**0.5
+        counter = _counter(agent, taste, slots, seed, {name: of for name, of in form.items() if of is not None})
+        way: dict[str, Any] = {"at_once": at_once, "late": late, "lost": lost}
+        likes = served_by(counter, taste, slots, customers, np.random.default_rng([seed, 1]), **way)
     parts = np.array_split(likes, PARTS)
     return {
         "customer": np.cumsum([len(part) for part in parts]),
@@ -51,28 +68,27 @@ def served(
     }
 
 
-def _recommended(shop: Recommender, taste: Taste, customers: int, seed: int) -> Floats:
-    """Customers one after another, who answer at once."""
-    likes, answers = np.zeros(customers), stream(np.random.SeedSequence([seed, 1]))
-    for i in range(customers):
-        x: History = np.zeros(shop.products, dtype=np.int8)
-        for _ in range(shop.slots):
-            a = shop.recommend(i)
-            p = like_probability(taste, x, a)
-            liked = bool(uniform(answers) < p)
-            likes[i] += p
-            x[a] = 1 if liked else -1
-            shop.feedback(i, a, liked)
-    return likes
+def _counter(agent: str, taste: Taste, slots: int, seed: int, form: dict[str, Any]) -> Counter:
+    products, rng = len(taste.beta), np.random.default_rng([seed, 2])
+    if agent in LEARNERS:
+        form = {"sigma": SIGMA2**0.5, **form}
+        if agent == "greedy":
+            form |= {"sigma": NOTHING, "lam": form["lam"] * (form["sigma"] / NOTHING) ** 2}
+        return Recommender(products, slots, **form, myopic=agent == "linear bandit", seed=seed)
+    if agent == "tabular bandit":
+        return TabularBandit(products, rng)
+    return myopic_policy(taste, rng) if agent == "myopic policy" else random_play(products, rng)
 
 
 class _Watched(RecommendationEnv):
     """Keeps the likes to be expected of each customer."""
 
-    likes: list[float]
+    def __init__(self, *size: int, **options: Any) -> None:
+        super().__init__(*size, **options)
+        self.likes: list[float] = []
 
     def reset(self, **options: Any) -> Any:
-        self.likes = [*getattr(self, "likes", []), 0.0]
+        self.likes.append(0.0)
         return super().reset(**options)
 
     def step(self, action: int) -> Any:
@@ -80,25 +96,7 @@ class _Watched(RecommendationEnv):
         return super().step(action)
 
 
-def _learned(agent: str, taste: Taste, slots: int, customers: int, seed: int) -> Floats:
+def _thompson(taste: Taste, slots: int, customers: int, seed: int) -> Floats:
     env = _Watched(len(taste.beta), slots, gamma=taste.gamma)
-    player: Any = ThompsonSampling(seed=seed)
-    if agent == "pooled bandit":
-        player = ContextualBandit(lam=LAM, sigma=SIGMA, pooled=True, basis=Recommendation(), seed=seed)
-    player.learn(env, episodes=customers)
+    ThompsonSampling(seed=seed).learn(env, episodes=customers)
     return np.array(env.likes[-customers:])
-
-
-def _known(taste: Taste, slots: int, customers: int, seed: int, *, myopic: bool) -> Floats:
-    """Who knows what customers like and shows the best next product, or who does not look."""
-    rng, likes = np.random.default_rng([seed, 2]), np.zeros(customers)
-    for i in range(customers):
-        logit, unseen = taste.beta.copy(), np.ones(len(taste.beta), dtype=bool)
-        for _ in range(slots):
-            worth = np.where(unseen, logit if myopic else 0.0, -np.inf)
-            a = int(rng.choice(np.flatnonzero(worth == worth.max())))
-            p = 1.0 / (1.0 + np.exp(-logit[a]))
-            unseen[a] = False
-            logit += taste.gamma[:, a] * (1.0 if rng.random() < p else -1.0)
-            likes[i] += p
-    return likes
