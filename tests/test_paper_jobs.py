@@ -21,8 +21,8 @@ def seeds(seed):
 
 
 def test_problem_and_agent_have_seeds_of_their_own():
-    assert paper._seeds(3) == tuple(seeds(3))
-    found = [x for seed in range(50) for x in paper._seeds(seed)]
+    assert paper.seeds_of(3) == tuple(seeds(3))
+    found = [x for seed in range(50) for x in paper.seeds_of(seed)]
     assert len(set(found)) == 100
 
 

@@ -92,7 +92,7 @@ def test_the_error_bound_holds_even_with_few_nodes():
 
 def test_lemma_1_in_a_thousand_random_cases():
     rng = np.random.default_rng(0)
-    gaps = [theory.lemma_gap(*random_case(rng), points=8) for _ in range(1000)]
+    gaps = [theory.lemma_gap(*random_case(rng)) for _ in range(1000)]
     assert min(g.gap for g in gaps) > 0
     assert max(g.error for g in gaps) < 1e-8
 
@@ -107,6 +107,75 @@ def test_the_gap_is_what_a_fine_grid_says():
     assert theory.normal_excess(mean, std, found.t) - theory.dirichlet_excess(
         alpha, V, found.t
     ).value == pytest.approx(found.gap, abs=1e-15)
+
+
+def test_the_least_gap_is_found_between_the_points():
+    """A kink that a parabola touches twice from above, where no point of the first grid is."""
+
+    def kinked(t):
+        return np.abs(t - 0.3141), np.full(len(t), 1e-15)
+
+    def above(t):  # touches the kink from above: (t - c)^2 / (2 e) + e / 2 >= |t - c|
+        return (t - 0.3141) ** 2 / 0.002 + 0.0005, (t - 0.3141) / 0.001
+
+    found = theory.least_gap(above, kinked, 0.0, 1.0, points=3)
+    assert found.gap == pytest.approx(0.0, abs=1e-9)
+    assert abs(found.t - 0.3141) == pytest.approx(0.001, abs=1e-4)
+    assert found.error < 1e-8
+
+
+def test_the_bound_between_points_is_one():
+    """Whatever the tolerance: no point of a fine grid is below the least gap by more than its error."""
+    rng = np.random.default_rng(5)
+    for tolerance in (1e-2, 1e-5, 1e-9):
+        for _ in range(10):
+            alpha, V = random_case(rng)
+            alpha = alpha * 30
+            found = theory.lemma_gap(alpha, V, tolerance=tolerance)
+            mean, std = alpha @ V / alpha.sum(), 1 / math.sqrt(alpha.sum())
+            t = np.linspace(V.min(), V.max(), 401)
+            gaps = theory.normal_excess(mean, std, t) - theory.dirichlet_excess(alpha, V, t).value
+            assert gaps.min() >= found.gap - found.error
+            assert found.error < tolerance + 1e-8
+
+
+def test_one_value_is_certain():
+    found = theory.lemma_gap([1.0, 3.0], [0.5, 0.5])
+    assert found.gap == pytest.approx(0.5 / math.sqrt(2 * math.pi))
+    assert found.t == 0.5
+
+
+def test_too_few_points_are_said_in_the_error():
+    alpha, V = np.full(3, 200.0), np.array([0.0, 0.4, 1.0])
+    assert theory.lemma_gap(alpha, V).error < 2e-9
+    normal = theory.least.normal_curve(alpha @ V / 600, 600**-0.5)
+
+    def dirichlet(t):
+        return theory.dirichlet_excess(alpha, V, t)
+
+    assert theory.least_gap(normal, dirichlet, 0.0, 1.0, most=9).error > 1e-3
+
+
+@pytest.mark.parametrize(("a", "b"), [(0.05, 0.05), (1.0, 1.0), (0.3, 4.0), (40.0, 2.0)])
+def test_the_gap_of_a_beta_is_what_a_fine_grid_says(a, b):
+    t = np.linspace(0, 1, 5001)
+    gaps = theory.normal_excess(a / (a + b), (a + b) ** -0.5, t) - theory.beta_excess(a, b, t)
+    found = theory.beta_gap(a, b)
+    assert found.error < 1e-8
+    assert gaps.min() >= found.gap - found.error
+    assert found.gap <= gaps.min() + 1e-8
+
+
+def test_the_matched_gap_is_that_of_the_matched_beta():
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        alpha, V = rng.gamma(0.7, 3.0, size=4) + 0.05, rng.random(4)
+        found, (a, b) = theory.matched_gap(alpha, V), theory.matched_beta(alpha, V)
+        low, width = V.min(), np.ptp(V)
+        t = np.linspace(low, V.max(), 101)
+        gaps = width * theory.beta_excess(a, b, (t - low) / width) - theory.dirichlet_excess(alpha, V, t).value
+        assert gaps.min() >= found.gap - found.error
+        assert found.error < 1e-5
 
 
 def test_a_narrower_normal_would_not_do():
@@ -140,6 +209,14 @@ def test_the_cdfs_cross_once_where_the_sum_is_at_least_one(a, b):
     assert found.single
     x = found.places[0]
     assert stats.norm.cdf(x, a / (a + b), 1 / math.sqrt(a + b)) == pytest.approx(stats.beta.cdf(x, a, b), abs=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b", "times"), [(1.0, 1.0, 0), (2.0, 0.5, 1), (5.0, 5.0, 2), (0.05, 0.05, 2)])
+def test_densities_cross_where_their_difference_changes_sign(a, b, times):
+    x = np.linspace(1e-6, 1 - 1e-6, 20_001)
+    normal = stats.norm(a / (a + b), (a + b) ** -0.5)
+    seen = np.count_nonzero(np.diff(np.sign(stats.beta(a, b).pdf(x) - normal.pdf(x))))
+    assert theory.density_crossings(a, b) == seen == times
 
 
 def test_three_crossings_for_small_equal_weights():
@@ -192,6 +269,17 @@ def test_lemma_2_in_the_last_period_exactly():
     assert theory.last_period_gap(4, 4, lam, 0.1).gap < 0  # too little noise
 
 
+def test_the_last_period_looks_at_all_t():
+    """A mean below the posterior's shows far to the left alone, where the excess is the mean less t."""
+    found = theory.last_period_gap(100, 50, 1e-3, 5.0, alpha_R=(1e-3, 50.0))
+    mean, other = -50 / (100 + 25e-3), -(50 + 1e-3) / (150 + 1e-3)
+    assert found.t == -math.inf
+    assert found.gap == pytest.approx(mean - other, rel=1e-9)
+    for prior in ((1.0, 1.0), (0.2, 3.0), (3.0, 0.2)):
+        for n, k in ((0, 0), (1, 1), (7, 3)):
+            assert theory.last_period_gap(n, k, sum(prior), 1.0, alpha_R=prior).gap > 0
+
+
 def some_data():
     rng = np.random.default_rng(2)
     into = rng.poisson(1.5, size=(3, 2, 2, 2))
@@ -202,6 +290,20 @@ def test_lemma_2_in_all_periods_within_sampling_error():
     found = theory.q_gap(*some_data(), *theory.theorem_parameters(2, 3), draws=20_000)
     assert (found.gap > -4.5 * found.error).all()
     assert found.gap.shape == (3, 2, 2, 9)
+
+
+def test_means_and_first_values_are_those_of_the_last_period():
+    """With one period V_0 is the larger of two normals, and of two Betas."""
+    into, lows = np.full((1, 1, 2, 1), 4.0), np.array([[[1.0, 3.0]]])
+    lam, sigma = 2.0, 1.5
+    found = theory.q_gap(into, lows, lam, sigma, draws=40_000, seed=3)
+    ridge = lam * sigma**2
+    means, spread = -lows[0, 0] / (4 + ridge), sigma / math.sqrt(4 + ridge)
+    assert (np.abs(found.mean[0, 0] - means - (lows[0, 0] + 1) / 6) < 4.5 * found.mean_error[0, 0]).all()
+    normal = means[1] + float(theory.normal_excess(means[0] - means[1], spread * math.sqrt(2), 0.0))
+    x = np.linspace(0, 1, 20_001)  # E[max] of two Betas on [-1, 0]: minus the integral of the product of CDFs
+    best = -np.trapezoid(stats.beta.cdf(x, 4, 2) * stats.beta.cdf(x, 2, 4), x)
+    assert abs(found.value[0] - (normal - best)) < 4.5 * found.value_error[0] + 1e-7
 
 
 def test_lemma_2_needs_its_sigma():
@@ -295,8 +397,12 @@ def test_dithering_pays_at_least_the_bound():
         (lambda: theory.normal_excess(0.0, 0.0, 1.0), "std"),
         (lambda: theory.beta_excess(0.0, 1.0, 1.0), "alpha"),
         (lambda: theory.lemma_gap([1, 2], [0.0, 2.0]), r"V must lie in \[0, 1\]"),
+        (lambda: theory.lemma_gap([1, 2], [0.0, 1.0], tolerance=0.0), "tolerance"),
+        (lambda: theory.least_gap(None, None, 0.0, 1.0, points=9, most=8), "most"),
+        (lambda: theory.least_gap(None, None, 1.0, 0.0), "low must be"),
         (lambda: theory.matched_beta([1, 2], [0.5, 0.5]), "two different values"),
         (lambda: theory.crossings(-1.0, 1.0), "alpha"),
+        (lambda: theory.density_crossings(1.0, 0.0), "beta"),
         (lambda: theory.failing_sums(1.5), "mean"),
         (lambda: theory.last_period_gap(2, 3, 1.0, 1.0), "lows"),
         (lambda: theory.q_gap(np.ones((2, 2, 2, 3)), np.ones((2, 2, 2)), 1.0, 1.0), "into must have shape"),

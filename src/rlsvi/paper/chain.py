@@ -32,18 +32,23 @@ def learning_time(
 
     With `rho` also the misfit: the share of Q* that the basis leaves out, as a ratio of 2-norms.
     """
-    problem_seed, agent_seed = _seeds(seed)
+    problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, rho=rho, rho_is=rho_is, seed=problem_seed)
     agent = RLSVI(lam=lam, sigma=sigma, seed=agent_seed)
     found = {} if rho is None else {"misfit": _misfit(problem)}
+    return {"time": until_learned(agent, problem, limit), **found}
+
+
+def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> float:
+    """Episodes until ten rewards, infinite if not within `limit`."""
     rewards = 0.0
     for played in range(0, limit, CHUNK):
         history = simulate(agent, problem, min(CHUNK, limit - played), regret=False)
         reached = np.flatnonzero(rewards + np.cumsum(history.reward) >= REWARDS)
         if len(reached):
-            return {"time": float(played + reached[0] + 1), **found}
+            return float(played + reached[0] + 1)
         rewards += history.reward.sum()
-    return {"time": math.inf, **found}
+    return math.inf
 
 
 def regret_curve(
@@ -62,7 +67,7 @@ def regret_curve(
     time : episodes until ten rewards, infinite if never.
     last_mistake : the last episode whose policy was not optimal.
     """
-    problem_seed, agent_seed = _seeds(seed)
+    problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)
     if stretch != 1.0:
         problem = Problem(problem.mdp, Dense(stretch * _phi(problem)))
@@ -90,7 +95,7 @@ def first_reward(
     regret : expected regret of these episodes, the one with the reward included.
     uneven : the largest difference, relative, between the value of a policy played in them and of random play.
     """
-    problem_seed, agent_seed = _seeds(seed)
+    problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)
     player = agent_called(agent, agent_seed, **settings)
     regret, uneven, chunk = 0.0, 0.0, 2 ** min(length - 1, 14)
@@ -111,7 +116,7 @@ def noisy_deep_sea(*, size: int, lam: float, sigma: float, episodes: int, seed: 
 
     It is stuck (1) if in the last tenth of the episodes more than half of random play's regret is left.
     """
-    problem_seed, agent_seed = _seeds(seed)
+    problem_seed, agent_seed = seeds_of(seed)
     problem = problems.deep_sea(size, stochastic=True, seed=problem_seed)
     history = simulate(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, episodes)
     left = history.regret[-(episodes // 10 or 1) :].mean()
@@ -134,7 +139,7 @@ def _marks(episodes: int, points: int) -> Longs:
     return np.unique(np.linspace(0, episodes - 1, min(points, episodes)).round().astype(np.int64))
 
 
-def _seeds(seed: int) -> tuple[int, int]:
+def seeds_of(seed: int) -> tuple[int, int]:
     """The seeds of the problem and of the agent."""
     problem, agent = np.random.SeedSequence(seed).generate_state(2, np.uint64)
     return int(problem), int(agent)

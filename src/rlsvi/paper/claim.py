@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -77,6 +78,12 @@ def at_most(interval: Interval, high: float, measured: str) -> Verdict:
 def exactly(holds: bool, measured: str) -> Verdict:
     """For what is computed, not sampled."""
     return Verdict(Outcome.REPRODUCED if holds else Outcome.NOT_REPRODUCED, measured)
+
+
+def computed(step: Callable[[], Verdict]) -> Callable[[pl.DataFrame], Verdict]:
+    """A judge of what no run decides: computed once."""
+    once = cache(step)
+    return lambda frame: once()
 
 
 def all_of(first: Verdict, *others: Verdict) -> Verdict:

@@ -38,14 +38,25 @@ def cells(frame: pl.DataFrame, *by: str, value: str = "time") -> dict[Any, Float
     return {key: np.array(values) for key, values in zip(keys, groups[value].to_list(), strict=True)}
 
 
+def designs(found: Mapping[Any, Floats], switched: int | None = None) -> list[Floats]:
+    """Regressors of log T in the settings that are the keys: of an exponential, and of a power law.
+
+    switched : the only setting that the exponential is one of, while the others stay powers; None: all of them.
+    """
+    X = np.array([np.atleast_1d(key) for key in found], dtype=np.float64)
+    power, exponential = np.log(X), X.copy()
+    if switched is not None:
+        exponential = power.copy()
+        exponential[:, switched] = X[:, switched]
+    return [np.column_stack([np.ones(len(X)), part]) for part in (exponential, power)]
+
+
 def power_over_exponential(found: Mapping[Any, Floats]) -> Interval:
     """How much better a power law fits the median times than an exponential, in the settings that are the keys.
 
     The mean squared error of log T left by a regression on the settings, less that of one on their logarithms.
     """
-    X = np.array([np.atleast_1d(key) for key in found], dtype=np.float64)
-    designs = [np.column_stack([np.ones(len(X)), part]) for part in (X, np.log(X))]
-    left = [np.eye(len(X)) - design @ np.linalg.pinv(design) for design in designs]
+    left = [np.eye(len(found)) - design @ np.linalg.pinv(design) for design in designs(found)]
 
     def advantage(middle: Floats) -> float:
         exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)

@@ -4,16 +4,15 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
-from rlsvi.paper import lemma_proofs as proofs
-from rlsvi.paper.claim import Claim, Verdict, at_least, exactly
+from rlsvi.paper import lemma_cases as judged
+from rlsvi.paper.claim import Claim
 from rlsvi.paper.drawing import labelled, legend, panels
 from rlsvi.paper.figure import Figure
+from rlsvi.paper.lemma_cases import ERRORS, data, never_below, variables
+from rlsvi.paper.lemma_steps import STEPS
 from rlsvi.paper.optimism import optimism_cases, posterior_cases
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK
-from rlsvi.study.statistics import proportion
-
-ERRORS = 4.5  # standard errors that a sampled gap may fall below 0 by
 
 
 def jobs(cases: int, draws: int, seeds: int) -> list[Job]:
@@ -28,76 +27,12 @@ def jobs(cases: int, draws: int, seeds: int) -> list[Job]:
     ]
 
 
-def variables(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of Dirichlet variables."""
-    return frame.filter(pl.col("cases").is_not_null())
-
-
-def data(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the data of MDPs."""
-    return frame.filter(pl.col("draws").is_not_null())
-
-
-def gaussian_dirichlet(frame: pl.DataFrame) -> Verdict:
-    """The least gap where the lemma speaks, and where it is silent."""
-    inside, below = frame.filter(pl.col("total") >= 1.999999), frame.filter(pl.col("total") < 1.999999)
-    gap, error = inside["gap"].to_numpy(), inside["error"].to_numpy()
-    silent = below["gap"].to_numpy() + below["error"].to_numpy()
-    return exactly(
-        bool((gap >= -error).all() and error.max() < 1e-8),
-        f"in {len(gap)} random cases of sums from 2 on E[(X - t)+] - E[(Y - t)+] is at least {gap.min():.1e} over "
-        f"all t, known to {error.max():.0e}; of {len(silent)} with sums below 2 it holds in {(silent >= 0).sum()}",
-    )
-
-
-def beta_dirichlet(frame: pl.DataFrame) -> Verdict:
-    """The least gap of the matched Beta; with two weights it is the same variable."""
-    more = frame.filter(pl.col("weights") > 2)
-    gap, error = (frame[name].to_numpy() for name in ("beta_gap", "error"))
-    return exactly(
-        bool((gap >= -error - 1e-14).all()),
-        f"in {len(gap)} random cases E[(y~ - t)+] - E[(y - t)+] is at least {gap.min():.1e}, with an error of at "
-        f"most {error.max():.0e}, and at least {more['beta_gap'].to_numpy().min():.1e} with three weights or more",
-    )
-
-
-def crossing(name: str, most: int, words: str, frame: pl.DataFrame) -> Verdict:
-    """How often CDFs or densities cross, for sums of at least 1."""
-    counts = frame.filter(pl.col("total") >= 1)[name].to_numpy()
-    return exactly(
-        bool((counts <= most).all()),
-        f"for {len(counts)} matched Betas of sums from 1 on {words} cross at most {counts.max()} times on (0, 1)",
-    )
-
-
-def q_values(frame: pl.DataFrame) -> Verdict:
-    """For how many data sets RLSVI is optimistic everywhere, up to sampling errors."""
-    least, tuned = (frame[name].to_numpy() for name in ("least", "least_tuned"))
-    good = proportion(int((least > -ERRORS).sum()), len(least))
-    return at_least(
-        good,
-        0.9,
-        f"no Q value of {int(frame['pairs'].sum())} falls short by more than {ERRORS} standard errors in {good} "
-        f"of {len(least)} data sets, at the theorem's lambda and sigma; at lambda = 1, sigma^2 = .1 in "
-        f"{(tuned > -ERRORS).mean():.2f}",
-    )
-
-
-def last_period(frame: pl.DataFrame) -> Verdict:
-    """The exact gaps of the last period."""
-    last = frame["last"].to_numpy()
-    return exactly(
-        bool((last >= -1e-14).all()),
-        f"in the last period of {len(last)} data sets E[(Q~ - t)+] - E[(Q* - t)+] is at least {last.min():.1e}",
-    )
-
-
 def draw(frame: pl.DataFrame) -> Picture:
     """Gaps of Lemma 1 against the sum of weights, and of Lemma 2 in standard errors."""
     figure, (left, right) = panels(2, 3.8)
     cases = variables(frame)
     total = cases["total"].to_numpy()
-    shown = (("gap", "normal over Dirichlet"), ("beta_gap", "matched Beta over Dirichlet"))
+    shown = (("gap", "normal over Dirichlet"), ("normal_gap", "normal over matched Beta"))
     for i, (name, label) in enumerate(shown):
         gap = np.maximum(cases[name].to_numpy(), 1e-13)
         left.plot(total, gap, ".", color=COLOURS[i], alpha=0.4, markersize=4, label=label)
@@ -120,15 +55,16 @@ def draw(frame: pl.DataFrame) -> Picture:
 
 
 FIVE, G = "section 5", "appendix G"
+STRICT = f"in no random data set by more than {ERRORS} standard errors"
 FIGURE = Figure(
     name="lemma",
     title="Stochastic optimism: the lemmas in random cases",
     where="section 5, appendix G",
     caption=(
-        "Left: the least E[(X - t)+] - E[(P'V - t)+] over t for random Dirichlet P and values V, X the normal of "
-        "Lemma 1 or the matched Beta; optimistic where it is not negative. Right: the least such difference "
-        "between the Q values of RLSVI and of the posterior over all pairs, periods and t, for random data of "
-        "small MDPs, in standard errors."
+        "Left: the least E[(X - t)+] - E[(P'V - t)+] over all t for random Dirichlet P and values V, X the "
+        "normal of Lemma 1, and the same for the matched Beta in place of P'V; optimistic where it is not "
+        "negative. Right: the least such difference between the Q values of RLSVI and of the posterior over all "
+        "pairs, periods and t, for random data of small MDPs, in standard errors."
     ),
     sizes={
         "quick": {"cases": 32, "draws": 5_000, "seeds": 40},
@@ -140,106 +76,74 @@ FIGURE = Figure(
             "Lemma 1: N(alpha'V / alpha'1, 1 / alpha'1) is stochastically optimistic for P'V, P Dirichlet",
             "section 5 and appendix G",
             "never less, for any t, in any random case with alpha'1 >= 2, with an error below 1e-8",
-            gaussian_dirichlet,
+            judged.gaussian_dirichlet,
+            variables,
+        ),
+        Claim(
+            "Lemma 1 for alpha in [0, inf)^N, where appendix G has [1, inf)^N",
+            FIVE,
+            "the same in the random cases with a weight below 1",
+            judged.small_weights,
             variables,
         ),
         Claim(
             "Lemma 2: given any data the Q values of RLSVI are stochastically optimistic for the true ones",
             FIVE,
-            f"in at least .9 of random data sets no gap is below 0 by more than {ERRORS} standard errors",
-            q_values,
+            f"{STRICT} is E[(Q~ - t)+] - E[(Q* - t)+] below 0, at any pair, period and t looked at",
+            judged.q_values,
             data,
         ),
         Claim(
             "Lemma 2 holds in the last period for lambda > max 1'alpha^R and sigma > 1",
             FIVE,
-            "computed, at the theorem's parameters, for random data",
-            last_period,
+            "never less, for any t, at lambda = 1'alpha^R and sigma = 1, for random data and several alpha^R, "
+            "with an error below 1e-8",
+            judged.last_period,
             data,
         ),
         Claim(
-            "The posterior of a table is diagonal, sigma^2 / (n + lambda sigma^2), its mean n (..) / (n + lambda "
-            "sigma^2)",
+            "The inductive step: E[Q* | data] <= E[n (R-hat + P-hat'V~) / (n + lambda sigma^2) | data]",
             FIVE,
-            "a regression agrees to 1e-12",
-            proofs.closed_form,
+            f"{STRICT} is E[Q~] below E[Q*], at any pair and period",
+            lambda frame: never_below(frame, "mean", "E[Q~] - E[Q*]"),
+            data,
         ),
         Claim(
-            "The empirical mean reward is at least the posterior mean",
+            "Delta_opt has nonpositive expectation for any history",
             FIVE,
-            "for all data of at most 30 visits",
-            proofs.empirical_above_posterior,
-        ),
-        Claim(
-            "b^R and b^P are optimistic bias terms",
-            FIVE,
-            "not negative for all data of at most 30 visits and next values of either sign",
-            proofs.biases_are_optimistic,
-        ),
-        Claim(
-            "Up to O~ b^R is alpha_1^R / (n + 1'alpha^P) and b^P is H 1'alpha^P / (n + 1'alpha^P)",
-            FIVE,
-            "the largest ratio for any n does not double from H = 5 to 20",
-            proofs.biases_are_small,
-        ),
-        Claim(
-            "For independent Gammas E[g_1 | g_1 + g_2] = k_1 / (k_1 + k_2) (g_1 + g_2)",
-            G,
-            "quadrature agrees to 1e-12",
-            proofs.gammas,
+            f"{STRICT} is E[V~_0] below E[V*_0], at any first state",
+            lambda frame: never_below(frame, "value", "E[V~_0] - E[V*_0]"),
+            data,
         ),
         Claim(
             "The Beta of the same mean and sum on the ends of v is stochastically optimistic for the Dirichlet",
             G,
-            "never less, for any t looked at, in any random case, up to the error",
-            beta_dirichlet,
+            "never less, for any t, in any random case, with an error below 1e-5",
+            judged.beta_dirichlet,
             variables,
         ),
         Claim(
-            "The coupling of Gammas by alpha^0 and alpha^1 gives E[y~ | y] = E[y]",
+            "Single crossing dominance implies stochastic optimism: the normal's over the matched Beta",
             G,
-            "its line after (a) is an identity",
-            proofs.coupling,
-        ),
-        Claim(
-            "For any alpha, beta > 0 the normal single crossing dominates the Beta",
-            G,
-            "the CDFs cross once for alpha = beta, however small",
-            proofs.any_weights,
+            "never less, for any t, in any random case of CDFs that cross once, with an error below 1e-8",
+            judged.gaussian_beta,
+            variables,
         ),
         Claim(
             "It does for all alpha, beta > 0 with alpha + beta >= 1",
             G,
-            "the CDFs cross once in every random case with such a sum",
-            lambda frame: crossing("cdfs", 1, "the CDFs", frame),
+            "the CDFs of normal and Beta cross once in every random case with such a sum",
+            lambda frame: judged.crossing("cdfs", 1, "the CDFs", frame),
             variables,
         ),
         Claim(
             "The densities of the normal and the Beta cross at most twice on (0, 1)",
             G,
             "in every random case with alpha + beta >= 1",
-            lambda frame: crossing("densities", 2, "the densities", frame),
+            lambda frame: judged.crossing("densities", 2, "the densities", frame),
             variables,
         ),
-        Claim(
-            "For alpha > 1, beta <= 1, g = l_N' - l_B' has no root",
-            G,
-            "g is below 0 on a grid of alpha, beta and x",
-            proofs.special_case,
-        ),
-        Claim(
-            "For (alpha - 1)(beta - 1) >= 1/9, alpha, beta > 1, h = l_N'' - l_B'' has no root",
-            G,
-            "h is not negative at its minimum on the border of the region, and the closed form of it right",
-            proofs.convex_case,
-        ),
-        Claim(
-            "In the final region the bounds g~_i(1/3) are above .01, and the Beta's density is above the normal's "
-            "where it must be",
-            G,
-            "f_1 and f_2 are positive on a grid of the region",
-            proofs.final_region,
-        ),
+        *STEPS,
     ],
     draw=draw,
 )

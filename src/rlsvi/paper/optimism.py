@@ -6,28 +6,32 @@ import numpy as np
 
 from rlsvi.core.compile import Floats
 from rlsvi.theory import (
-    beta_excess,
+    Gap,
+    beta_gap,
     crossings,
-    dirichlet_excess,
+    density_crossings,
     last_period_gap,
     lemma_gap,
     matched_beta,
+    matched_gap,
     q_gap,
     theorem_parameters,
 )
 
-POINTS = 8  # values of t that a case is looked at, twice
-PRECISE = 1e-9
+PRECISE = 2e-9
 NODES = 96, 400, 1600  # of the integrals; more where the error is larger than that
 TUNED = 1.0, 0.1**0.5  # lambda and sigma that learn fast, and are not the theorem's
+PRIORS = (1.0, 1.0), (0.5, 0.5), (0.2, 3.0), (3.0, 0.2), (10.0, 10.0)  # alpha_R of the last period
 
 
 def optimism_cases(*, cases: int, seed: int) -> dict[str, Any]:
     """Lemma 1 and its two halves for random Dirichlet variables: a row each.
 
-    total : 1'alpha; of every fifth case below 2, where the lemma is silent.
-    gap, error : of the normal over P'V, the least over t, and a bound of its error.
-    beta_gap : of the matched Beta over P'V, the least over t.
+    total, smallest : 1'alpha and the least weight; of every fifth case the total is below 2, where the lemma is
+        silent.
+    gap, error : of the normal over P'V, the least over all t, and a bound of its error.
+    beta_gap, beta_error : of the matched Beta over P'V; of two weights they are one variable, and it is 0.
+    normal_gap, normal_error : of the normal over the matched Beta.
     cdfs, densities : how often those of the normal and the matched Beta cross on (0, 1).
     """
     rng = np.random.default_rng(seed)
@@ -39,20 +43,34 @@ def posterior_cases(*, draws: int, seed: int) -> dict[str, Any]:
     """Lemma 2 for the data of one small random MDP, at the theorem's parameters and at tuned ones.
 
     least, least_tuned : the least E[(Q~ - t)+] - E[(Q* - t)+] over all pairs, periods and t, in standard errors.
-    last : the least of the last period, exactly.
+    mean, value : the least E[Q~] - E[Q*] over pairs and periods, and E[V~_0] - E[V*_0] over first states, in
+        standard errors.
+    last, last_error : of the last period the least over all t, at lambda = 1'alpha^R and sigma = 1 for some
+        alpha^R, and a bound of its error.
     """
     rng = np.random.default_rng(seed)
     H, S, A = 2 + seed % 2, 1 + seed % 3, 1 + seed // 6 % 2
     into = rng.poisson(np.exp(rng.uniform(np.log(0.3), np.log(10))), size=(H, S, A, S))
     lows = rng.binomial(into.sum(axis=-1), rng.uniform(size=(H, S, A)))
     lam, sigma = theorem_parameters(S, H)
-    found = {}
-    for name, parameters in (("least", (lam, sigma)), ("least_tuned", TUNED)):
-        sampled = q_gap(into, lows, *parameters, draws=draws, seed=seed)
-        found[name] = float((sampled.gap / sampled.error).min())
+    sampled, tuned = (
+        q_gap(into, lows, *parameters, draws=draws, seed=seed) for parameters in ((lam, sigma), TUNED)
+    )
     n = into[-1].sum(axis=-1)
-    exact = [last_period_gap(int(n[p]), int(lows[-1][p]), lam, sigma).gap for p in np.ndindex(S, A)]
-    return {**found, "last": min(exact), "pairs": H * S * A}
+    last = [
+        last_period_gap(int(n[p]), int(lows[-1][p]), sum(prior), 1.0, alpha_R=prior)
+        for p in np.ndindex(S, A)
+        for prior in PRIORS
+    ]
+    return {
+        "least": float((sampled.gap / sampled.error).min()),
+        "least_tuned": float((tuned.gap / tuned.error).min()),
+        "mean": float((sampled.mean / sampled.mean_error).min()),
+        "value": float((sampled.value / sampled.value_error).min()),
+        "last": min(gap.gap for gap in last),
+        "last_error": max(gap.error for gap in last),
+        "pairs": H * S * A,
+    }
 
 
 def _drawn(rng: np.random.Generator, below: bool) -> tuple[Floats, Floats]:
@@ -77,28 +95,19 @@ def _case(alpha: Floats, V: Floats) -> dict[str, Any]:
 
 
 def _row(alpha: Floats, V: Floats, nodes: int) -> dict[str, Any]:
-    lemma = lemma_gap(alpha, V, points=POINTS, nodes=nodes)
-    a, b = matched_beta(alpha, V)
-    low, width = V.min(), np.ptp(V)
-    share = np.linspace(0.0, 1.0, POINTS + 2)[1:-1]
-    excess = dirichlet_excess(alpha, V, low + width * share, nodes=nodes)
+    lemma, (a, b) = lemma_gap(alpha, V, nodes=nodes), matched_beta(alpha, V)
+    beta = matched_gap(alpha, V, nodes=nodes) if len(alpha) > 2 else Gap(0.0, 0.0, 0.0)
+    normal = beta_gap(a, b)
     return {
         "weights": len(alpha),
         "total": float(alpha.sum()),
+        "smallest": float(alpha.min()),
         "gap": lemma.gap,
-        "error": max(lemma.error, float(excess.error.max())),
-        "beta_gap": float((width * beta_excess(a, b, share) - excess.value).min()),
+        "error": lemma.error,
+        "beta_gap": beta.gap,
+        "beta_error": beta.error,
+        "normal_gap": normal.gap,
+        "normal_error": normal.error,
         "cdfs": len(crossings(a, b, points=501).places),
         "densities": density_crossings(a, b),
     }
-
-
-def density_crossings(a: float, b: float, *, points: int = 4001) -> int:
-    """How often the densities of N(a / (a + b), 1 / (a + b)) and Beta(a, b) cross on (0, 1), seen on a grid."""
-    from scipy.special import betaln, log_expit
-
-    u = np.linspace(-40.0, 40.0, points)
-    left, right = log_expit(u), log_expit(-u)
-    beta = (a - 1) * left + (b - 1) * right - betaln(a, b)
-    normal = -0.5 * (a + b) * (np.exp(left) - a / (a + b)) ** 2 + 0.5 * np.log((a + b) / (2 * np.pi))
-    return int(np.count_nonzero(np.diff(np.sign(beta - normal))))

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rlsvi import problems
-from rlsvi.agents import PSRL, RLSVI, UCBVI, UCRL2, GaussianPSRL
+from rlsvi.agents import LSVI, PSRL, RLSVI, UCBVI, UCRL2, EpsilonGreedy, GaussianPSRL
 from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.simulate import Agent, simulate
@@ -18,7 +18,7 @@ from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap
 from rlsvi.theory import theorem_agent
 
-THEOREM = "RLSVI, theorem"
+THEOREM, RANDOM, DITHERING, FALLING = "RLSVI, theorem", "random play", "epsilon-greedy", "falling epsilon"
 REWARDS = (-1.0, 0.0)
 Size = tuple[int, int, int]  # states, actions, horizon
 
@@ -27,11 +27,18 @@ SCALES: dict[str, tuple[float, ...]] = {
     "RLSVI": (0.01, 0.03, 0.1, 0.3),
     "PSRL": (1.0,),
     "Gaussian PSRL": (0.03, 0.1, 0.3, 1.0),
-    "UCRL2": (0.01, 0.03, 0.1, 1.0),
+    "UCRL2": (0.01, 0.03, 0.1, 0.3, 1.0),
     "UCBVI": (0.0003, 0.001, 0.003, 1.0),
 }
+# Controls of linear regret, with their scale; that of epsilon-greedy LSVI is epsilon.
+CONTROLS = {RANDOM: 1.0, DITHERING: 0.1}
+HALVED = 100.0  # the scale of LSVI whose epsilon falls to 0: the episode in which it is 1/2
 MAKERS: dict[str, Callable[[float, int, int], Agent]] = {
     "RLSVI": lambda scale, episodes, seed: RLSVI(lam=1.0, sigma=scale**0.5, basis=Tabular(), seed=seed),
+    DITHERING: lambda scale, episodes, seed: LSVI(explore=EpsilonGreedy(scale), basis=Tabular(), seed=seed),
+    FALLING: lambda scale, episodes, seed: LSVI(
+        explore=EpsilonGreedy(lambda episode: scale / (scale + episode)), basis=Tabular(), seed=seed
+    ),
     "PSRL": lambda scale, episodes, seed: PSRL(reward_range=REWARDS, seed=seed),
     "Gaussian PSRL": lambda scale, episodes, seed: GaussianPSRL(scale=scale, reward_range=REWARDS, seed=seed),
     "UCRL2": lambda scale, episodes, seed: UCRL2(scale=scale, reward_range=REWARDS, seed=seed),
@@ -45,19 +52,21 @@ def prior_regret(
     """Cumulative regret at some of the episodes, on one MDP of the prior."""
     problem_seed, agent_seed = (int(x) for x in np.random.SeedSequence(seed).generate_state(2, np.uint64))
     problem = problems.dirichlet(states, actions, horizon, seed=problem_seed)
+    at = marks(episodes)
+    if agent == RANDOM:
+        return {"episode": at, "regret": at * problem.random_regret}
     if agent == THEOREM:
         learner: Agent = theorem_agent(states, horizon, seed=agent_seed)
     else:
         learner = MAKERS[agent](scale, episodes, agent_seed)
     regret = np.cumsum(simulate(learner, problem, episodes).regret)
-    at = marks(episodes)
     return {"episode": at, "regret": regret[at - 1]}
 
 
 def marks(episodes: int) -> Longs:
-    """Episodes at which a curve is kept: four a factor of ten, the last among them."""
+    """Episodes at which a curve is kept: four a factor of ten, the end of the first quarter, and the last."""
     at = np.logspace(0, np.log10(episodes), 1 + round(4 * np.log10(episodes)))
-    return np.unique(at.round().astype(np.int64))
+    return np.unique([*at.round().astype(np.int64), max(episodes // 4, 1)])
 
 
 def prior_jobs(agent: str, scale: float, sizes: Sequence[Size], episodes: int, seeds: int) -> list[Job]:
@@ -103,6 +112,17 @@ def curves_of(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -
     return at, mine["regret"].to_numpy().reshape(-1, len(at))
 
 
+def growth(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Interval:
+    """By what regret / sqrt(T) is multiplied over the last factor of four of T, of the means over MDPs.
+
+    2 for a regret that is linear in T, 1 for one as sqrt(T); below 1 the ratio is past its peak.
+    """
+    at, regret = curves_of(frame, agent, size, scale)
+    quarter = int(np.searchsorted(at, max(at[-1] // 4, 1)))
+    rise = np.sqrt(at[-1] / at[quarter])
+    return Interval(*(float(x / rise) for x in ratio_of(regret[:, -1], regret[:, quarter])))
+
+
 def final(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Floats:
     """Regret of all episodes, on every MDP."""
     return curves_of(frame, agent, size, scale)[1][:, -1]
@@ -118,6 +138,12 @@ def tuned(frame: pl.DataFrame, agent: str, size: Size) -> tuple[Floats, float]:
     others = (found.sum(axis=1, keepdims=True) - found) / max(runs - 1, 1) if runs > 1 else found
     chosen = found[others.argmin(axis=0), np.arange(runs)]
     return np.asarray(chosen), SCALES[agent][int(found.mean(axis=1).argmin())]
+
+
+def told_scale(agent: str, best: float) -> str:
+    """A best scale in words, which say where the grid ends there: a better one may lie beyond."""
+    ends = SCALES[agent][0], SCALES[agent][-1]
+    return f"{best:g}, the grid's edge" if len(SCALES[agent]) > 1 and best in ends else f"{best:g}"
 
 
 def mean_of(values: Floats) -> Interval:

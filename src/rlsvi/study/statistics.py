@@ -4,7 +4,7 @@ Nothing here assumes a normal distribution: learning times have heavy tails, and
 front of `times`, `bootstrap` and `local`, and adds shares and power laws.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -49,12 +49,14 @@ __all__ = [
 # ---- shares -----------------------------------------------------------------------------------------------
 
 
-def proportion(successes: int, trials: int, *, level: float = 0.95) -> Interval:
-    """A share of successes, with Wilson's interval."""
+def proportion(
+    successes: int, trials: int, *, level: float = 0.95, method: Literal["wilson", "exact"] = "wilson"
+) -> Interval:
+    """A share of successes, with Wilson's interval, or the exact one of Clopper and Pearson, which is wider."""
     whole("trials", trials, 1)
     if whole("successes", successes, 0) > trials:
         raise ValueError(f"successes must be at most trials, got {successes} of {trials}")
-    ends = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
+    ends = stats.binomtest(successes, trials).proportion_ci(level, method=method)
     return Interval(successes / trials, float(ends.low), float(ends.high))
 
 

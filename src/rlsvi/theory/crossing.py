@@ -1,4 +1,4 @@
-"""Single crossing of Gaussian and Beta (appendix G): how often the two CDFs cross, and where the lemma fails."""
+"""Single crossing of Gaussian and Beta (appendix G): how often CDFs and densities cross."""
 
 import math
 from typing import NamedTuple
@@ -27,14 +27,24 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
     between neighbours of the grid would go unseen; differences below 1e-13 count for none.
     """
     a, b = positive("alpha", alpha), positive("beta", beta)
-    reach = min(FAR, 40.0 / min(a, b, 1.0))
-    u = np.sinh(np.linspace(-1.0, 1.0, whole("points", points, 3)) * math.asinh(reach))
-    sign = _sign(a, b, u)
-    # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
-    u, sign = np.array([-FAR, *u[sign != 0], FAR]), np.array([1.0, *sign[sign != 0], -1.0])
-    changes = np.flatnonzero(np.diff(sign))
-    places = tuple(_expit(_between(a, b, u[i], u[i + 1], sign[i])) for i in changes)
+    changes = _changes(a, b, whole("points", points, 3))
+    places = tuple(_expit(_between(a, b, *change)) for change in changes)
     return Crossings(places, len(places) == 1)
+
+
+def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
+    """How often the densities of the same two cross on (0, 1).
+
+    Sign changes on a grid in log(x / (1 - x)); two between neighbours of the grid would go unseen.
+    """
+    from scipy.special import betaln, log_expit
+
+    a, b = positive("alpha", alpha), positive("beta", beta)
+    u = np.linspace(-40.0, 40.0, whole("points", points, 3))
+    left, right = log_expit(u), log_expit(-u)
+    beta_density = (a - 1) * left + (b - 1) * right - betaln(a, b)
+    normal = -0.5 * (a + b) * (np.exp(left) - a / (a + b)) ** 2 + 0.5 * np.log((a + b) / (2 * np.pi))
+    return int(np.count_nonzero(np.diff(np.sign(beta_density - normal))))
 
 
 def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
@@ -48,7 +58,7 @@ def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, 
     positive("tolerance", tolerance)
 
     def fails(total: float) -> bool:
-        return not crossings(mean * total, (1 - mean) * total).single
+        return len(_changes(mean * total, (1 - mean) * total, 2001)) > 1
 
     def end(failing: float, fine: float) -> float:
         while abs(failing - fine) > tolerance:
@@ -75,6 +85,16 @@ def _difference(a: float, b: float, u: Floats) -> Floats:
     left = ndtr(root * (x - mean)) - betainc(a, b, x)
     right = betainc(b, a, rest) - ndtr(root * (rest - b / (a + b)))
     return np.asarray(np.where(u < 0, left, right))
+
+
+def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]]:
+    """Neighbours u of different signs, and the first one's."""
+    reach = min(FAR, 40.0 / min(a, b, 1.0))
+    u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(reach))
+    sign = _sign(a, b, u)
+    # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
+    u, sign = np.concatenate([[-FAR], u[sign != 0], [FAR]]), np.concatenate([[1.0], sign[sign != 0], [-1.0]])
+    return [(float(u[i]), float(u[i + 1]), float(sign[i])) for i in np.flatnonzero(np.diff(sign))]
 
 
 def _sign(a: float, b: float, u: Floats) -> Floats:

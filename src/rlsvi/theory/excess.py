@@ -27,11 +27,12 @@ FAR = 1e-18  # where the integrand is cut off, relative to its peak
 
 
 class Excess(NamedTuple):
-    """E[(Y - t)+] and a bound of its error, for every t.
+    """E[(Y - t)+] and a bound of its error, for every t: up to the edge sums below, and SciPy's rounding.
 
     The error adds what the integral loses beyond the last node, at most |integrand| times distance; the bound of
     the trapezoidal rule for a function analytic in a strip, N / (exp(2 pi a / step) - 1), where N integrates its
-    absolute value along both edges of the strip |Im x| <= a (the best of a few a); and rounding.
+    absolute value along both edges of the strip |Im x| <= a (the best of a few a); and rounding. N is itself a
+    sum over nodes, taken twice for what that may miss: a margin, not a proof.
     """
 
     value: Floats

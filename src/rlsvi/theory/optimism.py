@@ -1,48 +1,31 @@
 """Lemma 1: N(alpha'V / alpha'1, 1 / alpha'1) is stochastically optimistic for P'V, P ~ Dirichlet(alpha)."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, positive, whole
-from rlsvi.theory.excess import NODES, beta_excess, checked, dirichlet_excess, normal_excess
+from rlsvi.core.checks import positive
+from rlsvi.core.compile import Floats
+from rlsvi.theory.excess import NODES, checked, dirichlet_excess
+from rlsvi.theory.least import Gap, Pair, beta_curve, least_gap, normal_curve, with_rounding
 
 
-class Gap(NamedTuple):
-    """The least E[(X - t)+] - E[(Y - t)+] over t, its error bound and the t where it is. >= 0: optimistic."""
-
-    gap: float
-    error: float
-    t: float
-
-
-def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, points: int = 24, nodes: int = NODES) -> Gap:
+def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes: int = NODES) -> Gap:
     """How far the normal of Lemma 1 is ahead of P'V, where it is least so; the lemma says never below 0.
 
-    Looks at `points` values of t, evenly within the range of V, and again between the neighbours of the least.
-    Outside of that range there is nothing to see: P'V is certain there, and E[(X - t)+] >= (E[X] - t)+.
+    The least over all t in the range of V, up to the error, see `least_gap`. Outside of that range there is
+    nothing to see: P'V is certain there, and E[(X - t)+] >= (E[X] - t)+.
     alpha : weights, of sum at least 2 for the lemma to speak of them; V : values in [0, 1].
     nodes : of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
     """
     weights, values = checked(alpha, V)
-    whole("points", points, 3)
     if values.min() < 0 or values.max() > 1:
         raise ValueError("V must lie in [0, 1], as the lemma has it: shift and scale it")
     total = float(weights.sum())
-    mean, std = float(weights @ values / total), 1 / math.sqrt(total)
-    low, high = float(values.min()), float(values.max())
-    best, worst = Gap(math.inf, 0.0, mean), 0.0
-    for _ in range(2):
-        t = np.linspace(low, high, points)
-        excess = dirichlet_excess(weights, values, t, nodes=nodes)
-        gaps = normal_excess(mean, std, t) - excess.value
-        at, worst = int(np.argmin(gaps)), max(worst, float(excess.error.max()))
-        if gaps[at] < best.gap:
-            best = Gap(float(gaps[at]), 0.0, float(t[at]))
-        low, high = float(t[max(at - 1, 0)]), float(t[min(at + 1, points - 1)])
-    return best._replace(error=worst + 4e-16)
+    normal = normal_curve(float(weights @ values / total), 1 / math.sqrt(total))
+    return least_gap(normal, _dirichlet(weights, values, nodes), values.min(), values.max(), tolerance=tolerance)
 
 
 def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
@@ -54,10 +37,30 @@ def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
     return float(weights @ (values - low)) / (high - low), float(weights @ (high - values)) / (high - low)
 
 
-def beta_gap(alpha: float, beta: float, *, points: int = 2000) -> Gap:
+def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, nodes: int = NODES) -> Gap:
+    """How far the matched Beta is ahead of P'V, where it is least so.
+
+    Both are certain at the ends of V, and much alike where V has two distinct values or nearly so: the tolerance
+    is wider than for the normal, as many points would be needed.
+    """
+    weights, values = checked(alpha, V)
+    low, high = float(values.min()), float(values.max())
+    curve = beta_curve(*matched_beta(alpha, V), low, high)
+    return least_gap(curve, _dirichlet(weights, values, nodes), low, high, tolerance=tolerance)
+
+
+def beta_gap(alpha: float, beta: float, *, tolerance: float = 1e-9) -> Gap:
     """How far N(a / (a + b), 1 / (a + b)) is ahead of Beta(a, b), where it is least so; a, b = alpha, beta."""
     a, b = positive("alpha", alpha), positive("beta", beta)
-    t = np.linspace(0.0, 1.0, whole("points", points, 3))
-    gaps = normal_excess(a / (a + b), 1 / math.sqrt(a + b), t) - beta_excess(a, b, t)
-    at = int(np.argmin(finite("the gap", gaps)))
-    return Gap(float(gaps[at]), 1e-14, float(t[at]))
+    normal, other = normal_curve(a / (a + b), 1 / math.sqrt(a + b)), with_rounding(beta_curve(a, b))
+    return least_gap(normal, other, 0.0, 1.0, tolerance=tolerance)
+
+
+def _dirichlet(weights: Floats, values: Floats, nodes: int) -> Callable[[Floats], Pair]:
+    """E[(P'V - t)+] and its error, no more than some points at a time: they take nodes x points of memory."""
+
+    def curve(t: Floats) -> Pair:
+        parts = [dirichlet_excess(weights, values, t[i : i + 256], nodes=nodes) for i in range(0, len(t), 256)]
+        return np.concatenate([part.value for part in parts]), np.concatenate([part.error for part in parts])
+
+    return curve

@@ -16,32 +16,39 @@ from rlsvi.core.checks import finite, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.dirichlet import weights_of
-from rlsvi.theory.excess import beta_excess, normal_excess
-from rlsvi.theory.optimism import Gap
+from rlsvi.theory.least import Gap, beta_curve, far_below, least_gap, normal_curve, smaller, with_rounding
 
 
 class QGap(NamedTuple):
-    """E[(Q~ - t)+] - E[(Q* - t)+], estimated, for every pair and t: (H, S, A, points) each.
+    """What Algorithm 1 samples less what the posterior says, estimated, with standard errors.
 
-    error : standard errors. >= 0 up to them: optimistic.
+    gap, error, t : E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points). >= 0: optimistic.
+    mean, mean_error : E[Q~] - E[Q*] for every pair, (H, S, A).
+    value, value_error : E[V~_0] - E[V*_0] for every first state, (S,): -E[Delta_opt].
     """
 
     gap: Floats
     error: Floats
     t: Floats
+    mean: Floats
+    mean_error: Floats
+    value: Floats
+    value_error: Floats
 
 
 def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: ArrayLike = 1.0) -> Gap:
-    """Lemma 2 in period H - 1, exactly, for a pair tried n times of which `lows` paid -1."""
+    """Lemma 2 in period H - 1, exactly, for a pair tried n times of which `lows` paid -1.
+
+    The least over all t: within [-1, 0] by `least_gap`. Below, E[max(X, t)] only falls with t, to the difference
+    of the means; above, Q* has no excess.
+    """
     whole("n", n, 0)
     if whole("lows", lows, 0) > n:
         raise ValueError(f"lows must be at most n = {n}, got {lows}")
     ridge, (low, high) = ridge_of(lam, sigma), weights_of("alpha_R", alpha_R, 2)
-    t = np.linspace(-1.0, 0.0, 2001)
-    posterior = beta_excess(high + n - lows, low + lows, t + 1)
-    gaps = normal_excess(-lows / (n + ridge), sigma / math.sqrt(n + ridge), t) - posterior
-    at = int(np.argmin(gaps))
-    return Gap(float(gaps[at]), 1e-14, float(t[at]))
+    a, b, mean = high + n - lows, low + lows, -lows / (n + ridge)
+    normal, posterior = normal_curve(mean, sigma / math.sqrt(n + ridge)), beta_curve(a, b, -1.0, 0.0)
+    return smaller(least_gap(normal, with_rounding(posterior), -1.0, 0.0), far_below(mean, a / (a + b) - 1))
 
 
 def q_gap(
@@ -65,6 +72,7 @@ def q_gap(
     N, rng = whole("draws", draws, 2), np.random.default_rng(sequence(seed))
     sampled, true = np.zeros((N, S)), np.zeros((N, S))  # V_{h+1}
     gap, error, ts = (np.empty((H, S, A, points)) for _ in range(3))
+    mean, mean_error = (np.empty((H, S, A)) for _ in range(2))
     for h in reversed(range(H)):
         n = counts[h].sum(axis=2)
         targets = -paid[h] + np.einsum("say,ny->nsa", counts[h], sampled)
@@ -75,11 +83,16 @@ def q_gap(
         for s, a in np.ndindex(S, A):
             t = np.quantile(Q_star[:, s, a], np.linspace(0, 1, points + 2)[1:-1])
             X, Y = (np.maximum(q[:, s, a, None] - t, 0.0) for q in (Q, Q_star))
-            gap[h, s, a] = (X - Y).mean(axis=0)
-            error[h, s, a] = np.sqrt((X.var(axis=0) + Y.var(axis=0)) / N)
+            gap[h, s, a], error[h, s, a] = _difference(X, Y)
             ts[h, s, a] = t
+        mean[h], mean_error[h] = _difference(Q, Q_star)
         sampled, true = Q.max(axis=2), Q_star.max(axis=2)
-    return QGap(gap, error, ts)
+    return QGap(gap, error, ts, mean, mean_error, *_difference(sampled, true))
+
+
+def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
+    """The mean over the first axis of independent draws X less that of Y, and its standard error."""
+    return X.mean(axis=0) - Y.mean(axis=0), np.sqrt((X.var(axis=0) + Y.var(axis=0)) / len(X))
 
 
 def _checked(into: ArrayLike, lows: ArrayLike) -> tuple[Floats, Floats]:

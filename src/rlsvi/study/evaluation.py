@@ -1,0 +1,114 @@
+"""What the policy of an agent is worth, in fresh episodes of a Gymnasium environment."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import Env
+
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Floats
+from rlsvi.core.progress import bar
+from rlsvi.study.bootstrap import Interval
+from rlsvi.study.means import mean
+
+
+class Evaluation(NamedTuple):
+    """The returns of fresh episodes."""
+
+    returns: Floats  # (n,) the sum of the rewards of each
+    steps: int  # in all of them
+    cut: int  # episodes that were cut off after the most steps allowed
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def error(self) -> float:
+        """Its standard error; of one episode infinite."""
+        n = len(self.returns)
+        return float(self.returns.std(ddof=1) / n**0.5) if n > 1 else np.inf
+
+    @property
+    def interval(self) -> Interval:
+        """The mean and its 95% interval, Student's."""
+        return mean(self.returns)
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain numbers; what one episode cannot tell is None."""
+        _, low, high = (v if np.isfinite(v) else None for v in self.interval)
+        return {
+            "episodes": len(self.returns),
+            "mean": self.mean,
+            "standard_error": self.error if np.isfinite(self.error) else None,
+            "low": low,
+            "high": high,
+            "min": float(self.returns.min()),
+            "max": float(self.returns.max()),
+            "steps": self.steps,
+            "cut": self.cut,
+        }
+
+    def __str__(self) -> str:
+        n, many = len(self.returns), len(self.returns) > 1
+        lines = f"mean return {self.mean:.2f} of {n} fresh episode{'s' * many}"
+        if many:
+            _, low, high = self.interval
+            lines += f" (standard error {self.error:.2g}, 95% interval {low:.2f} to {high:.2f}), "
+            lines += f"least {self.returns.min():.2f}, most {self.returns.max():.2f}"
+        return lines + (f"; {self.cut} cut off, having no end" if self.cut else "")
+
+
+def evaluate(
+    agent: Any,
+    env: Env[Any, Any],
+    episodes: int = 100,
+    *,
+    seed: int = 0,
+    deterministic: bool = True,
+    limit: int = 10_000,
+    progress: bool = False,
+) -> Evaluation:
+    """Play fresh episodes, without learning from them.
+
+    Parameters
+    ----------
+    agent : anything with `predict`: an agent of this library, or of stable-baselines3.
+    env : the environment.
+    episodes : how many.
+    seed : decides where each episode begins, and all else that is random in the environment.
+    deterministic : play on the posterior mean, greedily; otherwise as in learning, on a sample an episode.
+    limit : the most steps of an episode; one that goes on is cut off there, and counted as it is.
+    """
+    seeds = np.random.SeedSequence(whole("seed", seed, 0)).generate_state(whole("episodes", episodes, 1))
+    whole("limit", limit, 1)
+    returns, steps, cut = np.zeros(episodes), 0, 0
+    with bar(episodes, "fresh episodes", progress) as advance:
+        for i, start in enumerate(seeds):
+            returns[i], taken, over = play(agent, env, int(start), deterministic, limit)
+            steps, cut = steps + taken, cut + (not over)
+            advance(1)
+    return Evaluation(returns, steps, cut)
+
+
+def play(
+    agent: Any,
+    env: Env[Any, Any],
+    seed: int,
+    deterministic: bool = True,
+    limit: int = 10_000,
+    show: Callable[[], object] = lambda: None,
+) -> tuple[float, int, bool]:
+    """One episode: its return, its steps, and whether it came to its end. `show` is called at every position."""
+    (observation, info), state = env.reset(seed=seed), None
+    total, steps, over = 0.0, 0, False
+    show()
+    while not over and steps < limit:
+        options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
+        action, state = agent.predict(observation, state, deterministic=deterministic, **options)
+        observation, reward, terminated, truncated, info = env.step(action)
+        total, steps, over = total + float(reward), steps + 1, bool(terminated or truncated)
+        show()
+    return total, steps, over
