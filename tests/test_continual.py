@@ -55,9 +55,6 @@ def all_of(agent):
     return found | {"theta": learner.values.theta.copy(), "row": np.array([agent._row])}
 
 
-ContinualRLSVI.episodes = ContinualLSVI.episodes = 0  # so that state_of can look at them
-
-
 # ---- the recursion ----------------------------------------------------------------------------------------
 
 

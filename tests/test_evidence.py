@@ -6,12 +6,13 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 import rlsvi
-from rlsvi import LSVI, RLSVI, IncrementalRLSVI, Problem
+from rlsvi import LSVI, RLSVI, ByEvidence, IncrementalRLSVI, Problem
 from rlsvi.bases import Dense
+from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
 from rlsvi.simulate import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
-from twin import Rows, lsvi, raw_episodes, regression
+from twin import Rows, assert_same, lsvi, raw_episodes, regression, state_of
 
 
 def log_evidence(episodes, rows, theta, lam, sigma, mean):
@@ -88,3 +89,86 @@ def test_what_cannot_be_told_is_refused():
     simulate(agent, Problem(noisy_mdp(), Dense(np.zeros((S, A, 2)))), 3)
     with pytest.raises(ValueError, match="features seen are 0"):
         rlsvi.evidence(agent)
+    agent = RLSVI(seed=0)
+    simulate(agent, rlsvi.problems.chain(6), 3)  # too few to meet a reward
+    with pytest.raises(ValueError, match="all targets are 0"):
+        rlsvi.evidence(agent)
+
+
+def test_what_does_not_settle_is_said(monkeypatch):
+    agent = RLSVI(lam=100.0, sigma=5.0, seed=0)
+    simulate(agent, Problem(noisy_mdp()), 20)
+    monkeypatch.setattr("rlsvi.agents.evidence.ROUNDS", 1)
+    with pytest.warns(RuntimeWarning, match="still change each other after 1 rounds"):
+        rlsvi.evidence(agent)
+
+
+# ---- as they come -----------------------------------------------------------------------------------------
+
+
+def test_they_are_due_at_doubling_times():
+    assert [t for t in range(100) if ByEvidence(first=3).due(t)] == [3, 6, 12, 24, 48, 96]
+    agent = RLSVI(sigma=ByEvidence(first=3), seed=0)
+    assert agent.settled_for(100) == 3
+    simulate(agent, Problem(noisy_mdp()), 7)
+    assert agent.settled_for(100) == 5
+    assert agent.settled_for(2) == 2
+    assert agent.found[2] == 6
+
+
+@pytest.mark.parametrize("kind", ["tabular", "dense", "blocks"])
+def test_an_agent_has_the_lam_and_sigma_of_its_data(kind):
+    """As if the data had been learned with them from the start: factors, noise, and the plan."""
+    mdp = noisy_mdp(std=0.4)
+    problem = Problem(mdp, basis_of(kind))
+    agent = RLSVI(lam=0.7, sigma=ByEvidence(sigma=2.0, first=4), prior_mean=0.2, seed=3)
+    assert agent.parameters() == (0.7, 2.0)
+    history = simulate(agent, problem, 64, trace=True)
+    assert agent.found[2] == 32
+    agent.settle()
+    lam, sigma, at = agent.found
+    assert at == 64
+    rows, d = Rows(problem.basis.bind(S, A, H, 0)), agent._learner.features.dim
+    theta, data = lsvi(raw_episodes(history.trace, mdp), rows, H, lam * sigma**2, 0.2)
+    plain = agent._learner.plan(False, agent._streams[0].copy())
+    for h in range(H):
+        P = data[h].T @ data[h] + lam * sigma**2 * np.eye(rows.weights)
+        for b in range(agent._learner.features.blocks):
+            part, U = slice(b * d, (b + 1) * d), np.triu(agent._learner.factor.U[h, b])
+            np.testing.assert_allclose(U.T @ U, P[part, part], rtol=1e-9, atol=1e-12 * P.max())
+            np.testing.assert_allclose(agent._learner.factor.inv[h, b] * np.diag(U), 1.0, rtol=1e-14)
+            if agent._learner.memory.alive[h, b]:
+                np.testing.assert_allclose(plain.theta[h, b], theta[h, part], rtol=1e-7, atol=1e-9)
+    found = rlsvi.evidence(agent)
+    np.testing.assert_allclose(found[:2], (lam, sigma), rtol=1e-4)
+
+
+def test_in_either_loop_and_after_loading_they_are_the_same(tmp_path):
+    mdp = noisy_mdp()
+    whole, agent = (RLSVI(sigma=ByEvidence(first=4), seed=2) for _ in range(2))
+    simulate(whole, Problem(mdp), 40)
+    agent.learn(FiniteMDPEnv(mdp), episodes=8).save(tmp_path / "a")  # just before they are found anew
+    loaded = rlsvi.load(tmp_path / "a")
+    simulate(loaded, Problem(mdp), 3)
+    loaded.save(tmp_path / "a")
+    loaded = rlsvi.load(tmp_path / "a").learn(FiniteMDPEnv(mdp), episodes=29)
+    assert loaded.found == whole.found
+    assert loaded.sigma == ByEvidence(first=4)
+    assert loaded._learner.prior.sigma == whole._learner.prior.sigma == whole.found[1]
+    assert_same(state_of(loaded), state_of(whole))
+
+
+def test_they_are_kept_while_all_targets_are_0_and_begin_anew_in_a_clone():
+    agent = RLSVI(lam=3.0, sigma=ByEvidence(sigma=0.5, first=2), seed=0)
+    simulate(agent, rlsvi.problems.chain(8), 5)
+    assert agent.found == (3.0, 0.5, 4)
+    assert agent.clone().found is None
+
+
+def test_it_is_for_rlsvi_alone():
+    with pytest.raises(ValueError, match=r"ByEvidence\(\) is for RLSVI"):
+        IncrementalRLSVI(sigma=ByEvidence())
+    with pytest.raises(ValueError, match="first must be"):
+        ByEvidence(first=0)
+    with pytest.raises(ValueError, match="sigma must be"):
+        ByEvidence(sigma=0.0)

@@ -26,7 +26,7 @@ AGENTS = {
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE),
     "LSVI-UCB": LSVIUCB(scale=0.01, reward_range=WIDE),
     "LSVI-UCB, features": LSVIUCB(
-        scale=0.01, reward_range=WIDE, basis=ActionFeatures(lambda s, a: [1.0, math.sin(s + 3 * a), a])
+        scale=0.01, reward_range=WIDE, basis=ActionFeatures(lambda s, a: [0.4, 0.4 * math.sin(s + 3 * a), 0.4 * a])
     ),
 }
 
@@ -363,7 +363,7 @@ def test_ucbvi_against_its_definition(kind):
     problem, scale = small(), 0.002 if kind == "hoeffding" else 0.02
     agent = UCBVI(bonus=kind, scale=scale, planned=1000, delta=0.1, reward_range=SMALL, seed=5)
     history = simulate(agent, problem, 40, trace=True)
-    L, H, S, A = math.log(5 * 3 * 2 * 3000 / 0.1), 3, 3, 2
+    L, H, S, A = math.log(5 * 3 * 3 * 2 * 3000 / 0.1), 3, 3, 2  # T = 3000 of H S A pairs
     Q = np.full((H, S, A), np.inf)
     for episode in range(40):  # the last plan was made before the last episode
         past = history._replace(trace=type(history.trace)(*(x[:episode] for x in history.trace)))
@@ -399,6 +399,7 @@ def test_lsvi_ucb_against_its_definition(features):
     """One regression a period over all transitions, with an explicit inverse."""
     H, S, A = 3, 3, 2
     phi = np.random.default_rng(1).normal(size=(H, S, A, 4)) if features else np.eye(6).reshape(1, S, A, 6)
+    phi /= np.linalg.norm(phi, axis=-1).max()
     problem = Problem(small().mdp, Dense(phi) if features else Tabular())
     agent = LSVIUCB(lam=0.7, scale=0.005, planned=1000, delta=0.1, reward_range=SMALL, seed=5)
     history = simulate(agent, problem, 30, trace=True)
@@ -519,6 +520,7 @@ def test_all_find_the_treasure(name):
         (lambda: UCBVI(bonus="none"), "bonus"),
         (lambda: UCBVI(planned=0), "planned"),
         (lambda: LSVIUCB(lam=0.0), "lam"),
+        (lambda: simulate(LSVIUCB(basis=Dense(np.full((3, 2, 4), 0.6))), small(), 1), "2-norm 1.2, .* divide"),
         (lambda: simulate(PSRL(alpha_P=[1.0, 2.0], reward_range=SMALL), small(), 1), "alpha_P"),
         (lambda: simulate(PSRL(horizon=2), small(), 1), "leave it out"),
         (lambda: PSRL(horizon=9).learn(__import__("gymnasium").make("CartPole-v1"), episodes=1), "numbered"),

@@ -10,6 +10,7 @@ anew with what was found, until it no longer changes.
 """
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +19,12 @@ from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.agents.incremental import IncrementalLearner
 from rlsvi.agents.learner import Learner
 from rlsvi.agents.value_iteration import known_values, regression_targets, squared_targets
+from rlsvi.core.checks import ridge_of
 from rlsvi.core.compile import Floats, Ints
 
 ROUNDS = 50
 GRID = np.exp(np.linspace(math.log(1e-8), math.log(1e8), 65))  # of the ridge, in units of the mean eigenvalue
+LIVELY = GRID[:45]  # up to 1e3, where features have no effect any more; the factors of more would drown A'A
 
 
 class Evidence(NamedTuple):
@@ -32,21 +35,108 @@ class Evidence(NamedTuple):
     log_evidence: float  # of the last targets, under lam and sigma
 
 
-class Period(NamedTuple):
-    """The regression of one period and block, along the eigenvectors of A'A."""
+class Untold(ValueError):
+    """Data that speak for no lam and sigma."""
 
-    g: Floats  # (d,)
-    y: Floats  # (d,) A'b
-    mean: Floats  # (d,)
+
+class Spectrum(NamedTuple):
+    """A'A of the live blocks of a period."""
+
+    g: Floats  # (n, d) eigenvalues
+    vectors: Floats  # (n, d, d) in columns
+
+
+class Data(NamedTuple):
+    """All regressions, along the eigenvectors of A'A, one after another."""
+
+    g: Floats
+    y: Floats  # A'b
+    mean: Floats
 
 
 def evidence(agent: FiniteHorizonAgent) -> Evidence:
     """The lam and sigma of the largest evidence, given all that `agent` has learned from. It is not changed.
 
-    To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`. For LSVI the ridge is lam sigma^2.
-    Where the data fit without any error sigma would be 0; the search ends at a ridge of 1e-8 of the average
-    diagonal of A'A, and at 1e8 times it where the data speak for no effect of the features at all.
+    To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
+    For LSVI the ridge is lam sigma^2. Where the data fit without any error sigma would be 0; the search ends at a
+    ridge of 1e-8 of the average diagonal of A'A, and at 1e8 times it where features have no effect at all.
     """
+    return _search(_judged_by(agent), GRID)
+
+
+def _search(learner: Learner, grid: Floats) -> Evidence:
+    """The largest evidence with a ridge on the grid, or between two of it."""
+    spectra = [spectrum(learner, h) for h in range(learner.horizon)]
+    n = float(learner.memory.counts.sum())
+    unit = float(np.mean(np.concatenate([found.g.ravel() for found in spectra])))
+    if not unit > 0:
+        raise Untold("all features seen are 0: there is nothing to tell lam and sigma by")
+    ridge = learner.prior.ridge
+    for _ in range(ROUNDS):
+        data, squares = _targets(learner, ridge, spectra)
+        if not squares > 0:
+            raise Untold("all targets are 0, which no noise explains: learn until a reward is not 0")
+        found = _best_ridge(data, squares, n, grid * unit)
+        change = abs(math.log(found / ridge))
+        if change < 1e-6:
+            break
+        ridge = found
+    else:
+        warnings.warn(
+            f"lam and sigma still change each other after {ROUNDS} rounds, the ridge by {math.expm1(change):.1%}: "
+            "the evidence has several peaks; learn more, and ask again",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    log_evidence, sigma = profile(data, squares, n, found)
+    return Evidence(found / sigma**2, sigma, log_evidence)
+
+
+def settle(agent: Any) -> None:
+    """Give an agent the lam and sigma its data speak for. It keeps those in use where data speak for none."""
+    lam, sigma = agent.parameters()
+    try:
+        lam, sigma, _ = _search(_judged_by(agent), LIVELY)
+        change_prior(agent._learner, lam, sigma)
+    except Untold:
+        pass
+    agent.found = lam, sigma, agent.episodes
+
+
+def change_prior(learner: Learner, lam: float, sigma: float) -> None:
+    """Another lam and sigma for the data seen: the factors of ridge I + A'A with the new ridge."""
+    ridge, d = ridge_of(lam, sigma), learner.features.dim
+    factor = learner.factor
+    for h in range(learner.horizon):
+        found, live = spectrum(learner, h), _live(learner, h)
+        factor.U[h] = math.sqrt(ridge) * np.eye(d)
+        rows = np.sqrt(ridge + found.g)[:, :, None] * np.swapaxes(found.vectors, 1, 2)
+        for b, root in zip(live, rows, strict=True):
+            R = np.linalg.qr(root, mode="r")
+            factor.U[h, b] = np.triu(R * np.sign(np.diag(R))[:, None])
+        factor.inv[h] = 1.0 / np.diagonal(factor.U[h], axis1=1, axis2=2)
+    learner.prior = learner.prior._replace(lam=lam, ridge=ridge, sigma=sigma)
+
+
+def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, float]:
+    """The log evidence at a ridge and the sigma that is best for it, and that sigma."""
+    whole = ridge + data.g
+    misfit = squares + float((ridge * data.mean**2 - (data.y + ridge * data.mean) ** 2 / whole).sum())
+    log_det = 0.5 * float(np.log(ridge / whole).sum())
+    variance = max(misfit, np.finfo(float).eps * squares) / n
+    return log_det - 0.5 * n * (math.log(2 * math.pi * variance) + 1.0), math.sqrt(variance)
+
+
+def spectrum(learner: Learner, h: int) -> Spectrum:
+    """The eigenvalues of A'A from the singular values of its factor, which keep the small ones."""
+    _, s, rows = np.linalg.svd(np.triu(learner.factor.U[h, _live(learner, h)]))
+    g = s**2 - learner.prior.ridge
+    floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # below it a number is rounding
+    return Spectrum(np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2))
+
+
+def _judged_by(agent: FiniteHorizonAgent) -> Learner:
+    """What an agent has learned, if it can be judged by."""
     learner = agent._learner
     if learner is None or agent.episodes == 0:
         raise ValueError("agent has learned nothing yet: call learn first")
@@ -58,42 +148,16 @@ def evidence(agent: FiniteHorizonAgent) -> Evidence:
         raise ValueError(
             "agent has forgotten its data: IncrementalRLSVI keeps sums of targets that were made once"
         )
-    grams = [[_gram(learner, h, b) for b in _live(learner, h)] for h in range(learner.horizon)]
-    eigen = [[np.linalg.eigh(gram) for gram in period] for period in grams]
-    n = float(learner.memory.counts.sum())
-    total = sum(float(np.trace(gram)) for period in grams for gram in period)
-    weights = sum(len(gram) for period in grams for gram in period)
-    unit = total / weights
-    if not unit > 0:
-        raise ValueError("all features seen are 0: there is nothing to tell lam and sigma by")
-    ridge = learner.prior.ridge
-    for _ in range(ROUNDS):
-        data, squares = _targets(learner, ridge, grams, eigen)
-        found = _best_ridge(data, squares, n, unit)
-        if abs(math.log(found / ridge)) < 1e-6:
-            break
-        ridge = found
-    log_evidence, sigma = profile(data, squares, n, found)
-    return Evidence(found / sigma**2, sigma, log_evidence)
+    return learner
 
 
-def profile(data: list[Period], squares: float, n: float, ridge: float) -> tuple[float, float]:
-    """The log evidence at a ridge and the sigma that is best for it, and that sigma."""
-    misfit, log_det = squares, 0.0
-    for g, y, mean in data:
-        misfit += float((ridge * mean**2 - (y + ridge * mean) ** 2 / (ridge + g)).sum())
-        log_det += 0.5 * float(np.log(ridge / (ridge + g)).sum())
-    variance = max(misfit, np.finfo(float).eps * max(squares, 1e-300)) / n
-    return log_det - 0.5 * n * (math.log(2 * math.pi * variance) + 1.0), math.sqrt(variance)
-
-
-def _best_ridge(data: list[Period], squares: float, n: float, unit: float) -> float:
+def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
     """The best on a grid, and then by golden section between its neighbours."""
 
     def value(log: float) -> float:
         return profile(data, squares, n, math.exp(log))[0]
 
-    logs = np.log(GRID * unit)
+    logs = np.log(grid)
     best = int(np.argmax([value(log) for log in logs]))
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, len(logs) - 1)]
     golden = (math.sqrt(5) - 1) / 2
@@ -106,31 +170,22 @@ def _best_ridge(data: list[Period], squares: float, n: float, unit: float) -> fl
     return math.exp((low + high) / 2)
 
 
-def _targets(
-    learner: Learner, ridge: float, grams: list[list[Floats]], eigen: list[list[Any]]
-) -> tuple[list[Period], float]:
+def _targets(learner: Learner, ridge: float, spectra: list[Spectrum]) -> tuple[Data, float]:
     """The regressions of all periods with the targets of the posterior mean for a ridge, and |b|^2 of them all."""
     values, prior = learner.blank_values(), learner.prior._replace(ridge=0.0)
-    data, squares = [], 0.0
+    parts, squares = [], 0.0
     for h in reversed(range(learner.horizon)):
+        g, vectors = spectra[h]
+        live = _live(learner, h)
         regression_targets(learner.memory, prior, values, h)
         squares += squared_targets(learner.memory, values, h)
-        for b, gram, (g, vectors) in zip(_live(learner, h), grams[h], eigen[h], strict=True):
-            y, mean = values.theta[h, b].copy(), prior.mean[h, b]
-            floor = len(g) * np.finfo(float).eps * max(float(g[-1]), 0.0)  # below it a number is rounding
-            data.append(Period(np.where(g > floor, g, 0.0), vectors.T @ y, vectors.T @ mean))
-            values.theta[h, b] = np.linalg.solve(gram + ridge * np.eye(len(g)), y + ridge * mean)
+        y, mean = (np.einsum("nji,nj->ni", vectors, rows[h, live]) for rows in (values.theta, prior.mean))
+        parts.append((g.ravel(), y.ravel(), mean.ravel()))
+        values.theta[h, live] = np.einsum("nij,nj->ni", vectors, (y + ridge * mean) / (ridge + g))
         known_values(learner.memory, values, h)
-    return data, float(squares)
+    return Data(*(np.concatenate(part) for part in zip(*parts, strict=True))), float(squares)
 
 
 def _live(learner: Learner, h: int) -> Ints:
     live: Ints = learner.memory.live[h, : learner.memory.lives[h]]
     return live
-
-
-def _gram(learner: Learner, h: int, b: int) -> Floats:
-    """A'A, from its factor."""
-    upper = np.triu(learner.factor.U[h, b])
-    gram: Floats = upper.T @ upper - learner.prior.ridge * np.eye(len(upper))
-    return gram

@@ -11,6 +11,11 @@ of transitions by N(0, H^2) over its own. Instead of sampling an MDP, sample val
         act greedily on Q for an episode
 
 Here 1 stands for the width of `reward_range`. By Lemma 1, Q is stochastically optimistic for the posterior.
+The Gaussian PSRL of Osband and Van Roy (2017) is the same in kind: the estimated MDP, and normal noise on every
+value, of a variance that falls as 1 / n and grows as the square of what is left to be earned. It differs in that
+periods share one P and one R, noise is drawn once for a pair (s, a) and used in all periods, and that of
+transitions is multiplied by the H - h - 1 periods left in their program; here by H, as in the proof, and anew for
+every (h, s, a).
 RLSVI with a table is the same with one weight of evidence, shrunk towards zero instead of the prior's mean.
 """
 

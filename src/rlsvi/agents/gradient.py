@@ -3,14 +3,20 @@
 A sample of the posterior is also the solution of a perturbed regression: theta-tilde minimises
     sum_i (r_i + V_h+1(s_i') + w_i - phi_i . theta)^2 + ridge |theta - theta_p|^2,
 with w_i ~ N(0, sigma^2) and theta_p ~ N(prior_mean, I / lam). Here `ensemble` such solutions are followed side by
-side, each with its own w_i and theta_p, which stay as they are; every episode is played by one of them, after
+side, each with its own w_i and theta_p, which stay as they are. Every transition bears its share of the prior: of
+the n_k that touch a weight k, each has c_k = ridge / n_k, so that the sum is one over transitions alone,
+    sum_i ((b_i - phi_i . theta)^2 + sum over the k it touches of c_k (theta_k - theta_pk)^2).
+Every episode is played by one of the ensemble, after
     for h = H-1, .., 0
         `updates` times: draw a past transition i of period h, with target b_i = r_i + V_h+1(s_i') + w_i
-            theta_k += (b_i - phi_i . theta) phi_ik / (D_k (1 + sum_j phi_ij^2 / D_j)),  D_k = ridge + mass_k
-            mass_k = (1 - nu) mass_k + phi_ik^2
-The step is that of a Kalman filter with a diagonal covariance: a table learns averages, and no scale of features
-makes it diverge. An episode costs the same whatever came before; weights take ensemble x H x K x 16 bytes, and of
-features only the numbers other than 0 are kept.
+            theta becomes the least of its term and of sum_k (ridge + mass_k) (theta_k - its value before)^2
+            mass_k = (1 - nu) mass_k + phi_ik^2 + c_k
+The step is implicit, that of a Kalman filter with a diagonal covariance: no scale of features makes it diverge.
+With nu = 0 and targets that stay, steps get smaller and theta goes to the solution. With nu > 0 they do not: theta
+moves about it, as the mean of the last 1 / nu draws of a target does about the mean of all, with a variance of
+up to nu / 2 times that of the targets on top of the posterior's: the price of following targets that change.
+An episode costs the same whatever came before; weights take ensemble x H x K x 24 bytes, and of features only the
+numbers other than 0 are kept.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +42,8 @@ class GradientRLSVI(FiniteHorizonAgent):
     lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; sigma is a number.
     ensemble : how many solutions are followed; more are closer to independent samples, and learn later.
     updates : gradient steps a period and episode.
-    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change as later periods are learned.
+    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change as later periods are learned;
+        0 samples from the posterior if they do not.
     memory : the number of most recent transitions kept of each period.
     """
 
@@ -127,10 +134,11 @@ class GradientLearner:
         M, H, K = agent.ensemble, task.horizon, features.blocks * features.dim
         self.ridge, self.sigma = ridge_of(agent.lam, agent.sigma), positive("sigma", agent.sigma)
         try:
-            self.theta, self.mass = np.empty((M, H, K)), np.zeros((M, H, K))
+            self.theta, self.start, self.mass = (np.zeros((M, H, K)) for _ in range(3))
+            self.touching = np.zeros((H, K))  # transitions
         except MemoryError:
             raise MemoryError(
-                f"ensemble={M} x {H} periods x {K} weights need {16e-9 * M * H * K:.0f} GB"
+                f"ensemble={M} x {H} periods x {K} weights need {24e-9 * M * H * K:.0f} GB"
             ) from None
         self.episodes = 0
         self.past: list[list[Transition]] = [[] for _ in range(H)]
@@ -154,15 +162,16 @@ class GradientLearner:
 
     def begin(self, stream: Words) -> None:
         """Draw theta_p of all, and the names of their noise."""
-        fill_normal(self.theta.reshape(-1), stream)
-        self.theta /= np.sqrt(self.prior.lam)
-        self.theta += self.prior.mean.reshape(self.theta.shape[1:])
+        fill_normal(self.start.reshape(-1), stream)
+        self.start /= np.sqrt(self.prior.lam)
+        self.start += self.prior.mean.reshape(self.theta.shape[1:])
+        self.theta[:] = self.start
         for m in range(len(self.keys)):
             self.keys[m] = bits(stream)
         self._begun = True
 
     def _learn(self, member: int, stream: Words) -> None:
-        theta, mass, agent = self.theta[member], self.mass[member], self.agent
+        theta, start, mass, agent = self.theta[member], self.start[member], self.mass[member], self.agent
         for h in reversed(range(self.horizon)):
             past = self.past[h]
             for _ in range(agent.updates if past else 0):
@@ -173,7 +182,9 @@ class GradientLearner:
                 now, following = seen.phi, seen.following
                 if not nudge(
                     theta[h],
+                    start[h],
                     mass[h],
+                    self.touching[h],
                     then,
                     now.weight,
                     now.value,
@@ -219,9 +230,17 @@ class GradientLearner:
             phi = sparse(places[h].block, places[h].phi, d, [a])
             key = (self.episodes * self.horizon + h + 1) * 0x9E3779B97F4A7C15 % 2**64
             past.append(Transition(key, float(reward), phi, then))
+            self.touching[h, phi.weight] += 1.0
             if len(past) > self.agent.memory:
-                del past[0]
+                self._drop(h, past.pop(0).phi.weight)
         self.episodes += 1
+
+    def _drop(self, h: int, weights: Longs) -> None:
+        """A transition is no longer remembered: what no other one touches is theta_p again."""
+        self.touching[h, weights] -= 1.0
+        free = weights[self.touching[h, weights] == 0]
+        self.theta[:, h, free] = self.start[:, h, free]
+        self.mass[:, h, free] = 0.0
 
 
 @compiled
@@ -244,7 +263,9 @@ def row_products(theta: Floats, start: Longs, index: Longs, value: Floats, out: 
 @compiled
 def nudge(
     theta: Floats,
+    start: Floats,
     mass: Floats,
+    touching: Floats,
     then: Floats,
     index: Longs,
     value: Floats,
@@ -255,7 +276,10 @@ def nudge(
     ridge: float,
     nu: float,
 ) -> bool:
-    """One gradient step towards target + max_a of the rows that follow under `then`. False if it is not finite."""
+    """One step towards target + max_a of the rows that follow under `then`, and towards theta_p, which is `start`.
+
+    False if it is not finite.
+    """
     best = -np.inf
     for j in range(next_start.size - 1):
         total = 0.0
@@ -266,11 +290,14 @@ def nudge(
     gain = 1.0
     for e in range(index.size):
         k = index[e]
+        share, held = ridge / touching[k], ridge + mass[k]
+        theta[k] += share / (held + share) * (start[k] - theta[k])
         error -= value[e] * theta[k]
-        gain += value[e] * value[e] / (ridge + mass[k])
+        gain += value[e] * value[e] / (held + share)
     error /= gain
     for e in range(index.size):
         k = index[e]
-        theta[k] += error * value[e] / (ridge + mass[k])
-        mass[k] = (1.0 - nu) * mass[k] + value[e] * value[e]
+        share = ridge / touching[k]
+        theta[k] += error * value[e] / (ridge + mass[k] + share)
+        mass[k] = (1.0 - nu) * mass[k] + value[e] * value[e] + share
     return abs(error) < np.inf

@@ -8,7 +8,7 @@ from rlsvi.agents.archive import ArchiveError
 from rlsvi.agents.gradient import GradientLearner, GradientRLSVI, Sparse, Transition
 from rlsvi.core.compile import Floats, Longs
 
-NAMES = ("theta", "mass", "keys", "count", "key", "reward")
+NAMES = ("theta", "start", "mass", "keys", "count", "key", "reward")
 
 
 def gradient_parts(agent: GradientRLSVI, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def gradient_parts(agent: GradientRLSVI, arrays: dict[str, Any]) -> dict[str, An
     if learner is None or learner.episodes == 0:
         return {}
     flat = [seen for past in learner.past for seen in past]
-    arrays |= {"theta": learner.theta, "mass": learner.mass, "keys": learner.keys}
+    arrays |= {name: getattr(learner, name) for name in ("theta", "start", "mass", "keys")}
     arrays["count"] = np.array([len(past) for past in learner.past])
     arrays["key"] = np.array([seen.key for seen in flat], np.uint64)
     arrays["reward"] = np.array([seen.reward for seen in flat])
@@ -34,7 +34,7 @@ def restore_gradient(
     agent: GradientRLSVI, learner: GradientLearner, header: dict[str, Any], arrays: dict[str, Any]
 ) -> None:
     """Give an agent what it had learned, after checking that it fits together."""
-    for name in ("theta", "mass", "keys"):
+    for name in ("theta", "start", "mass", "keys"):
         expected, array = getattr(learner, name), arrays[name]
         if array.shape != expected.shape or array.dtype != expected.dtype or not np.isfinite(array).all():
             raise ArchiveError(f"is damaged: {name} is not what it must be")
@@ -48,6 +48,9 @@ def restore_gradient(
     seen = [Transition(int(k), float(r), x, y) for k, r, x, y in zip(keys, rewards, phi, following, strict=True)]
     ends = np.cumsum(counts)
     learner.past = [seen[end - count : end] for end, count in zip(ends, counts, strict=True)]
+    for h, past in enumerate(learner.past):
+        for one in past:
+            learner.touching[h, one.phi.weight] += 1.0
     learner.episodes, learner._begun = int(header["episodes"]), True
     agent._learner = learner  # type: ignore[assignment]
 

@@ -14,7 +14,7 @@ nu_l lam I is added to Sigma_l+1,h^-1, and nu_l lam prior_mean to y_l+1,h: the d
 kept. As for RLSVI the weights of the first episode are the prior mean.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from rlsvi.core.cholesky import add_diagonal, rank_one, shrink
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import Factor, add
+from rlsvi.core.side_by_side import LANES, Lanes, new_lanes, regularise_four
 
 
 class IncrementalRLSVI(FiniteHorizonAgent):
@@ -82,7 +83,7 @@ class IncrementalRLSVI(FiniteHorizonAgent):
         learner = IncrementalLearner.new(
             features, task.actions, task.horizon, task.states, self.prior(task, features)
         )
-        learner.agent = self
+        learner.agent, learner.lanes = self, new_lanes(features.dim)
         if not self.keep_prior:  # the variance of every block changes
             learner.memory.alive[:] = True
             learner.memory.lives[:] = features.blocks
@@ -95,6 +96,7 @@ class IncrementalLearner(Learner):
     """A learner whose memory holds Sigma^-1 (in `factor`) and y (in `memory.reward`), and no state."""
 
     agent: IncrementalRLSVI | None = None
+    lanes: Lanes = field(default_factory=lambda: new_lanes(1))
 
     def remember(self, places: list[Place], actions: Longs, rewards: Floats, goes_on: bool) -> None:
         """Learn from an episode; `places` has one more entry than `actions` if it goes on."""
@@ -103,7 +105,7 @@ class IncrementalLearner(Learner):
         targets, x = rewards.copy(), np.empty(self.features.dim)
         for place in places[1:]:
             targets[place.h - 1] += self.values_at(self.values, place)[place.legal].max()
-        if not forget(self.memory, self.factor, self.prior, nu, self.agent.keep_prior, x):
+        if not forget(self.memory, self.factor, self.prior, nu, self.agent.keep_prior, self.lanes, x):
             raise broken()
         for place, a, target in zip(places, actions, targets, strict=False):
             if not add_step(self.memory, self.factor, place.h, place.block[a], place.phi[a], target, x):
@@ -112,10 +114,13 @@ class IncrementalLearner(Learner):
 
 
 @compiled
-def forget(memory: Memory, factor: Factor, prior: Prior, nu: float, keep_prior: bool, x: Floats) -> bool:
+def forget(
+    memory: Memory, factor: Factor, prior: Prior, nu: float, keep_prior: bool, lanes: Lanes, x: Floats
+) -> bool:
     """Sigma^-1 and y times 1 - nu; with what that takes of the prior added back, if it is kept.
 
-    `memory.reward` holds y without its part ridge prior_mean. False when a factor failed. `x` (d,) is overwritten.
+    `memory.reward` holds y without its part ridge prior_mean. False when a factor failed. `lanes` and `x` (d,) are
+    overwritten.
     """
     if nu == 0.0:
         return True
@@ -128,13 +133,34 @@ def forget(memory: Memory, factor: Factor, prior: Prior, nu: float, keep_prior: 
             for k in range(y.size):
                 y[k] *= 1.0 - nu
                 error[k] *= 1.0 - nu
-                if not keep_prior:
+            if not keep_prior:
+                for k in range(y.size):
                     y[k] -= nu * prior.ridge * mean[k]
                     memory.squares[h] -= nu * prior.ridge * mean[k] * mean[k]
-            shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
-            if keep_prior and not add_diagonal(factor.U[h, b], factor.inv[h, b], nu * prior.ridge, x):
-                return False
-    return True
+                shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
+    return not keep_prior or regularise(memory, factor, 1.0 - nu, nu * prior.ridge, lanes, x)
+
+
+@compiled
+def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: Lanes, x: Floats) -> bool:
+    """P <- by P + amount I for all blocks alive, four at a time, or one by one if they are wide."""
+    many, fine = 0, True
+    for h in range(memory.lives.size):
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            if lanes.X.size == 0:
+                shrink(factor.U[h, b], factor.inv[h, b], by)
+                fine = add_diagonal(factor.U[h, b], factor.inv[h, b], amount, x) and fine
+                continue
+            for lane in range(many, LANES):  # what is empty repeats the last one
+                lanes.place[lane, 0], lanes.place[lane, 1] = h, b
+            many += 1
+            if many == LANES:
+                fine = regularise_four(factor, lanes, by, amount) and fine
+                many = 0
+    if many > 0:
+        fine = regularise_four(factor, lanes, by, amount) and fine
+    return fine
 
 
 @compiled
@@ -164,6 +190,7 @@ def add_table_episode(
     keep_prior: bool,
     Q: Floats,
     scratch: Words,
+    lanes: Lanes,
     x: Floats,
 ) -> bool:
     """What IncrementalLearner.remember does, compiled, for finitely many states. `rewards` become the targets."""
@@ -175,7 +202,7 @@ def add_table_episode(
             if legal[h if legal.shape[0] > 1 else 0, states[h], a]:
                 best = max(best, Q[a])
         rewards[h - 1] += best
-    if not forget(learner.memory, learner.factor, learner.prior, nu, keep_prior, x):
+    if not forget(learner.memory, learner.factor, learner.prior, nu, keep_prior, lanes, x):
         return False
     for h in range(steps):
         s, a = states[h], actions[h]

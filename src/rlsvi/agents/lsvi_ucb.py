@@ -10,6 +10,7 @@ Jin, Yang, Wang and Jordan (2020), Algorithm 1:
         act greedily on Q for an episode
 
 with beta = scale d H sqrt(log(2 d T / delta)), times the width of `reward_range`. RLSVI samples where this adds.
+The theory asks for |phi(s, a)| <= 1, which is checked.
 """
 
 import math
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.counts import Known, best_values
+from rlsvi.agents.gymnasium import Task
 from rlsvi.agents.tabula_rasa import TabulaRasaAgent, probability, range_of, wide_range
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
@@ -38,7 +40,7 @@ class LSVIUCB(TabulaRasaAgent):
     scale : the constant of beta, > 0; the theory leaves it open.
     delta : values are optimistic throughout but with at most this probability.
     planned : the number of episodes it is meant to play, for T = planned H in the logarithm.
-    basis : how states and actions map to weights; None: the problem's own, or a table.
+    basis : how states and actions map to weights, of 2-norm 1 at most; None: the problem's own, or a table.
     reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
     horizon, seed : as for RLSVI.
     """
@@ -68,6 +70,17 @@ class LSVIUCB(TabulaRasaAgent):
         steps = whole("planned", self.planned, 1) * horizon
         root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
+
+    def blank(self, task: Task) -> Known:
+        """Nothing seen, nothing planned; features that are too long are refused."""
+        known = super().blank(task)
+        longest = float(np.sqrt((known.linear.phi**2).sum(axis=-1).max()))
+        if longest > 1 + 1e-9:
+            raise ValueError(
+                f"basis has features of 2-norm {longest:.3g}, where the bonus of LSVI-UCB needs at most 1: divide "
+                "all of them by that number"
+            )
+        return known
 
     def _ridge(self) -> float:
         return positive("lam", self.lam)

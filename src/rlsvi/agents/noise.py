@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rlsvi.core.checks import positive, ridge_of
+from rlsvi.core.checks import positive, ridge_of, whole
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,37 @@ class InverseGamma:
         positive("scale", self.scale)
 
 
+@dataclass(frozen=True)
+class ByEvidence:
+    """lam and sigma are those that all data so far speak for, as `rlsvi.evidence` finds them.
+
+    They are found anew at the start of the episodes number first, 2 first, 4 first, ..; before that, and as long
+    as all targets are 0, lam is the one given and sigma is `sigma`. Data cannot speak of what they have not met:
+    where rewards are rare, begin with a `sigma` that explores.
+    """
+
+    sigma: float = 0.1
+    first: int = 8
+
+    def __post_init__(self) -> None:
+        positive("sigma", self.sigma)
+        whole("first", self.first, 1)
+
+    def due(self, episodes: int) -> bool:
+        """Whether lam and sigma are found anew before this episode."""
+        times, rest = divmod(episodes, self.first)
+        return rest == 0 and times > 0 and times & (times - 1) == 0
+
+
 Noise = float | InverseGamma
 
 
 def noise_of(lam: float, sigma: Noise) -> tuple[float, float, float, float]:
     """The ridge, sigma where it is known, and the shape (0 where it is known) and scale of the prior."""
+    if isinstance(sigma, ByEvidence):
+        raise ValueError(
+            "sigma=ByEvidence() is for RLSVI, which keeps all it needs of its data: give a number here"
+        )
     if isinstance(sigma, InverseGamma):
         return positive("lam", lam), 0.0, float(sigma.shape), float(sigma.scale)
     return ridge_of(lam, sigma), float(sigma), 0.0, 0.0

@@ -8,12 +8,14 @@ Azar, Osband and Munos (2017), where (h, s) takes the place of a state and rewar
             V_h = max_a Q_h
         act greedily on Q for an episode
 
-With L = log(5 S A T / delta), n visits of (h, s, a), and n'(y) visits of (h+1, y), the bonus is
+With K episodes, T = K H and L = log(5 H S A T / delta), n visits of (h, s, a), and n'(y) visits of (h+1, y), the
+bonus is
     Hoeffding   7 H L / sqrt(n)
     Bernstein   sqrt(8 L Var_p(V) / n) + 14 H L / (3 n)
                 + sqrt(8 sum_y p(y) min(100^2 H^3 S^2 A L^2 / n'(y), H^2) / n) + sqrt(L / (2 n))
-times the width of `reward_range`. The last term is for the mean reward, which the paper takes as known; the first
-bonus is wide enough for it.
+times the width of `reward_range`. The paper has L = log(5 S A T / delta), for one P of all periods; here there are
+H times as many pairs, for all of which the bonus must hold. The last term is for the mean reward, which the paper
+takes as known; the first bonus is wide enough for it.
 """
 
 import math
@@ -37,7 +39,7 @@ class UCBVI(TabulaRasaAgent):
     ----------
     bonus : "hoeffding" (UCBVI-CH) or "bernstein" (UCBVI-BF).
     delta : values are optimistic throughout but with at most this probability.
-    planned : the number of episodes it is meant to play, for T = planned H in the logarithm.
+    planned : K, the number of episodes it is meant to play.
     scale : multiplies the bonus; 1 is what the theory asks for, less is what works best.
     reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
     horizon, seed : as for RLSVI.
@@ -66,7 +68,7 @@ class UCBVI(TabulaRasaAgent):
             raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
         low, high = wide_range(range_of(self.reward_range))
         steps = whole("planned", self.planned, 1) * horizon
-        L = math.log(5 * states * actions * steps / probability("delta", self.delta))
+        L = math.log(5 * horizon * states * actions * steps / probability("delta", self.delta))
         return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
 
     @staticmethod

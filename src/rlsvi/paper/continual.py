@@ -1,37 +1,45 @@
 """Continual RLSVI: a river without end, and what the autocorrelation of the noise is good for."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Claim, Verdict, all_of, at_least, at_most, exactly, spoken
+from rlsvi.paper.claim import Claim, Verdict, all_of, at_least, at_most, between, exactly, spoken
 from rlsvi.paper.drawing import curves, labelled, legend, panels
-from rlsvi.paper.extensions import GAMMA, living
+from rlsvi.paper.extensions import DITHERING, GAMMA, living, wandering
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import Job
 from rlsvi.study.means import mean
 
 NOISES = ("paper", "whitened", "independent")
-AGENTS = (*NOISES, "epsilon-greedy")
+THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}
+FEW = "epsilon = .1"  # the usual one, shown with features too
 
 
-def jobs(states: list[int], steps: int, seeds: int) -> list[Job]:
-    """All agents in rivers of several lengths."""
+def jobs(states: list[int], steps: int, few: int, watched: int, seeds: int) -> list[Job]:
+    """All agents in rivers of several lengths: with a table, and with features for a life of `few` steps."""
+    lives = [("table", agent, N, steps) for agent in (*NOISES, *DITHERING) for N in states]
+    lives += [("places", agent, N, few) for agent in (*NOISES, FEW) for N in states]
+    lives += [("random", "paper", states[0], few)]
     return [
-        Job.of(living, 1e-5 * steps, agent=agent, states=N, steps=steps, seed=seed)
-        for agent in AGENTS
-        for N in states
+        Job.of(living, 1e-5 * life, basis=basis, agent=agent, states=N, steps=life, seed=seed)
+        for basis, agent, N, life in lives
+        for seed in range(10 * seeds if basis == "random" else seeds)
+    ] + [
+        Job.of(wandering, 1e-4 * watched, noise=noise, states=states[0], steps=watched, seed=seed)
+        for noise in NOISES
         for seed in range(seeds)
     ]
 
 
-def shares(frame: pl.DataFrame, agent: str, states: int) -> Floats:
+def shares(frame: pl.DataFrame, agent: str, states: int, basis: str = "table") -> Floats:
     """The share of the best average reward in each part of a life, (seeds, 10)."""
-    mine = frame.filter(pl.col("agent") == agent, pl.col("states") == states).sort("seed", "part")
-    found: Floats = mine["share"].to_numpy()
+    mine = frame.filter(pl.col("agent") == agent, pl.col("states") == states, pl.col("basis") == basis)
+    found: Floats = mine.sort("seed", "part")["share"].to_numpy()
     return found.reshape(-1, 10)
 
 
@@ -41,51 +49,108 @@ def late(frame: pl.DataFrame, agent: str, states: int) -> Floats:
 
 
 def explores(frame: pl.DataFrame) -> Verdict:
-    """Continual RLSVI as printed against epsilon-greedy, in the second half of a life."""
+    """Continual RLSVI as printed against the usual epsilon-greedy, in the second half of a life."""
     verdicts = []
     for N in sorted(frame["states"].unique()):
-        ours, theirs = late(frame, "paper", N), late(frame, "epsilon-greedy", N)
-        words = f"{N} states: RLSVI {spoken(ours, 3)}"
-        verdicts.append(at_least(mean(ours), 0.95, words))
-        verdicts.append(at_most(mean(theirs), 0.1, f"epsilon-greedy {spoken(theirs, 3)}"))
+        ours, theirs = late(frame, "paper", N), late(frame, FEW, N)
+        verdicts.append(at_least(mean(ours), 0.95, f"{N} states: RLSVI {spoken(ours, 3)}"))
+        verdicts.append(at_most(mean(theirs), 0.1, f"{FEW} {spoken(theirs, 3)}"))
     return all_of(*verdicts)
 
 
-def plans_need_it(frame: pl.DataFrame) -> Verdict:
+def dithering_does_not(frame: pl.DataFrame) -> Verdict:
+    """Epsilon-greedy with every epsilon, in the second half of a life."""
+    verdicts = []
+    for N in sorted(frame["states"].unique()):
+        for agent in DITHERING:
+            share = late(frame, agent, N)
+            verdicts.append(at_most(mean(share), 0.1, f"{N} states, {agent}: {spoken(share, 3)}"))
+    return all_of(*verdicts)
+
+
+def plans_need_it(frame: pl.DataFrame, basis: str) -> Verdict:
     """Noise that is drawn anew in every step against noise that moves slowly, over the whole life."""
     verdicts = []
     for N in sorted(frame["states"].unique()):
-        whole = {noise: np.asarray(shares(frame, noise, N).mean(axis=1)) for noise in NOISES}
+        whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
         less = mean(whole["whitened"] - whole["independent"])
         words = ", ".join(f"{noise} {spoken(values, 3)}" for noise, values in whole.items())
         verdicts.append(at_least(less, 0.0, f"{N} states: {words}; {less} more than independent"))
     return all_of(*verdicts)
 
 
+def seen(frame: pl.DataFrame, noise: str, name: str) -> Floats:
+    """What was measured of a kind of noise, for each seed."""
+    mine: Floats = frame.filter(pl.col("noise") == noise).sort("seed")[name].to_numpy()
+    return mine
+
+
 def autocorrelated(frame: pl.DataFrame) -> Verdict:
-    """The correlation of consecutive perturbations as printed."""
-    rho = math.sqrt(1 - GAMMA**2)
+    """The correlation of consecutive perturbations, measured; and that of the other recursions."""
+    told = "; ".join(
+        f"{noise}: {spoken(seen(frame, noise, 'correlation'), 3)}, in theory {rho:.3f}"
+        for noise, rho in THEORY.items()
+    )
+    return at_least(
+        mean(seen(frame, "paper", "correlation")), 0.5, f"{told}; sqrt(1 - gamma^2) vanishes as gamma goes to 1"
+    )
+
+
+def as_in_theory(frame: pl.DataFrame) -> Verdict:
+    """How far the measured correlations are from sqrt(1 - gamma^2), gamma and 0."""
+    verdicts = []
+    for noise, rho in THEORY.items():
+        away = mean(seen(frame, noise, "correlation") - rho)
+        verdicts.append(between(away, -0.02, 0.02, f"{noise}: {away} from {rho:.3f}"))
+    return all_of(*verdicts)
+
+
+def differ_slightly(frame: pl.DataFrame) -> Verdict:
+    """How much the marginal covariance changes in a step."""
+    change, largest = seen(frame, "paper", "change"), seen(frame, "paper", "largest")
+    return at_most(
+        mean(change),
+        0.05,
+        f"by {100 * mean(change).value:.2f} % a step, of the weight that changes most in it; by "
+        f"{100 * largest.max():.0f} % at most, the first time that a weight is touched",
+    )
+
+
+def stays_finite(frame: pl.DataFrame) -> Verdict:
+    """Lives with random features whose values diverged, and whether that was noticed."""
+    lives = frame.filter(pl.col("part") == 1)
+    diverged = lives.filter(pl.col("noticed").is_finite() | pl.col("ended").is_finite())
+    missed = int(diverged["noticed"].is_infinite().sum())
     return exactly(
-        rho >= 0.5,
-        f"sqrt(1 - gamma^2) = {rho:.2f} at gamma = {GAMMA:g}, and it vanishes as gamma goes to 1; the noise "
-        "that keeps the covariance with correlation gamma would be N(gamma w, (1 - gamma^2) Sigma)",
+        diverged.height == 0,
+        f"in {diverged.height} of {lives.height} lives the values diverge, in {missed} of these unnoticed",
     )
 
 
 def draw(frame: pl.DataFrame) -> Picture:
-    """The share of the best average reward as life goes on."""
+    """The share of the best average reward as life goes on: with a table, and with features."""
     lengths = sorted(frame["states"].unique())
-    figure, places = panels(len(lengths), 3.8)
-    for axes, N in zip(places, lengths, strict=True):
-        steps = int(frame["steps"][0])
-        for index, agent in enumerate(AGENTS):
-            values = shares(frame, agent, N)
-            name = agent if agent == "epsilon-greedy" else f"RLSVI, {agent}"
-            curves(axes, (np.arange(10) + 0.5) * steps / 10_000, values, name, index)
-        axes.set_ylim(-0.02, 1.05)
-        labelled(axes, "thousand steps", "share of the best average reward", f"{N} states")
+    figure, places = panels(len(lengths), 3.8, 2)
+    for row, (basis, agents) in enumerate((("table", (*NOISES, *DITHERING)), ("places", (*NOISES, FEW)))):
+        steps = int(frame.filter(pl.col("basis") == basis)["steps"][0])
+        for axes, N in zip(places[row * len(lengths) :], lengths, strict=False):
+            for agent in agents:
+                name = agent if agent in DITHERING else f"RLSVI, {agent}"
+                at = (np.arange(10) + 0.5) * steps / 10_000
+                curves(axes, at, shares(frame, agent, N, basis), name, (*NOISES, *DITHERING).index(agent))
+            axes.set_ylim(-0.02, 1.1)
+            what = "a table" if basis == "table" else "three features an action"
+            labelled(axes, "thousand steps", "share of the best average reward", f"{N} states, {what}")
     legend(places[0], loc="center right")
     return figure
+
+
+def _with(basis: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    return lambda frame: frame.filter(pl.col("basis") == basis)
+
+
+def _watched(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(pl.col("noise").is_not_null())
 
 
 FIGURE = Figure(
@@ -93,36 +158,78 @@ FIGURE = Figure(
     title="Continual RLSVI",
     where="appendix F.2",
     caption=(
-        "Average reward of continual RLSVI (table, lambda = sigma = 1, gamma = .99) in RiverSwim without end, "
-        "as a share of the best, over tenths of a life: with the noise as printed, with an autoregression of "
-        "correlation gamma (whitened), and drawn anew in every step (independent); and of LSVI with epsilon = "
-        ".1. Every seed thin, medians bold with their 95% band."
+        "Average reward of continual RLSVI (lambda = sigma = 1, gamma = .99) in RiverSwim without end, as a share "
+        "of the best, over tenths of a life: with the noise as printed, with an autoregression of correlation "
+        "gamma (whitened), and drawn anew in every step (independent); and of LSVI that explores with a constant "
+        "epsilon, or with one that falls from 1 to 0 in half of its life. Above with a table, below with 1, x and "
+        "x^2 of the place x for each action, in a shorter life. Every seed thin, medians bold with their 95% band."
     ),
     sizes={
-        "quick": {"states": [6], "steps": 60_000, "seeds": 5},
-        "paper": {"states": [6, 10, 14], "steps": 200_000, "seeds": 10},
+        "quick": {"states": [6], "steps": 60_000, "few": 20_000, "watched": 1000, "seeds": 5},
+        "paper": {"states": [6, 10, 14], "steps": 200_000, "few": 20_000, "watched": 4000, "seeds": 10},
     },
     jobs=jobs,
     claims=[
         Claim(
             "Perturbing value estimates in directions of significant uncertainty incentivises exploration",
             "appendix F.2",
-            "in the second half of its life RLSVI has at least .95 of the best average reward where "
-            "epsilon-greedy has at most .1",
+            "in the second half of its life RLSVI with a table has at least .95 of the best average reward, where "
+            "LSVI with epsilon = .1 has at most .1",
             explores,
+            _with("table"),
+        ),
+        Claim(
+            "Dithering in its place does not explore, however it is tuned",
+            "section 3, appendix F.2",
+            "with every epsilon, constant or falling, LSVI has at most .1 of the best average reward then, in "
+            "every river",
+            dithering_does_not,
+            _with("table"),
         ),
         Claim(
             "The perturbations are sampled to ensure autocorrelation",
             "appendix F.2",
-            "as printed, consecutive perturbations have a correlation of at least one half at gamma = .99",
+            "as printed, consecutive perturbations have a correlation of at least one half at gamma = .99, over "
+            "the second half of a life",
             autocorrelated,
+            _watched,
         ),
         Claim(
-            "Avoiding abrupt changes of the perturbation is important, as it allows plans of several steps",
+            "w follows N(sqrt(1 - gamma^2) w, gamma^2 Sigma)",
+            "appendix F.2",
+            "measured correlations are within .02 of sqrt(1 - gamma^2), and of gamma and 0 for the other noises, "
+            "over the second half of a life",
+            as_in_theory,
+            _watched,
+        ),
+        Claim(
+            "Marginal covariance matrices of consecutive perturbations differ only slightly",
+            "appendix F.2",
+            "Sigma changes by at most 5 % a step, on average over all steps of a life from its first on",
+            differ_slightly,
+            _watched,
+        ),
+        Claim(
+            "Avoiding abrupt changes of the perturbation is important, for plans of several steps (table)",
             "appendix F.2",
             "over its whole life RLSVI has more reward with noise of correlation gamma than with independent "
-            "noise",
-            plans_need_it,
+            "noise, with a table",
+            lambda frame: plans_need_it(frame, "table"),
+            _with("table"),
+        ),
+        Claim(
+            "Avoiding abrupt changes of the perturbation is important, for plans of several steps (features)",
+            "appendix F.2",
+            "the same with three features an action",
+            lambda frame: plans_need_it(frame, "places"),
+            _with("places"),
+        ),
+        Claim(
+            "A version of RLSVI for Q* in the span of any Phi",
+            "appendix F.2",
+            "with six random functions of place and action, which need not span Q*, no value diverges",
+            stays_finite,
+            _with("random"),
         ),
     ],
     draw=draw,
