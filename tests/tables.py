@@ -64,6 +64,7 @@ def censored(figure, **options):
         prior_regret=theory_tables.learned(
             **dict.fromkeys(["theorem", *theory_tables.SCALES], theory_tables.never)
         )["prior_regret"],
+        copied_time=lambda s: {"time": never},
         **shop_tables.shop(lambda s: 0.0),
         **options,
     )

@@ -210,7 +210,7 @@ counting = {
     "gaussian psrl": rlsvi.GaussianPSRL(seed=6),
     "ucrl2": rlsvi.UCRL2(seed=7, scale=0.1),
     "ucbvi": rlsvi.UCBVI(seed=8, scale=0.1, bonus="bernstein"),
-    "lsvi-ucb": rlsvi.LSVIUCB(seed=9, scale=0.01),
+    "lsvi-ucb": rlsvi.LSVIUCB(seed=9, scale=0.01, basis=rlsvi.bases.Tabular()),
 }
 for name, agent in counting.items():
     history = simulate(agent, problem, 10)
@@ -255,6 +255,8 @@ incremental = rlsvi.IncrementalRLSVI(seed=7, nu=0.1, sigma=rlsvi.InverseGamma())
 arrays["incremental"] = simulate(incremental, problem, 15).reward
 arrays["incremental theta"] = incremental._learner.values.theta
 arrays["incremental factor"] = incremental._learner.factor.U
+blocks = rlsvi.IncrementalRLSVI(seed=9, nu=0.1)
+arrays["blocks"], arrays["blocks factor"] = simulate(blocks, shop, 10).reward, blocks._learner.factor.U
 for noise in ("paper", "whitened"):
     continual = rlsvi.ContinualRLSVI(seed=8, noise=noise)
     arrays[f"{noise} rewards"] = live(continual, rlsvi.mdp.river_swim(4), 60)

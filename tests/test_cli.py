@@ -43,12 +43,29 @@ def test_list_as_json():
 
 
 def test_compare_prints_a_row_an_agent():
-    result = run(*CHAIN, "--agents", ",".join(AGENTS))
+    result = run("compare", "chain", "--length", 4, *SMALL, "--agents", ",".join(AGENTS))
     assert result.exit_code == 0, result.stderr
     for name in AGENTS:
         assert name in result.stdout
     assert "30 episodes, 2 seeds" in result.stdout
     assert result.stderr == ""
+
+
+def test_comparators_are_those_of_the_library_with_the_options_given():
+    from rlsvi.cli.compare import _agent
+
+    settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "scale": 0.1, "reward_range": (-1.0, 1.0), "episodes": 70}
+    rewards = {"reward_range": (-1.0, 1.0)}
+    wanted = {
+        "incremental": rlsvi.IncrementalRLSVI(lam=0.3, sigma=0.2, nu=0.05),
+        "psrl": rlsvi.PSRL(**rewards),
+        "gaussian-psrl": rlsvi.GaussianPSRL(scale=0.1, **rewards),
+        "ucrl2": rlsvi.UCRL2(scale=0.1, **rewards),
+        "ucbvi": rlsvi.UCBVI(scale=0.1, planned=70, **rewards),
+        "lsvi-ucb": rlsvi.LSVIUCB(lam=0.3, scale=0.1, planned=70, **rewards),
+    }
+    assert {name: repr(_agent(name, settings)) for name in wanted} == {n: repr(a) for n, a in wanted.items()}
+    assert "scale=0.1" in repr(wanted["ucbvi"])
 
 
 def test_the_table_shows_the_interval_of_the_regret():
@@ -133,6 +150,9 @@ def test_compare_knows_every_problem(problem):
         (("chain", "--lam", -1), ("lam must be a positive, finite number, got -1.0",)),
         (("chain", "--lambda", "nan"), ("lam must be a positive, finite number, got nan",)),
         (("chain", "--sigma", 0), ("sigma must be a positive, finite number, got 0.0",)),
+        (("chain", "--agents", "incremental", "--nu", 1), ("nu must lie in [0, 1), got 1.0",)),
+        (("chain", "--agents", "ucbvi", "--scale", -1), ("scale must be a positive, finite number, got -1.0",)),
+        (("dirichlet", "--agents", "psrl"), ("reward -1 lies outside of reward_range=(0.0, 1.0): widen it",)),
         (("chain", "--epsilon", 2), ("epsilon must lie in [0, 1], got 2.0",)),
         (("chain", "--agents", "lsvi-boltzmann", "--eta", 0), ("eta must be positive and finite, got 0.0",)),
         (("chain", "--length", 1), ("length must be a whole number of at least 2, got 1",)),

@@ -1,7 +1,5 @@
 """`rlsvi watch`: a saved or a freshly trained agent playing Tetris, in the terminal or as a moving picture."""
 
-import sys
-
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -9,12 +7,11 @@ from typer.testing import CliRunner
 import rlsvi
 from rlsvi.agents import archive
 from rlsvi.bases import Tetris
-from rlsvi.cli import app
+from rlsvi.cli import app, screen
 from rlsvi.envs.tetris import TetrisEnv
 from rlsvi.simulate_tetris import simulate_tetris
 from rlsvi.tetris import rules
 
-module = sys.modules["rlsvi.cli.watch"]  # the name in rlsvi.cli is that of the command
 SMALL = ("--height", 8, "--width", 4)
 TRAIN = ("tetris", "--games", 3, *SMALL, "--pieces-limit", 4)
 
@@ -40,7 +37,7 @@ def test_a_fresh_agent_is_trained_and_shown():
     assert "rows removed with 4 pieces; the game goes on" in result.stdout
     assert "3/3" in result.stderr
     assert "in the last 3 of 3 games" in result.stderr
-    assert module.HOME not in result.stdout  # nobody's cursor is moved in a file
+    assert screen.HOME not in result.stdout  # nobody's cursor is moved in a file
 
 
 def test_a_saved_agent_plays_as_the_one_that_was_trained(tmp_path, saved):
@@ -73,15 +70,15 @@ def test_what_is_shown_is_what_predict_plays(saved):
 
 def test_in_a_terminal_frames_replace_each_other_at_the_speed_asked_for(saved, monkeypatch):
     waits = []
-    monkeypatch.setattr(module, "_is_terminal", lambda: True)
-    monkeypatch.setattr(module.time, "monotonic", lambda: 0.0)
-    monkeypatch.setattr(module.time, "sleep", waits.append)
+    monkeypatch.setattr(screen, "is_terminal", lambda: True)
+    monkeypatch.setattr(screen.time, "monotonic", lambda: 0.0)
+    monkeypatch.setattr(screen.time, "sleep", waits.append)
     result = run(saved, "--pieces-limit", 3, "--speed", 4)
     assert result.exit_code == 0, result.stderr
     assert waits == [0.25, 0.5, 0.75, 1.0]  # the clock stands still
-    assert result.stdout.startswith(module.HIDE + module.CLEAR + module.HOME)
-    assert result.stdout.count(module.HOME) == 4
-    assert module.SHOW in result.stdout
+    assert result.stdout.startswith(screen.HIDE + screen.CLEAR + screen.HOME)
+    assert result.stdout.count(screen.HOME) == 4
+    assert screen.SHOW in result.stdout
     waits.clear()
     run(saved, "--pieces-limit", 3, "--speed", 0)
     assert waits == []
@@ -113,11 +110,11 @@ def test_ctrl_c_ends_it_cleanly(saved, tmp_path, monkeypatch):
         return step(self, action)
 
     monkeypatch.setattr(TetrisEnv, "step", interrupted)
-    monkeypatch.setattr(module, "_is_terminal", lambda: True)
+    monkeypatch.setattr(screen, "is_terminal", lambda: True)
     result = run(saved, "--speed", 0)
     assert result.exit_code == 130
     assert result.stderr == "stopped; the game was not finished\n"
-    assert result.stdout.endswith(module.SHOW)
+    assert result.stdout.endswith(screen.SHOW)
     result = run(saved, "--gif", tmp_path / "game.gif", "--quiet")
     assert result.exit_code == 130
     assert list(tmp_path.iterdir()) == []
@@ -182,7 +179,8 @@ def test_files_that_do_not_play_tetris_are_refused(tmp_path, saved):
     (tmp_path / "text").write_text("hello")
     for arguments, words in [
         ((tmp_path / "nothing",), ("there is no file", "rlsvi watch tetris")),
-        ((tmp_path / "chain",), ("holds RLSVI", "does not play Tetris", "StationaryRLSVI")),
+        ((tmp_path / "chain",), ("does not tell in which environment", "--env")),
+        ((tmp_path / "chain", "--height", 8), ("does not play Tetris", "leave --height out")),
         ((tmp_path / "new",), ("has learned nothing", "train it first")),
         ((tmp_path / "text",), ("not a saved agent",)),
         ((tmp_path,), (f"cannot load {tmp_path}: it is a folder", "name the file")),

@@ -514,7 +514,7 @@ def vector_env():
 @pytest.mark.parametrize(
     ("env", "error", "message"),
     [
-        (Continuous, ValueError, "only Discrete actions can be learned: wrap the environment"),
+        (Continuous, ValueError, "only Discrete actions can be learned: .*envs.Discretized"),
         (vector_env, TypeError, "env is a vector environment: pass one environment"),
         (lambda: "CartPole-v1", TypeError, "env must be a Gymnasium environment, got str"),
         (lambda: None, TypeError, "env must be a Gymnasium environment, got NoneType"),
@@ -589,7 +589,7 @@ def test_predict_before_learning(make):
         ("number", {"observation": 7}, "observation must lie in 0..6"),
         ("number", {"observation": -1}, "observation must lie in 0..6"),
         ("number", {"observation": 1.5}, "observation must be a state number"),
-        ("number", {"observation": np.array([1])}, "observation must be a state number"),
+        ("number", {"observation": np.array([[1]])}, "observation must be a state number"),
         ("vector", {"observation": np.array([np.nan, 0])}, "observation holds NaN"),
         ("vector", {"observation": np.zeros(2), "state": 6}, "start a new episode"),
         ("vector", {"observation": np.zeros(2), "state": -1}, "start a new episode"),

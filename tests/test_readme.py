@@ -6,26 +6,22 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from pages import HOUSE, blocks, commands
 from rlsvi.cli import app
 from rlsvi.shop import Recommender
-
-HOUSE = Path(__file__).parents[1]
-README = (HOUSE / "README.md").read_text()
-STUDIES = (HOUSE / "docs" / "studies.md").read_text()
-SHOP = (HOUSE / "docs" / "shop.md").read_text()
 
 
 @pytest.mark.slow
 def test_the_python_of_the_readme_runs_as_it_stands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
+    for block in blocks("README.md"):
         exec(compile(block, "README.md", "exec"), {})
     said = capsys.readouterr().out
     assert "RLSVI" in said
@@ -38,21 +34,20 @@ def test_the_python_of_the_readme_runs_as_it_stands(tmp_path, monkeypatch, capsy
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"^rlsvi (.*)$", README, flags=re.MULTILINE)
-    assert len(commands) >= 4
-    for command in commands:
+    assert len(commands("README.md")) >= 4
+    for command in commands("README.md"):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, f"rlsvi {command}\n{result.output}"
     assert (tmp_path / "out" / "regret.png").exists()
 
 
 def test_nothing_in_the_readme_is_left_to_fill_in():
-    assert not re.findall(r"[A-Z]+_[A-Z]+|TODO|XXX", README)
+    assert not re.findall(r"[A-Z]+_[A-Z]+|TODO|XXX", (HOUSE / "README.md").read_text())
 
 
 @pytest.mark.slow
 def test_the_study_of_the_page_on_studies_runs_as_it_stands(tmp_path):
-    module, script = re.findall(r"```python\n(.*?)```", STUDIES, flags=re.DOTALL)
+    module, script = blocks("docs/studies.md")
     (tmp_path / "learning.py").write_text(module)
     (tmp_path / "study.py").write_text(script)
     done = subprocess.run(
@@ -65,12 +60,13 @@ def test_the_study_of_the_page_on_studies_runs_as_it_stands(tmp_path):
 
 @pytest.mark.slow
 def test_the_python_of_the_page_on_shops_runs_as_it_stands(tmp_path):
-    """The two calls; then the service, asked over HTTP, stopped and started again."""
-    calls, service = re.findall(r"```python\n(.*?)```", SHOP, flags=re.DOTALL)
+    """The two calls; then the service, asked over HTTP, killed, started again, failing to save, and stopped."""
+    calls, service = blocks("docs/shop.md")
     (tmp_path / "calls.py").write_text(calls)
     (tmp_path / "service.py").write_text(service)
+    file = tmp_path / "shop.rlsvi"
     subprocess.run([sys.executable, "calls.py"], cwd=tmp_path, check=True, timeout=300)
-    (tmp_path / "shop.rlsvi").unlink()
+    file.unlink()
 
     def ask(port, path, **what):
         request = urllib.request.Request(f"http://127.0.0.1:{port}/{path}", json.dumps(what).encode())
@@ -81,35 +77,64 @@ def test_the_python_of_the_page_on_shops_runs_as_it_stands(tmp_path):
             with error:
                 return error.code, json.loads(error.read())
 
-    def run(talk):
-        command = [sys.executable, "service.py", "0", "8", "3"]
-        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    def run(talk, idle, end):
+        """The service, saving every second, until it is sent a signal; its exit code and log."""
+        command = [sys.executable, "service.py", "0", "8", "3", str(idle), "1"]
+        log = tmp_path / "log"
+        with (
+            open(log, "w") as errors,
+            subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+        ):
             try:
-                talk(int(process.stdout.readline().split()[-1]))
+                talk(int(process.stdout.readline().split()[-1]), log)
             finally:
-                process.send_signal(signal.SIGTERM)
-                code = process.wait(timeout=60)
-        assert code == 0
+                process.send_signal(end)
+                process.wait(timeout=60)
+        return process.returncode
+
+    def until(true):
+        for _ in range(600):
+            if true():
+                return
+            time.sleep(0.1)
+        raise AssertionError("it did not happen in a minute")
 
     shown = []
 
-    def first(port):
-        code, told = ask(port, "recommend", customer="ann")
+    def first(port, _):
+        code, told = ask(port, "recommend", customer="ann", among=[2, 5])
         assert code == 200
         shown.append(told["product"])
+        assert shown[0] in (2, 5)
         assert ask(port, "feedback", customer="ann", product=shown[0], liked=True) == (200, {})
         assert ask(port, "feedback", customer="ann", product=shown[0], liked=True)[0] == 400
         assert ask(port, "feedback", customer="bob", product=0, liked=True)[0] == 404
         assert ask(port, "recommend", customer="bob", context=[None] * 8)[0] == 400
         assert ask(port, "somewhere", customer="bob")[0] == 400
 
-    def second(port):
+    def second(port, _):
+        assert ask(port, "feedback", customer="ann", product=shown[0], liked=True)[0] == 400  # it is known
         code, told = ask(port, "recommend", customer="ann")
         assert code == 200
         assert told["product"] != shown[0]
         assert ask(port, "close", customer="ann") == (200, {})
         assert ask(port, "close", customer="ann")[0] == 404
+        until(lambda: Recommender.load(file)._mind.weight.any())  # it learned
 
-    run(first)
-    run(second)
-    assert Recommender.load(tmp_path / "shop.rlsvi").customers == 1
+    def third(port, log):
+        assert ask(port, "recommend", customer="cat")[0] == 200
+        until(lambda: ask(port, "close", customer="cat")[0] == 404)  # she fell silent
+        saved = tmp_path / "saved"
+        file.rename(saved)
+        file.mkdir()
+        until(lambda: "cannot save to shop.rlsvi: it is a folder" in log.read_text())
+        assert ask(port, "recommend", customer="dan")[0] == 200  # and customers are served on
+        file.rmdir()
+        saved.rename(file)
+
+    assert run(first, 3600, signal.SIGKILL) == -signal.SIGKILL
+    assert run(second, 3600, signal.SIGKILL) == -signal.SIGKILL
+    assert run(third, 1, signal.SIGTERM) == 0
+    again = Recommender.load(file)
+    assert again.customers + len(again.open) == 3
+    assert again.customers >= 2

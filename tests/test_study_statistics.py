@@ -143,6 +143,15 @@ def test_the_restricted_mean_is_the_area_under_the_survival_curve():
     assert restricted_mean(times, limit) == pytest.approx(area, rel=1e-12)
 
 
+def test_the_exact_interval_of_a_share_is_that_of_clopper_and_pearson():
+    """No successes in n leave shares up to 1 - (.025)^(1/n); else the ends are quantiles of Betas."""
+    found = proportion(0, 40, method="exact")
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / 40))
+    some = proportion(3, 40, method="exact")
+    assert (some.low, some.high) == pytest.approx((stats.beta.ppf(0.025, 3, 38), stats.beta.ppf(0.975, 4, 37)))
+
+
 @given(times_in_episodes)
 def test_survival_with_one_limit_is_the_share_not_done_yet(times):
     at, share = survival(times, 30)

@@ -72,7 +72,8 @@ def raw_episodes(trace, mdp):
 
 def state_of(agent):
     """All that an agent's future depends on, by name; room that is not used yet does not count."""
-    found = {"streams": agent._streams, "steps": np.array([agent.steps, agent.episodes, agent._overshoot])}
+    episodes = getattr(agent, "episodes", 0)  # a continual agent has none
+    found = {"streams": agent._streams, "steps": np.array([agent.steps, episodes, agent._overshoot])}
     learner = agent._learner
     if learner is not None:
         memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))

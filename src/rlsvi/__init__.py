@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         UCRL2,
         Boltzmann,
         BoundedRLSVI,
+        ByEvidence,
         ContextualBandit,
         ContinualLSVI,
         ContinualRLSVI,
@@ -61,10 +62,12 @@ if TYPE_CHECKING:
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
+    from rlsvi.study.evaluation import Evaluation, evaluate
     from rlsvi.study.job import Job
     from rlsvi.study.runs import Runs
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
+    from rlsvi.study.tensorboard import tensorboard
 
 _HOME = {
     "LSVI": "agents",
@@ -75,11 +78,13 @@ _HOME = {
     "UCRL2": "agents",
     "Boltzmann": "agents",
     "BoundedRLSVI": "agents",
+    "ByEvidence": "agents",
     "ContextualBandit": "agents",
     "ContinualLSVI": "agents",
     "ContinualRLSVI": "agents",
     "DivergenceWarning": "agents",
     "EpsilonGreedy": "agents",
+    "Evaluation": "study.evaluation",
     "Exponential": "agents",
     "FiniteMDP": "mdp",
     "GaussianPSRL": "agents",
@@ -99,9 +104,11 @@ _HOME = {
     "ThompsonSampling": "agents",
     "agent_for": "agents",
     "compare": "study.compare",
+    "evaluate": "study.evaluation",
     "evidence": "agents.evidence",
     "load": "agents.saving",
     "sweep": "study.sweep",
+    "tensorboard": "study.tensorboard",
 }
 _MODULES = (
     "bases",
@@ -126,11 +133,13 @@ __all__ = [
     "UCRL2",
     "Boltzmann",
     "BoundedRLSVI",
+    "ByEvidence",
     "ContextualBandit",
     "ContinualLSVI",
     "ContinualRLSVI",
     "DivergenceWarning",
     "EpsilonGreedy",
+    "Evaluation",
     "Exponential",
     "FiniteMDP",
     "GaussianPSRL",
@@ -152,6 +161,7 @@ __all__ = [
     "bases",
     "compare",
     "envs",
+    "evaluate",
     "evidence",
     "load",
     "mdp",
@@ -162,6 +172,7 @@ __all__ = [
     "simulate_continual",
     "simulate_tetris",
     "sweep",
+    "tensorboard",
     "tetris",
     "theory",
 ]

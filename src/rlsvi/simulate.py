@@ -16,6 +16,7 @@ from rlsvi.agents.agent import FiniteHorizonAgent
 from rlsvi.agents.contextual import ContextualBandit
 from rlsvi.agents.explore import choose, probabilities
 from rlsvi.agents.gymnasium import Task
+from rlsvi.agents.incremental import IncrementalLearner
 from rlsvi.agents.known import OptimalPolicy
 from rlsvi.agents.learner import Finite, Learner, broken
 from rlsvi.agents.minds import (
@@ -94,11 +95,15 @@ def simulate(
     learner, bandit, counts, known = _adopted(agent, problem)
     history = blank_history(episodes, table.horizon if trace else 0)
     dim = learner.features.dim if learner else bandit.features.phi.shape[3] if bandit else 1
-    work = new_work(table.horizon, table.states, table.actions, dim)
+    lanes = learner.lanes if isinstance(learner, IncrementalLearner) else None
+    work = new_work(table.horizon, table.states, table.actions, dim, lanes)
     done, chunk = 0, 64
     while done < episodes:
         begin = time.perf_counter()
         count = min(chunk, episodes - done)
+        if isinstance(agent, FiniteHorizonAgent):
+            agent.settle()
+            count = agent.settled_for(count)
         rule, parameters = agent.explore.parameters(agent.episodes, count)
         finished, steps, status = run(
             table,

@@ -10,7 +10,7 @@ from rlsvi.agents.incremental import IncrementalRLSVI
 from rlsvi.agents.known import OptimalPolicy
 from rlsvi.agents.lsvi import LSVI
 from rlsvi.agents.lsvi_ucb import LSVIUCB
-from rlsvi.agents.noise import InverseGamma
+from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.psrl import PSRL
 from rlsvi.agents.rlsvi import RLSVI
 from rlsvi.agents.stationary import DivergenceWarning
@@ -30,6 +30,7 @@ __all__ = [
     "UCRL2",
     "Boltzmann",
     "BoundedRLSVI",
+    "ByEvidence",
     "ContextualBandit",
     "ContinualLSVI",
     "ContinualRLSVI",

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.explore import Explore, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
 from rlsvi.agents.learner import Learner, Place, broken
@@ -15,6 +16,7 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    OnEpisode,
     Verbs,
     amount_of,
     learn_for,
@@ -31,7 +33,7 @@ class FiniteHorizonAgent(Verbs):
     """Value iteration by regression over a known number of periods. RLSVI and LSVI say how."""
 
     lam: float
-    sigma: Noise
+    sigma: Any  # Noise, or a rule to find it by
     basis: Basis | None
     horizon: int | None
     prior_mean: float | Floats
@@ -43,7 +45,7 @@ class FiniteHorizonAgent(Verbs):
 
     def _start(self) -> None:
         """Check the arguments a constructor has stored; nothing is learned yet."""
-        noise_of(self.lam, self.sigma)
+        noise_of(*self.parameters())
         finite("prior_mean", self.prior_mean)
         shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
         if self.horizon is not None:
@@ -65,6 +67,17 @@ class FiniteHorizonAgent(Verbs):
         """nu_l in `episodes` episodes from `first` on; none for an agent that learns from all its data at once."""
         return np.empty(0)
 
+    def parameters(self) -> tuple[float, Noise]:
+        """The lam and sigma in use."""
+        return self.lam, self.sigma
+
+    def settle(self) -> None:
+        """See to the lam and sigma of the next episode, before it begins."""
+
+    def settled_for(self, episodes: int) -> int:
+        """How many of the next episodes have the same lam and sigma, at most `episodes`."""
+        return episodes
+
     def _forget_plans(self) -> None:
         self._mean: Values | None = None
         self._drawn: Values | None = None
@@ -81,16 +94,19 @@ class FiniteHorizonAgent(Verbs):
         episodes: int | None = None,
         steps: int | None = None,
         progress: bool = False,
+        on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
         The agent's seed decides everything: it also seeds the environment at the start of every episode.
         Episodes are played to their end; what exceeds `steps` counts towards the next call with `steps`,
         so that learning a and then b is learning a + b.
+
+        on_episode : is called with the agent and the return of the episode, after each one.
         """
         unit, amount = amount_of(episodes, steps)
         self._check(task_of(env, self.horizon))
-        learn_for(self, env, unit, amount, progress)
+        learn_for(self, env, unit, amount, progress, on_episode)
         return self
 
     def _episode(self, env: Env[Any, Any]) -> None:
@@ -99,6 +115,7 @@ class FiniteHorizonAgent(Verbs):
         try:
             observation, info = env.reset(seed=int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             learner = self._bound(observation)
+            self.settle()
             learner.plan(self.samples and self.episodes > 0, self._streams[POSTERIOR])
             rule, parameter = self.explore.parameters(self.episodes, 1)
             places = [self._look(0, observation, info.get("action_mask"))]
@@ -124,6 +141,7 @@ class FiniteHorizonAgent(Verbs):
             raise
         self.note(len(actions))
 
+    @batched
     def predict(
         self,
         observation: Any,
@@ -139,8 +157,10 @@ class FiniteHorizonAgent(Verbs):
         deterministic : act on the posterior mean, greedily. Otherwise as in learning: on a value function
             sampled at the start of the episode (RLSVI), or with the exploration given (LSVI).
         action_mask : which actions are legal; all of them by default.
+
+        Arrays of a row an environment give arrays, as stable-baselines3 expects it.
         """
-        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
+        h = 0 if state is None or episode_start else int(state)
         if self._learner is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         if not 0 <= h < self._learner.horizon:
@@ -225,7 +245,8 @@ class FiniteHorizonAgent(Verbs):
                 f"one mean a weight; got {given.shape}"
             ) from None
         shape = task.horizon, features.blocks, features.dim
-        return Prior(np.array(mean).reshape(shape), float(self.lam), *noise_of(self.lam, self.sigma))
+        lam, sigma = self.parameters()
+        return Prior(np.array(mean).reshape(shape), float(lam), *noise_of(lam, sigma))
 
     def _new(self, task: Task, features: Features) -> Learner:
         prior = self.prior(task, features)

@@ -1,11 +1,10 @@
 """Agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code."""
 
-import io
 import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,10 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
         raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a file, or a clear error."""
+def read(
+    path: str | os.PathLike[str], look: Callable[[dict[str, Any]], None] = lambda header: None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a file, or a clear error; `look` may refuse the header before they are read."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -56,6 +57,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
                     f"{path} is of version {header.get('version')} of the format, this program reads version "
                     f"{VERSION}: load it with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')})"
                 )
+            look(header)
             arrays = {name[:-4]: _array(path, archive, name) for name in names if name.endswith(".npy")}
     except IsADirectoryError:
         raise IsADirectoryError(f"cannot load {path}: it is a folder, name the file of a saved agent") from None
@@ -67,8 +69,12 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _array(path: str | os.PathLike[str], archive: zipfile.ZipFile, name: str) -> Any:
-    data = io.BytesIO(archive.read(name))
+    """An array, read straight into place; the end of the entry is read for its checksum."""
     try:
-        return np.lib.format.read_array(data, allow_pickle=False)
+        with archive.open(name) as entry:
+            found = np.lib.format.read_array(entry, allow_pickle=False)
+            if entry.read(1):
+                raise ValueError("there is more than an array")
+            return found
     except (ValueError, SyntaxError) as error:
         raise ArchiveError(f"{path} is refused: {name} is not a plain array ({error})") from error

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.bounded_learner import BoundedLearner, Lookup, Place, Step
 from rlsvi.agents.explore import GREEDY, choose
 from rlsvi.agents.gymnasium import Task, checked_reward, endless_task_of
@@ -26,6 +27,7 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    OnEpisode,
     Verbs,
     amount_of,
     learn_for,
@@ -75,7 +77,7 @@ class BoundedRLSVI(Verbs):
     def __init__(
         self,
         *,
-        lam: float = 0.01,
+        lam: float = 0.1,
         sigma: Noise = UNKNOWN,
         gamma: float = 0.99,
         basis: Basis | RowBasis | None = None,
@@ -129,16 +131,19 @@ class BoundedRLSVI(Verbs):
         episodes: int | None = None,
         steps: int | None = None,
         progress: bool = False,
+        on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
         The agent's seed decides everything: it also seeds the environment at the start of every episode.
         Episodes are played to their end; what exceeds `steps` counts towards the next call with `steps`.
         If the environment fails, what was learned before is kept, and can be saved.
+
+        on_episode : is called with the agent and the return of the episode, after each one.
         """
         unit, amount = amount_of(episodes, steps)
         self._take_on(env)
-        learn_for(self, env, unit, amount, progress)
+        learn_for(self, env, unit, amount, progress, on_episode)
         return self
 
     def _take_on(self, env: Env[Any, Any]) -> None:
@@ -210,6 +215,7 @@ class BoundedRLSVI(Verbs):
                 return steps, place, False
         return steps, place, True
 
+    @batched
     def predict(
         self,
         observation: Any,
@@ -224,8 +230,10 @@ class BoundedRLSVI(Verbs):
 
         deterministic : act on the posterior mean, greedily; otherwise as in learning, on a sampled value function.
         action_mask : which actions are legal; by default those that were in learning, or all.
+
+        Arrays of a row an environment give arrays, as stable-baselines3 expects it.
         """
-        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
+        h = 0 if state is None or episode_start else int(state)
         if self._learner is None or self._learner.design is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         if h < 0:

@@ -16,6 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.continual_learner import ContinualLearner
 from rlsvi.agents.continual_step import INDEPENDENT, NONE, PAPER, WHITENED
 from rlsvi.agents.explore import Explore, Greedy, choose
@@ -155,6 +156,7 @@ class ContinualAgent(Verbs):
                 stacklevel=4,
             )
 
+    @batched
     def predict(
         self,
         observation: Any,

@@ -48,7 +48,8 @@ def checked_env(env: Any) -> None:
     if not isinstance(env.action_space, Discrete):
         raise ValueError(
             f"env has the action space {env.action_space}, only Discrete actions can be learned: "
-            "wrap the environment so that it offers a finite choice"
+            "offer a finite choice by rlsvi.envs.Discretized(env, choices), which takes Box, MultiDiscrete and "
+            "MultiBinary actions, or by a wrapper of your own"
         )
 
 

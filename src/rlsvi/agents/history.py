@@ -85,7 +85,8 @@ class History:
         for i in range(len(x)):
             history.row(x[i], legal[i])
         for row, action, reward, following, count in zip(*(c.tolist() for c in transitions), strict=True):
-            history._columns.times[history.add(row, action, reward, following)] = count
+            place = history.add(row, action, reward, following)  # which may move the columns
+            history._columns.times[place] = count
         return history
 
 

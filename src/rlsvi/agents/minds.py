@@ -16,6 +16,7 @@ from rlsvi.agents.thompson import Counts, count_rewards, sample_counts
 from rlsvi.agents.value_iteration import value_iteration
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.side_by_side import Lanes, new_lanes
 from rlsvi.mdp.table import Table, mask_of
 
 BATCH = -1.0  # no step size: all data are regressed on anew
@@ -39,6 +40,7 @@ class Work(NamedTuple):
     visited: Longs  # (H,) rows of the states in memory
     Q: Floats  # (A,)
     x: Floats  # (d,)
+    lanes: Lanes  # room for an incremental learner to forget in
     nature: Words  # the MDP's random stream
     scratch: Words
     kept: Words  # the agent's random streams before the episode
@@ -46,7 +48,7 @@ class Work(NamedTuple):
     front: Longs  # (2, S)
 
 
-def new_work(H: int, S: int, A: int, d: int) -> Work:
+def new_work(H: int, S: int, A: int, d: int, lanes: Lanes | None = None) -> Work:
     """Room for a task of this size."""
     return Work(
         states=np.empty(H, np.int64),
@@ -56,6 +58,7 @@ def new_work(H: int, S: int, A: int, d: int) -> Work:
         visited=np.empty(H, np.int64),
         Q=np.empty(A),
         x=np.empty(d),
+        lanes=new_lanes(1) if lanes is None else lanes,
         nature=np.empty(4, np.uint64),
         scratch=np.empty(4, np.uint64),
         kept=np.empty((4, 4), np.uint64),
@@ -146,6 +149,7 @@ def learn_episode(
                 keep_prior,
                 work.Q,
                 work.scratch,
+                work.lanes,
                 work.x,
             )
         for h in range(T):

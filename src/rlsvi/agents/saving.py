@@ -27,7 +27,7 @@ from rlsvi.agents.learner import Learner
 from rlsvi.agents.lsvi import LSVI
 from rlsvi.agents.lsvi_ucb import LSVIUCB
 from rlsvi.agents.memory import Memory, empty, resized
-from rlsvi.agents.noise import InverseGamma
+from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.one_step import OneStepAgent
 from rlsvi.agents.one_step_saving import known_parts, restore_known
 from rlsvi.agents.psrl import PSRL
@@ -54,6 +54,8 @@ from rlsvi.bases import (
     Tetris,
     Tiles,
 )
+from rlsvi.core.checks import ridge_of
+from rlsvi.envs.making import Made
 from rlsvi.mdp.finite import FiniteMDP
 
 Agent = FiniteHorizonAgent | StationaryAgent | OneStepAgent | TabulaRasaAgent | ContinualAgent | BoundedRLSVI
@@ -64,7 +66,7 @@ KINDS = (
 )
 AGENTS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 PARTS = (
-    *(Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, InverseGamma),
+    *(Greedy, EpsilonGreedy, Boltzmann, Linear, Exponential, InverseGamma, ByEvidence),
     *(Tabular, Dense, Tetris, Recommendation, FiniteMDP),
     *(Observed, Fourier, Polynomial, Radial, Tiles),
 )
@@ -85,6 +87,8 @@ def save(agent: Agent, path: str | os.PathLike[str]) -> None:
         "task": agent._task,
         "steps": agent.steps,
         "overshoot": agent._overshoot,
+        "found": agent.found if isinstance(agent, RLSVI) else None,
+        "environment": agent.environment,
     }
     if isinstance(agent, StationaryAgent | BoundedRLSVI):
         learned, more = learned_parts(agent) if isinstance(agent, StationaryAgent) else bounded_parts(agent)
@@ -161,6 +165,11 @@ def _agent(header: dict[str, Any], arrays: dict[str, Any], basis: Basis | None) 
     agent._streams[:] = _array(arrays, "streams", (4, 4), np.uint64)
     agent._task = None if header["task"] is None else Task(*header["task"])
     agent._overshoot = int(header["overshoot"])
+    if isinstance(agent, RLSVI) and header.get("found") is not None:
+        lam, sigma, at = header["found"]
+        ridge_of(lam, sigma)
+        agent.found = lam, sigma, int(at)
+    agent.environment = Made.read(header.get("environment"))
     if not isinstance(agent, TabulaRasaAgent):  # which counts its steps with all else
         agent.steps = int(header["steps"])
     return agent

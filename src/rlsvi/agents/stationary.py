@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.explore import Explore, choose
 from rlsvi.agents.gymnasium import (
     Task,
@@ -25,6 +26,7 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    OnEpisode,
     Verbs,
     amount_of,
     learn_for,
@@ -102,6 +104,7 @@ class StationaryAgent(Verbs):
         episodes: int | None = None,
         steps: int | None = None,
         progress: bool = False,
+        on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
@@ -111,7 +114,7 @@ class StationaryAgent(Verbs):
         """
         unit, amount = amount_of(episodes, steps)
         self._take_on(endless_task_of(env), setting_of(env))
-        learn_for(self, env, unit, amount, progress)
+        learn_for(self, env, unit, amount, progress, on_episode)
         return self
 
     def adopt(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
@@ -208,6 +211,7 @@ class StationaryAgent(Verbs):
                 stacklevel=5,
             )
 
+    @batched
     def predict(
         self,
         observation: Any,
@@ -224,7 +228,7 @@ class StationaryAgent(Verbs):
             sampled at the start of the episode (RLSVI), or with the exploration given (LSVI).
         action_mask : which actions are legal; all of them by default.
         """
-        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
+        h = 0 if state is None or episode_start else int(state)
         if self._learner is None or self.episodes == 0:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         if h < 0:

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.batches import batched
 from rlsvi.agents.counts import Known, Plan, count_episode, linear_of, no_counts, no_linear, no_plan, see
 from rlsvi.agents.explore import GREEDY, choose
 from rlsvi.agents.gymnasium import Task, checked_observation, checked_reward, task_of
@@ -14,6 +15,7 @@ from rlsvi.agents.verbs import (
     EPISODE,
     POSTERIOR,
     PREDICT,
+    OnEpisode,
     Verbs,
     amount_of,
     learn_for,
@@ -88,11 +90,12 @@ class TabulaRasaAgent(Verbs):
         episodes: int | None = None,
         steps: int | None = None,
         progress: bool = False,
+        on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps, as RLSVI does."""
         unit, amount = amount_of(episodes, steps)
         self.adopt(task_of(env, self.horizon), None)
-        learn_for(self, env, unit, amount, progress)
+        learn_for(self, env, unit, amount, progress, on_episode)
         return self
 
     def adopt(self, task: Task, basis: Basis | None) -> Known:
@@ -166,6 +169,7 @@ class TabulaRasaAgent(Verbs):
             raise broken()
         self.note(0)
 
+    @batched
     def predict(
         self,
         observation: Any,
@@ -178,7 +182,7 @@ class TabulaRasaAgent(Verbs):
 
         deterministic : plan with the mean of the posterior where there is one; ties to the first action.
         """
-        h = 0 if state is None or np.any(episode_start or False) else int(np.ravel(state)[0])
+        h = 0 if state is None or episode_start else int(state)
         if self._known is None:
             raise RuntimeError("this agent has learned nothing yet: call learn first")
         H, _, A = self._known.plan.Q.shape

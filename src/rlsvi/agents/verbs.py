@@ -2,15 +2,20 @@
 
 import inspect
 import os
+from collections.abc import Callable
 from typing import Any, Protocol, Self
 
 import numpy as np
-from gymnasium import Env
+from gymnasium import Env, Wrapper
 
+from rlsvi.agents.gymnasium import checked_reward
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Words
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, sequence, stream
+from rlsvi.envs.making import Made
+
+OnEpisode = Callable[[Any, float], object]  # the agent, and the rewards of the episode it has just learned from
 
 POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # an agent's random streams
 
@@ -24,6 +29,8 @@ def new_streams(seed: Seed) -> Words:
 
 class Verbs:
     """What may be asked of every agent, whatever it learns and however."""
+
+    environment: Made | None = None  # which it has last learned in, if that can be told; a file remembers it
 
     def arguments(self) -> dict[str, Any]:
         """What the constructor was given."""
@@ -39,6 +46,12 @@ class Verbs:
 
         save(self, path)  # type: ignore[arg-type]
 
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy of the posterior mean to a file that NumPy alone can use; docs/interoperability.md."""
+        from rlsvi.agents.exporting import export
+
+        export(self, path)
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
         return f"{type(self).__name__}({given})"
@@ -48,6 +61,7 @@ class Learning(Protocol):
     """An agent that counts what it has learned from, and can learn from one more episode."""
 
     _overshoot: int
+    environment: Made | None
 
     @property
     def steps(self) -> int:
@@ -70,15 +84,38 @@ def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
     return unit, whole(unit, amount, 0)
 
 
-def learn_for(agent: Learning, env: Env[Any, Any], unit: str, amount: int, progress: bool) -> None:
+class _Counted(Wrapper[Any, Any, Any, Any]):
+    """An environment that adds up the rewards of an episode."""
+
+    total = 0.0
+
+    def step(self, action: Any) -> Any:
+        """Take one step."""
+        taken = self.env.step(action)
+        self.total += checked_reward(taken[1])
+        return taken
+
+
+def learn_for(
+    agent: Learning,
+    env: Env[Any, Any],
+    unit: str,
+    amount: int,
+    progress: bool,
+    on_episode: OnEpisode | None = None,
+) -> None:
     """Whole episodes, until the amount is reached; what exceeds it in steps counts for the next call."""
     begin, goal = getattr(agent, unit), amount - (agent._overshoot if unit == "steps" else 0)
+    agent.environment, counted = Made.of(env), _Counted(env) if on_episode else None
     with bar(max(goal, 0), unit, progress) as advance:
         while getattr(agent, unit) < begin + goal:
             before = getattr(agent, unit)
-            agent._episode(env)
+            agent._episode(counted or env)
             advance(getattr(agent, unit) - before)
             if unit == "steps":
                 agent._overshoot = 0
+            if on_episode and counted:
+                total, counted.total = counted.total, 0.0
+                on_episode(agent, total)
     if unit == "steps":
         agent._overshoot = agent.steps - begin - goal

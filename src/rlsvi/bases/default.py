@@ -12,7 +12,9 @@ CELLS = 10_000  # states: up to so many a table
 
 
 def default(env: Any) -> Tabular | Observed:
-    """A table where observations are numbered, else Fourier features within a budget of 256.
+    """A table where observations are numbered, else radial (of up to three numbers) or Fourier features.
+
+    There are 256 of them at most.
 
     `env` is an environment or its observation space. Of counted numbers alone come zeros and ones.
     """

@@ -19,7 +19,7 @@ class Fourier:
     ----------
     order : the highest frequency; None: 5, or the highest below that which fits.
     features : the budget. The frequencies of how many numbers are combined follows from it: of all, of three, of
-        two, or none; the most that fits.
+        two, or none; the most that fits at order 5, or else at order 3.
     together : combine so many numbers at most, whatever the budget.
     smoothness : a feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions, and a
         higher order adds detail only where the data ask for it. 0: all alike, as published.
@@ -66,11 +66,13 @@ def chosen(n: int, order: int | None, features: int, together: int | None) -> tu
     if together is not None:
         together = min(whole("together", together, 1), n)
         return order if order is not None else _highest(n, features, together), together
-    for most in dict.fromkeys((n, min(3, n), min(2, n), 1)):
-        if order is not None and count(n, order, most) <= features:
-            return order, most
-        if order is None and count(n, 3 if most > 1 else 1, most) <= features:
-            return _highest(n, features, most), most
+    combined = list(dict.fromkeys((n, min(3, n), min(2, n))))
+    for wanted in (5, 3) if order is None else (order,):  # fine waves of two numbers before coarse ones of all
+        for most in combined:
+            if count(n, wanted, most) <= features:
+                return (order or _highest(n, features, most)), most
+    if count(n, order or 1, 1) <= features:
+        return (order or _highest(n, features, 1)), 1
     least = count(n, 1 if order is None else order, 1)
     raise ValueError(
         f"{n} numbers need {least} Fourier features, the budget is features={features}: allow more, or give a "
@@ -84,4 +86,6 @@ def _highest(n: int, features: int, together: int) -> int:
 
 def count(n: int, order: int, together: int) -> int:
     """The number of frequencies with at most so many that are not 0."""
+    if together >= n:
+        return int((order + 1) ** n)  # the same, and quick for the many numbers of a picture
     return sum(comb(n, size) * order**size for size in range(together + 1))

@@ -10,10 +10,13 @@ from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
 from rlsvi.bases.layout import Layout, layout_of, vector_of
 from rlsvi.bases.onehot import joint_one_hot, one_hot
+from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
 from rlsvi.core.compile import Floats
 
 CROSSED = 1024  # features: up to so many, what is measured has weights of its own for all that is counted
+GRID = 3  # measured numbers: up to so many a grid of radial functions has six a side at least
+SIDE = 15  # of them at most
 
 
 class RowBasis(Protocol):
@@ -68,16 +71,21 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     ----------
     space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
         environment.
-    basis : what is made of the measured numbers, once in [0, 1]; None: Fourier().
+    basis : what is made of the measured numbers, once in [0, 1]; None: Radial() of up to three, Fourier() of more.
     low, high : bounds of the measured numbers, (m,); None: those of the space.
     """
     layout = layout_of(getattr(space, "observation_space", space))
-    basis = Fourier() if basis is None else checked_rows(basis)
+    basis = usual(layout.measured) if basis is None else checked_rows(basis)
     low, high = (_bounds(name, v, layout) for name, v in (("low", low), ("high", high)))
     for least, most in zip(low, high, strict=True):
         if least is not None and most is not None and not least < most:
             raise ValueError(f"low must lie below high, got {least} and {most}")
     return Observed(layout.tree, low, high, layout.counts, basis)
+
+
+def usual(n: int) -> RowBasis:
+    """Local functions, which follow sudden changes of a value, where a grid is fine enough; else cosines."""
+    return Radial(features=min(256, SIDE**n + 1)) if n <= GRID else Fourier()
 
 
 def checked_rows(basis: Any) -> Any:
@@ -107,5 +115,5 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
     phi = basis.rows(scaled(ranges, x[:, :m]))
     if joint * phi.shape[1] <= CROSSED:
         which = joint_one_hot(x[:, m:], counts)
-        return (which[:, :, None] * phi[:, None, :]).reshape(len(x), -1)
+        return (which[:, :, None] * phi[:, None, :]).reshape(len(x), which.shape[1] * phi.shape[1])
     return np.concatenate([phi, one_hot(x[:, m:], counts)], axis=1)

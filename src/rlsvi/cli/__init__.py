@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
+from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.paper import paper, report
+from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
 
@@ -16,10 +18,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-app.command()(compare)
-app.command()(paper)
-app.command()(report)
-app.command()(watch)
+for command in (train, evaluate, watch, compare, paper, report):
+    app.command()(command)
 
 
 def _version(asked: bool) -> None:
@@ -36,7 +36,10 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and exit.")
     ] = False,
 ) -> None:
-    """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI)."""
+    """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI).
+
+    Begin with: rlsvi train CartPole-v1 --episodes 20 --out cartpole.rlsvi
+    """
 
 
 @app.command("list")

@@ -20,6 +20,12 @@ AGENTS = {
     "lsvi-greedy": "least-squares value iteration, greedy",
     "lsvi-epsilon": "least-squares value iteration, a random action with probability --epsilon",
     "lsvi-boltzmann": "least-squares value iteration, actions in proportion to exp(Q / --eta)",
+    "incremental": "RLSVI from summary statistics, at a constant cost; forgets --nu of the past in an episode",
+    "psrl": "posterior sampling of the whole MDP, Dirichlet, with a table; rewards lie in --reward-range",
+    "gaussian-psrl": "posterior sampling with Gaussian values in the place of a Dirichlet, with a table",
+    "ucrl2": "optimism in confidence sets of MDPs, with a table",
+    "ucbvi": "optimism by a bonus for what is rarely seen, with a table",
+    "lsvi-ucb": "optimism by a bonus for linear features, whose 2-norm must be at most 1",
     "bandit": "linear Thompson sampling of the next reward alone, in each period",
     "optimal": "the optimal policy, which knows the problem",
     "myopic": "the best policy that looks one step ahead, and knows the problem",
@@ -53,6 +59,13 @@ def compare(
     ] = None,
     lam: Annotated[float, typer.Option("--lam", "--lambda", help="Prior precision (RLSVI), ridge (LSVI).")] = 1.0,
     sigma: Annotated[float, typer.Option(help="Noise of a target in RLSVI's regression.")] = 0.1,
+    nu: Annotated[float, typer.Option(help="What incremental RLSVI forgets in an episode.")] = 0.01,
+    scale: Annotated[
+        float, typer.Option(help="gaussian-psrl, ucrl2, ucbvi, lsvi-ucb: scale of noise or bonus, 1 as in theory.")
+    ] = 1.0,
+    reward_range: Annotated[
+        tuple[float, float], typer.Option(help="Lowest and highest reward, for the same and psrl.")
+    ] = (0.0, 1.0),
     epsilon: Annotated[float, typer.Option(help="Probability of a random action.")] = 0.1,
     eta: Annotated[float, typer.Option(help="Temperature of Boltzmann exploration.")] = 0.1,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads, by default one a core.")] = None,
@@ -82,11 +95,12 @@ def compare(
     }
     options = {name: value for name, value in given.items() if value is not None}
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
+    settings |= {"nu": nu, "scale": scale, "reward_range": reward_range}
     with told(lambda: "nothing was written"):
         import rlsvi
 
         names = [name.strip() for name in agents.split(",")]
-        patterns = {name: _agent(name, settings) for name in names}
+        patterns = {name: _agent(name, settings | {"episodes": episodes}) for name in names}
         if len(patterns) < len(names):
             raise ValueError(f"--agents names an agent twice: {agents}")
         if out is not None:
@@ -147,6 +161,19 @@ def _agent(name: str, settings: dict[str, Any]) -> "Agent":
         return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.Boltzmann(settings["eta"]))
     if name == "bandit":
         return rlsvi.ContextualBandit(lam=settings["lam"], sigma=settings["sigma"])
+    if name == "incremental":
+        return rlsvi.IncrementalRLSVI(lam=settings["lam"], sigma=settings["sigma"], nu=settings["nu"])
+    rewards, scale, planned = settings["reward_range"], settings["scale"], settings["episodes"]
+    if name == "psrl":
+        return rlsvi.PSRL(reward_range=rewards)
+    if name == "gaussian-psrl":
+        return rlsvi.GaussianPSRL(scale=scale, reward_range=rewards)
+    if name == "ucrl2":
+        return rlsvi.UCRL2(scale=scale, reward_range=rewards)
+    if name == "ucbvi":
+        return rlsvi.UCBVI(scale=scale, planned=planned, reward_range=rewards)
+    if name == "lsvi-ucb":
+        return rlsvi.LSVIUCB(lam=settings["lam"], scale=scale, planned=planned, reward_range=rewards)
     if name in ("optimal", "myopic"):
         return rlsvi.OptimalPolicy(myopic=name == "myopic")
     raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}")

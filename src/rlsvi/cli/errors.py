@@ -19,6 +19,8 @@ def told(stopped: Callable[[], str]) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = say
             yield
+    except typer.Exit:  # which is a RuntimeError
+        raise
     except (ValueError, TypeError, ArithmeticError, LookupError, OSError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

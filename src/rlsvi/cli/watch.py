@@ -1,7 +1,6 @@
-"""`rlsvi watch`: an agent playing Tetris, in the terminal or as a moving picture."""
+"""`rlsvi watch`: a saved agent in its environment; Tetris in the terminal or as a moving picture."""
 
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -9,55 +8,71 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, check_folder, loaded, remembered
 from rlsvi.cli.errors import told
+from rlsvi.cli.screen import frame, screen, write_film
 
 if TYPE_CHECKING:
     from rlsvi.agents.stationary import StationaryAgent
     from rlsvi.bases import Tetris
     from rlsvi.envs.tetris import TetrisEnv
 
-CLEAR, HOME, BELOW = "\x1b[2J", "\x1b[H", "\x1b[J"
-HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+SPEED = 8.0  # pieces a second
 
 
 def watch(
-    what: Annotated[str, typer.Argument(help="tetris: train an agent first. Or the file of a saved one.")],
-    games: Annotated[int, typer.Option(min=1, help="tetris: games to learn from.")] = 150,
-    seed: Annotated[int, typer.Option(min=0, help="Of the training, and of the pieces shown.")] = 0,
-    height: Annotated[int | None, typer.Option(help="Rows of the board.", show_default="20, or a file's")] = None,
-    width: Annotated[int | None, typer.Option(help="Columns.", show_default="10, or a file's")] = None,
-    pieces: Annotated[
-        str | None, typer.Option(help="The pieces that come, letters.", show_default="IOTSZJL, or a file's")
-    ] = None,
-    game_over: Annotated[
-        str | None,
-        typer.Option(help="What ends a game: 'top row' or overflow.", show_default="top row, or a file's"),
-    ] = None,
-    speed: Annotated[float, typer.Option(min=0, help="Pieces a second; 0: as fast as it goes.")] = 8.0,
-    pieces_limit: Annotated[int, typer.Option(min=1, help="Stop after so many pieces.")] = 300,
+    what: Annotated[str, typer.Argument(help="The file of a saved agent. Or tetris: train one first.")],
     gif: Annotated[
         Path | None, typer.Option(help="Write this moving picture, instead of showing the game.")
     ] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to show; of Tetris it is one.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Stop after so many steps.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes shown, and of the training.")] = 0,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Steps or pieces a second, in the terminal or the picture; 0: as fast as it goes.",
+            show_default="the environment's; of Tetris 8",
+        ),
+    ] = None,
+    env: EnvOption = None,
+    env_arg: EnvArgs = None,
+    max_episode_steps: StepsOption = None,
+    games: Annotated[int, typer.Option(min=1, help="tetris: games to learn from.")] = 150,
+    height: Annotated[int | None, typer.Option(help="Tetris: rows.", show_default="20, or a file's")] = None,
+    width: Annotated[int | None, typer.Option(help="Tetris: columns.", show_default="10, or a file's")] = None,
+    pieces: Annotated[
+        str | None, typer.Option(help="Tetris: the pieces that come.", show_default="IOTSZJL, or a file's")
+    ] = None,
+    game_over: Annotated[
+        str | None,
+        typer.Option(help="Tetris: what ends a game, 'top row' or overflow.", show_default="top row, or a file's"),
+    ] = None,
+    pieces_limit: Annotated[int, typer.Option(min=1, help="Tetris: stop after so many pieces.")] = 300,
     save: Annotated[Path | None, typer.Option(help="tetris: save the trained agent to this file.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
 ) -> None:
-    """Watch an agent play Tetris; Ctrl-C ends it.
+    """Watch a saved agent, playing on its posterior mean, without exploring; Ctrl-C ends it.
 
-    `tetris` trains stationary RLSVI on games of its own and then shows how it plays on its posterior mean, without
-    exploring. On the usual board 50 games teach it to remove some 50 rows a game, 100 games about 1000, and after
-    150 it is several thousand. The first time, compiling takes a minute more. Keep an agent with --save, and watch
-    it again by the name of the file. A file must hold a StationaryRLSVI or StationaryLSVI that has learned Tetris.
-    It plays by the rules it has learned, which the file tells; other ones are refused. What an older file does not
-    tell, say by --height, --width, --pieces and --game-over.
+    It plays in a window where the environment can open one, else in the terminal, or into a file (--gif). The file
+    remembers the environment; one of a third party is made only if you name it again by --env, because that
+    imports its code.
+
+    `tetris` trains stationary RLSVI on games of its own and then shows how it plays. On the usual board 50 games
+    teach it to remove some 50 rows a game, 100 games about 1000, and after 150 it is several thousand. The first
+    time, compiling takes a minute more. Keep an agent with --save. It plays by the rules it has learned, which the
+    file tells; other ones are refused. What an older file does not tell, say by --height, --width, --pieces and
+    --game-over.
+
+    Example: rlsvi watch cartpole.rlsvi --gif cartpole.gif
 
     Example: rlsvi watch tetris --games 150 --save player.rlsvi
 
     Example: rlsvi watch player.rlsvi --speed 20 --gif game.gif
     """
     with told(lambda: "the game was not finished"):
-        for path in (gif, save):
-            if path is not None and not path.parent.is_dir():
-                raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+        check_folder(gif, save)
         asked = {"height": height, "width": width, "pieces": pieces, "game_over": game_over}
         given = {name: value for name, value in asked.items() if value is not None}
         if what == "tetris":
@@ -68,12 +83,31 @@ def watch(
         else:
             if save is not None:
                 raise ValueError("--save goes with tetris, which trains an agent; this one has its file")
-            player, board = _loaded(Path(what), given)
+            agent, path = loaded(Path(what)), Path(what)
+            if not _plays_tetris(agent):
+                if given:
+                    options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+                    raise ValueError(f"{path} does not play Tetris: leave {options} out")
+                from rlsvi.cli.show import show
+
+                made = remembered(path, agent, env, env_arg, max_episode_steps)
+                print(show(agent, made, seed, episodes, steps, speed, gif))
+                return
+            player, board = _ready(path, agent, given)
+        pace = SPEED if speed is None else speed
         if gif is not None:
-            end = _film(player, board, seed, speed, pieces_limit, gif, not quiet)
+            end = _film(player, board, seed, pace, pieces_limit, gif, not quiet)
         else:
-            end = _show(player, board, seed, speed, pieces_limit)
+            end = _show(player, board, seed, pace, pieces_limit)
         print(end)
+
+
+def _plays_tetris(agent: Any) -> bool:
+    """Whether it is one of the agents that learn Tetris by its own features."""
+    from rlsvi.agents.stationary import StationaryAgent
+    from rlsvi.bases import Tetris
+
+    return isinstance(agent, StationaryAgent) and isinstance(agent.basis, Tetris)
 
 
 def _trained(
@@ -98,26 +132,11 @@ def _trained(
     return agent, by.setting
 
 
-def _loaded(path: Path, given: dict[str, Any]) -> tuple["StationaryAgent", dict[str, Any]]:
+def _ready(path: Path, agent: Any, given: dict[str, Any]) -> tuple["StationaryAgent", dict[str, Any]]:
     """A saved agent, and the rules it has learned by."""
-    from rlsvi import load
-    from rlsvi.agents.stationary import StationaryAgent
-    from rlsvi.bases import Tetris
     from rlsvi.simulate_tetris import adopted
     from rlsvi.tetris import rules
 
-    if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file {path}: give the file of a saved agent, or train one by: rlsvi watch tetris"
-        )
-    agent = load(path)
-    if not isinstance(agent, StationaryAgent) or not isinstance(agent.basis, Tetris):
-        raise ValueError(
-            f"{path} holds {type(agent).__name__} with the basis {agent.basis!r}, which does not play Tetris: "
-            "that takes StationaryRLSVI or StationaryLSVI with rlsvi.bases.Tetris()"
-        )
-    if agent._learner is None or agent.episodes == 0:
-        raise ValueError(f"{path} holds an agent that has learned nothing: train it first")
     known = agent.setting or _guessed(agent._learner.ring.units, agent.basis)
     board = rules(**{**known, **given}).setting
     other = [name for name in known if known[name] != board[name]]
@@ -167,33 +186,13 @@ def _play(player: "StationaryAgent", env: "TetrisEnv", seed: int, limit: int, sh
     return f"{rows} rows removed with {placed} pieces; the game {end} (game over: {info['game_over']})"
 
 
-def _is_terminal() -> bool:
-    return sys.stdout.isatty()
-
-
 def _show(player: "StationaryAgent", board: dict[str, Any], seed: int, speed: float, limit: int) -> str:
-    """Play in the terminal; into a file or a pipe one position after the other, without waiting."""
+    """Play in the terminal."""
     from rlsvi.envs.tetris import TetrisEnv
 
-    env, terminal = TetrisEnv(**board, render_mode="ansi"), _is_terminal()
-    due = time.monotonic()
-
-    def show() -> None:
-        nonlocal due
-        sys.stdout.write(HOME + env.render() + BELOW + "\n" if terminal else env.render() + "\n")
-        sys.stdout.flush()
-        if terminal and speed > 0:
-            due += 1 / speed
-            time.sleep(max(due - time.monotonic(), 0))
-
-    try:
-        if terminal:
-            sys.stdout.write(HIDE + CLEAR)
-        return _play(player, env, seed, limit, show)
-    finally:
-        if terminal:
-            sys.stdout.write(SHOW)
-            sys.stdout.flush()
+    env = TetrisEnv(**board, render_mode="ansi")
+    with screen(speed) as put:
+        return _play(player, env, seed, limit, lambda: put(env.render()))
 
 
 def _film(
@@ -206,23 +205,17 @@ def _film(
     progress: bool,
 ) -> str:
     """Play into a moving picture."""
-    from PIL import Image
-
-    from rlsvi.core.files import whole_file
     from rlsvi.core.progress import bar
     from rlsvi.envs.tetris import TetrisEnv
 
-    env, frames = TetrisEnv(**board, render_mode="rgb_array"), []
+    env = TetrisEnv(**board, render_mode="rgb_array")
+    frames: list[Any] = []
     with bar(limit + 1, "pieces", progress) as advance:
 
         def show() -> None:
-            frames.append(Image.fromarray(env.render()).quantize(64, Image.Quantize.MAXCOVERAGE))
+            frames.append(frame(env.render()))
             advance(1)
 
         end = _play(player, env, seed, limit, show)
-    first, *rest = frames
-    pause = 1000 / speed if speed > 0 else 20
-    with whole_file(path) as file:
-        first.save(file, format="GIF", save_all=True, append_images=rest, duration=max(round(pause), 20), loop=0)
-    print(f"picture: {path}", file=sys.stderr)
+    write_film(frames, speed, path)
     return end

@@ -9,12 +9,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rlsvi.envs.chain import ChainEnv
     from rlsvi.envs.deep_sea import DeepSeaEnv
+    from rlsvi.envs.discretized import Discretized
     from rlsvi.envs.finite import FiniteMDPEnv
     from rlsvi.envs.recommendation import RecommendationEnv
     from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.tetris import TetrisEnv
 
-__all__ = ["ChainEnv", "DeepSeaEnv", "FiniteMDPEnv", "RecommendationEnv", "RiverSwimEnv", "TetrisEnv", "register"]
+__all__ = [
+    "ChainEnv",
+    "DeepSeaEnv",
+    "Discretized",
+    "FiniteMDPEnv",
+    "RecommendationEnv",
+    "RiverSwimEnv",
+    "TetrisEnv",
+    "register",
+]
 
 IDS = {
     "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
@@ -25,7 +35,7 @@ IDS = {
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }
 _SETTINGS: dict[str, dict[str, Any]] = {"rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"}}
-_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite"} | {
+_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discretized"} | {
     name: module for module, name in (entry.split(":") for entry in IDS.values())
 }
 

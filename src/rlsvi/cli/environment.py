@@ -1,0 +1,106 @@
+"""Which environment the user means, from the command line or from the file of an agent."""
+
+import ast
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rlsvi.agents.saving import Agent
+    from rlsvi.envs.making import Made
+
+EnvOption = Annotated[
+    str | None,
+    typer.Option(help="The environment's id; needed if the file does not tell, or tells one of a third party."),
+]
+EnvArgs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env-arg", metavar="NAME=VALUE", help="An argument of the environment, map_name=8x8 say; repeatable."
+    ),
+]
+StepsOption = Annotated[
+    int | None, typer.Option(min=1, help="Cut episodes off after so many steps.", show_default="the environment's")
+]
+
+
+def arguments_of(pairs: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE as arguments: true, false, null, numbers, lists and so on; what is none of these is text."""
+    found: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"--env-arg takes NAME=VALUE, such as map_name=8x8, got {pair!r}")
+        found[name] = value_of(text)
+    return found
+
+
+def value_of(text: str) -> Any:
+    """A literal of JSON or Python, else the text as it stands."""
+    if text in ("true", "false", "null"):
+        return {"true": True, "false": False, "null": None}[text]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
+    """The environment that the user has named; `module:Env-v0` is looked for in the current folder too."""
+    from rlsvi.envs.making import Made
+
+    if ":" in id and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return Made(id, arguments_of(pairs), max_episode_steps, choices)
+
+
+def loaded(path: Path) -> "Agent":
+    """The agent of a file, which has learned something."""
+    from rlsvi import load
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"there is no file {path}: give the file of a saved agent, or train one, by: rlsvi train CartPole-v1; "
+            "or by: rlsvi watch tetris"
+        )
+    agent = load(path)
+    if agent.steps == 0:
+        raise ValueError(f"{path} holds an agent that has learned nothing: train it first")
+    return agent
+
+
+def remembered(
+    path: Path, agent: "Agent", env: str | None, pairs: list[str] | None, max_episode_steps: int | None
+) -> "Made":
+    """The environment of an agent's file, with what the user changes of it.
+
+    A file must not run code of its own choice, and making an environment of a third party imports a module: the
+    user has to name it.
+    """
+    made = agent.environment
+    if made is None and env is None:
+        raise ValueError(f"{path} does not tell in which environment its agent has learned: say it by --env ID")
+    if env is not None and (made is None or made.id != env):
+        choices = made.choices if made else None
+        return named(env, pairs, max_episode_steps, choices)
+    assert made is not None
+    if env is None and not made.is_own:
+        raise ValueError(
+            f"{path} says that its agent has learned in {made.id}, which is not one of Gymnasium's own or of this "
+            f"library: to make it runs the code of others. If you trust that, say so by: --env {made.id}"
+        )
+    steps = made.max_episode_steps if max_episode_steps is None else max_episode_steps
+    named(made.id, None, None)
+    return made._replace(arguments={**made.arguments, **arguments_of(pairs)}, max_episode_steps=steps)
+
+
+def check_folder(*paths: Path | None) -> None:
+    """See to it that files can be written there, before any work is done."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            raise IsADirectoryError(f"cannot write {path}: it is a folder, name a file in it")

@@ -1,0 +1,48 @@
+"""`rlsvi evaluate`: what a saved agent is worth."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, loaded, remembered
+from rlsvi.cli.errors import told
+
+
+def evaluate(
+    file: Annotated[Path, typer.Argument(help="The file of a saved agent.")],
+    episodes: Annotated[int, typer.Option(min=1, help="Fresh episodes to play.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of the fresh episodes.")] = 0,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Play as in learning, on a sampled value function an episode.")
+    ] = False,
+    env: EnvOption = None,
+    env_arg: EnvArgs = None,
+    max_episode_steps: StepsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all returns.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Play fresh episodes with a saved agent, on its posterior mean, without learning.
+
+    Prints the mean return, its standard error and 95% interval (Student's), and the least and the most. The file
+    remembers the environment. One of a third party is made only if you name it again by --env, because that
+    imports its code.
+
+    Example: rlsvi evaluate cartpole.rlsvi --episodes 200 --seed 1
+
+    Example: rlsvi evaluate mine.rlsvi --env my_envs:Mine-v0 --json
+    """
+    with told(lambda: "nothing to tell"):
+        agent = loaded(file)
+        made = remembered(file, agent, env, env_arg, max_episode_steps)
+        world = made.make()
+        import rlsvi
+
+        found = rlsvi.evaluate(agent, world, episodes, seed=seed, deterministic=not sample, progress=not quiet)
+        world.close()
+        if as_json:
+            about = {"environment": made._asdict(), "seed": seed, "learned_from_steps": agent.steps}
+            print(json.dumps({**about, **found.summary(), "returns": found.returns.tolist()}, indent=1))
+        else:
+            print(f"{made}: {found}")

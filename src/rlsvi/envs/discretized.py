@@ -1,0 +1,65 @@
+"""Continuous actions offered as a finite choice."""
+
+from itertools import product
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from rlsvi.core.checks import whole
+
+MOST = 1000  # actions to choose from
+
+
+class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Discrete actions for an environment whose actions are a Box, MultiDiscrete or MultiBinary.
+
+    Action k of the wrapper is `actions[k]` of the environment.
+
+    Parameters
+    ----------
+    env : the environment.
+    choices : of a Box: how many evenly spaced values each number of an action may take, its bounds included. Or
+        the actions themselves, a list. The others have their own values, and take None.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:
+        self.actions = _actions(env.action_space, choices)
+        RecordConstructorArgs.__init__(self, choices=choices)
+        super().__init__(env)
+        self.action_space = spaces.Discrete(len(self.actions))
+
+    def action(self, action: Any) -> Any:
+        """The environment's action of that number."""
+        if not self.action_space.contains(action):
+            raise ValueError(f"action {action!r} is not one of 0..{len(self.actions) - 1}")
+        return self.actions[int(action)]
+
+
+def _actions(space: Any, choices: Any) -> list[Any]:
+    """The actions to choose from."""
+    if choices is not None and np.ndim(choices) > 0:
+        listed = [np.asarray(action, dtype=space.dtype) for action in choices]
+        strange = [action for action in listed if not space.contains(action)]
+        if strange or not listed:
+            raise ValueError(f"choices must be actions of {space}, got {strange or choices!r}")
+        return listed
+    if isinstance(space, spaces.Box):
+        if choices is None:
+            raise ValueError(f"say by choices= how many values each number of the actions {space} may take")
+        if not space.is_bounded():
+            raise ValueError(f"the actions {space} have no bounds: give the actions themselves as choices=[..]")
+        count, ends = whole("choices", choices, 2), zip(space.low.ravel(), space.high.ravel(), strict=True)
+        values: list[Any] = [np.linspace(low, high, count) for low, high in ends]
+    elif isinstance(space, spaces.MultiDiscrete) and choices is None:
+        values = [np.arange(k) + first for k, first in zip(space.nvec.ravel(), space.start.ravel(), strict=True)]
+    elif isinstance(space, spaces.MultiBinary) and choices is None:
+        values = [np.arange(2)] * int(np.prod(space.shape))
+    else:
+        raise ValueError(f"the actions {space} cannot be offered as a finite choice, with choices={choices!r}")
+    many = float(np.prod([float(len(v)) for v in values]))
+    if many > MOST:
+        raise ValueError(f"{many:.0f} actions are more than {MOST}: give fewer as choices, or list the actions")
+    return [np.array(action, dtype=space.dtype).reshape(space.shape) for action in product(*values)]

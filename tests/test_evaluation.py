@@ -1,0 +1,80 @@
+"""`rlsvi.evaluate`: fresh episodes, and what is said of them."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import rlsvi
+from rlsvi.study.evaluation import Evaluation, play
+
+
+class Count(gym.Env):
+    """Pays the first number drawn, three times; or goes on for ever."""
+
+    observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+
+    def __init__(self, ends=True):
+        self.ends = ends
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.pays, self.t = float(self.np_random.integers(10)), 0
+        return 0, {"action_mask": np.array([0, 1])}
+
+    def step(self, action):
+        assert action == 1
+        self.t += 1
+        return self.t % 2, self.pays, self.ends and self.t == 3, False, {}
+
+
+class Player:
+    """Remembers how it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_mask=None):
+        self.asked.append((observation, state, deterministic, action_mask is not None))
+        return 1, 10 if state is None else state + 1
+
+
+def test_the_calls_and_the_numbers():
+    player = Player()
+    found = rlsvi.evaluate(player, Count(), 5, seed=3)
+    assert player.asked[:4] == [(0, None, True, True), (1, 10, True, False), (0, 11, True, False), player.asked[0]]
+    assert (found.steps, found.cut, len(found.returns)) == (15, 0, 5)
+    assert set((found.returns / 3).tolist()) <= set(range(10))
+    assert len(set(found.returns.tolist())) > 1  # of ten numbers, five times the same: 1e-4
+    assert found.mean == pytest.approx(np.mean(found.returns))
+    assert found.error == pytest.approx(np.std(found.returns, ddof=1) / 5**0.5)
+    half = 2.7764451 * found.error  # Student's t of 4 degrees of freedom
+    assert found.interval == pytest.approx((found.mean, found.mean - half, found.mean + half))
+    assert np.array_equal(rlsvi.evaluate(player, Count(), 5, seed=3).returns, found.returns)
+    assert not np.array_equal(rlsvi.evaluate(player, Count(), 5, seed=4).returns, found.returns)
+    rlsvi.evaluate(player, Count(), 1, deterministic=False)
+    assert player.asked[-1][2] is False
+
+
+def test_an_episode_without_end_is_cut_off_and_said_so():
+    found = rlsvi.evaluate(Player(), Count(ends=False), 2, limit=7)
+    assert (found.steps, found.cut) == (14, 2)
+    assert str(found).endswith("; 2 cut off, having no end")
+    shown = []
+    assert play(Player(), Count(), 0, limit=2, show=lambda: shown.append(1))[1:] == (2, False)
+    assert len(shown) == 3
+
+
+def test_what_is_printed():
+    assert str(Evaluation(np.array([1.0, 3.0]), 5, 0)) == (
+        "mean return 2.00 of 2 fresh episodes (standard error 1, 95% interval -10.71 to 14.71), "
+        "least 1.00, most 3.00"
+    )
+    one = Evaluation(np.array([1.0]), 5, 0)
+    assert str(one) == "mean return 1.00 of 1 fresh episode"
+    assert one.summary()["low"] is None
+
+
+@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"seed": -1}, {"limit": 0}])
+def test_bad_arguments_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        rlsvi.evaluate(Player(), Count(), **wrong)
