@@ -50,7 +50,7 @@ def python(code, *arguments, **environment):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
