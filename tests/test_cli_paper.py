@@ -372,6 +372,11 @@ class TestClock:
         assert self.after(clock, 10, 10.0) == "about 0:00:40 left"
         assert self.after(clock, 40, 40.0) == "0:00:50"
 
+    def test_a_few_cheap_jobs_do_not_tell(self):
+        clock = progress._Clock(100.0)
+        assert self.after(clock, 60, 9.0) == ""
+        assert self.after(clock, 10, 1.0) == "about 0:10:30 left"
+
     def test_rounding_and_jobs_without_cost_do_no_harm(self):
         clock = progress._Clock(0.3)
         assert self.after(clock, 1, 0.0) == ""  # too soon to tell

@@ -18,6 +18,7 @@ from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import number_of
 from rlsvi.simulate import simulate
+from twin import Recorder
 
 
 def masked():
@@ -49,25 +50,6 @@ AGENTS = {
     "optimal": OptimalPolicy(),
     "myopic": OptimalPolicy(myopic=True),
 }
-
-
-class Recorder(gymnasium.Wrapper):
-    """Writes down states, actions and rewards of every episode."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.episodes = []
-
-    def reset(self, **options):
-        self.seen, info = self.env.reset(**options)
-        self.episodes.append([])
-        return self.seen, info
-
-    def step(self, action):
-        outcome = self.env.step(action)
-        self.episodes[-1].append((self.seen, action, outcome[1]))
-        self.seen = outcome[0]
-        return outcome
 
 
 def fused(agent, problem, n):

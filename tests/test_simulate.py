@@ -1,6 +1,5 @@
 """The fused loop is the Gymnasium loop bit for bit, and expected regret is what exact evaluation says it is."""
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -12,26 +11,7 @@ from rlsvi.core.random import bits, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp.table import first_state
 from rlsvi.simulate import run, simulate
-from twin import assert_same, state_of
-
-
-class Recorder(gymnasium.Wrapper):
-    """Writes down states, actions and rewards of every episode."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.episodes = []
-
-    def reset(self, **options):
-        self.seen, info = self.env.reset(**options)
-        self.episodes.append([])
-        return self.seen, info
-
-    def step(self, action):
-        outcome = self.env.step(action)
-        self.episodes[-1].append((self.seen, action, outcome[1]))
-        self.seen = outcome[0]
-        return outcome
+from twin import Recorder, assert_same, state_of
 
 
 def masked():

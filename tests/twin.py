@@ -1,9 +1,32 @@
-"""Shared by several tests: Algorithm 1 as the paper writes it, in plain NumPy, and the whole state of an agent."""
+"""Shared by several tests.
 
+Algorithm 1 as the paper writes it, in plain NumPy; what an agent did in an environment; its whole state.
+"""
+
+import gymnasium
 import numpy as np
 
 from rlsvi.agents import ring as rings
 from rlsvi.agents.memory import resized
+
+
+class Recorder(gymnasium.Wrapper):
+    """Writes down states, actions and rewards of every episode."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.episodes = []
+
+    def reset(self, **options):
+        self.seen, info = self.env.reset(**options)
+        self.episodes.append([])
+        return self.seen, info
+
+    def step(self, action):
+        outcome = self.env.step(action)
+        self.episodes[-1].append((self.seen, action, outcome[1]))
+        self.seen = outcome[0]
+        return outcome
 
 
 class Rows:

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from rlsvi.study.job import Job
 
+TELLING = 0.1  # of all that is to be computed tells how long the rest takes
+
 
 @contextmanager
 def figure_bars(plans: Mapping[str, Sequence[Job]], show: bool) -> Iterator[Callable[[Job, bool], None]]:
@@ -41,7 +43,7 @@ def figure_bars(plans: Mapping[str, Sequence[Job]], show: bool) -> Iterator[Call
             words = clock.left(job.cost, fresh)
             display.update(total, advance=1, left=words)
             if not console.is_terminal and fresh and clock.due():
-                console.print(f"{done}/{len(costs)} jobs, {words}")
+                console.print(", ".join(filter(None, (f"{done}/{len(costs)} jobs", words))))
 
         yield advance
 
@@ -61,7 +63,8 @@ class _Clock:
             return ""
         self.computed += cost
         taken = time.monotonic() - self.begin
-        if taken < 5:  # processes are still starting
+        known = self.computed >= TELLING * (self.computed + self.remaining)
+        if taken < 5 or not known:  # processes are still starting, and compiling, which costs of jobs leave out
             return ""
         seconds = round(max(self.remaining, 0.0) * taken / self.computed) if self.computed else 0
         return f"about {timedelta(seconds=seconds)} left" if seconds else f"{timedelta(seconds=round(taken))}"
