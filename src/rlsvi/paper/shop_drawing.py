@@ -90,7 +90,7 @@ def _crowds(panel: Axes, frame: pl.DataFrame) -> None:
 def _named(panel: Axes, names: list[str], x: str, title: str) -> None:
     panel.axvline(1.0, color=COLOURS[6], linewidth=0.8, linestyle=":")
     panel.set_yticks(range(len(names)), names, fontsize=8)
-    panel.set_ylim(len(names) + 1.8, -0.5)  # room for the legend
+    panel.set_ylim(1.3 * len(names), -0.5)  # room for the legend
     labelled(panel, x, " ", title)
     legend(panel, loc="lower left")
 
@@ -110,4 +110,6 @@ def _priors(panel: Axes, frame: pl.DataFrame) -> None:
         panel.plot([], [], color=COLOURS[6], linestyle=LINES[j % len(LINES)], label=f"{N} products")
     panel.set_xscale("log")
     labelled(panel, "lambda", "gained over random play, a share of J / 2", "priors, chosen on other instances")
-    legend(panel, loc="best")
+    low, high = panel.get_ylim()
+    panel.set_ylim(low - 0.6 * (high - low), high)  # room for the legend
+    legend(panel, loc="lower left")
