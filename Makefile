@@ -9,8 +9,8 @@ demo: $(READY)
 	@$(BIN)/rlsvi paper --scale quick --out out/demo
 	@$(BIN)/rlsvi report out/demo
 
-# Two processes take the files in their order, each file as a whole. The first file compiles the loops that most
-# others load from disk; those that come beside it need little of them. A single test: `pytest tests/...`.
+# Two processes take the files in the order of tests/conftest.py, each file as a whole. A single test:
+# `pytest tests/...`.
 test: lint
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
@@ -25,6 +25,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.stationary --out out/bench
 	$(BIN)/python -m benchmarks.recommendation --out out/bench
 	$(BIN)/python -m benchmarks.shop --out out/bench
+	$(BIN)/python -m benchmarks.practice --learners ours q-learning --seeds 1 --out out/bench/practice
 
 clean:
 	rm -rf .venv out

@@ -40,12 +40,17 @@ DEFAULTS = {
 
 def table(figure, *, seeds=None, scale="quick", **found):
     """All results of a figure: by the name of a job's function, what it finds for settings, one row or more."""
-    rows = []
+    columns, length = {}, 0  # polars is much slower with rows
     for job in figure.plan(scale, seeds):
         name = job.function.partition(":")[2]
         brought = found.get(name, DEFAULTS[name])(job.settings)
-        rows += [{**job.settings, **row} for row in (brought if isinstance(brought, list) else [brought])]
-    return pl.DataFrame(rows, infer_schema_length=None)
+        rows = brought if isinstance(brought, list) else [brought]
+        for key in dict.fromkeys([*job.settings, *(key for row in rows for key in row)]):
+            column = columns.setdefault(key, [])
+            column += [None] * (length - len(column))
+            column += [row.get(key, job.settings.get(key)) for row in rows]
+        length += len(rows)
+    return pl.DataFrame({key: [*it, *[None] * (length - len(it))] for key, it in columns.items()}, strict=False)
 
 
 def censored(figure, **options):

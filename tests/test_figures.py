@@ -9,7 +9,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from rlsvi.paper import FIGURES, reproduce
+from rlsvi.paper import FIGURES, policies, reproduce
 from rlsvi.paper import figure_called as figure
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
@@ -71,10 +71,16 @@ TINY = {
 }
 
 
+def shorten(patch):
+    """Few resamples, and games of Tetris that end: good players' games last a million pieces."""
+    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
+        patch.setitem(function.__kwdefaults__, "resamples", 100)
+    patch.setattr(policies, "LIMIT", 5000)
+
+
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
-        monkeypatch.setitem(function.__kwdefaults__, "resamples", 100)
+    shorten(monkeypatch)
 
 
 def tiny(name):
@@ -264,8 +270,7 @@ def made(tmp_path_factory):
     """All figures at a tiny size: the folder and the verdicts."""
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
-        for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
-            patch.setitem(function.__kwdefaults__, "resamples", 100)
+        shorten(patch)
         store, found = Store(folder / "store"), {}
         for name in FIGURES:
             jobs = tiny(name).plan()

@@ -47,9 +47,10 @@ def compiled(function: F) -> F:
 
     Numba dates cached code by the file of the function alone, although functions of other files are
     inlined into it; here it is dated by all sources, so that no stale machine code is ever run.
+    Nobody calls it from C: leaving out Numba's second entry saves a tenth of the time it takes to compile.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "forceinline": True}
-    dispatcher: Any = numba.njit(nogil=True, **options)(function)
+    inside: dict[str, Any] = {"_nrt": False, "forceinline": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy", **inside)(function)
     if dispatcher is not function:  # it is with NUMBA_DISABLE_JIT
         keep_on_disk(dispatcher, source_stamp())
     return cast(F, dispatcher)

@@ -110,14 +110,22 @@ def imported_files(module: str, packages: set[str], found: dict[str, Path] | Non
     if module in found or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         return found
     found[module] = Path(spec.origin)
-    for node in ast.walk(ast.parse(found[module].read_bytes())):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for name in names:
-            if name.partition(".")[0] in packages and name != "rlsvi" and _is_module(name):
-                imported_files(name, packages, found)
+    for name in _names_imported(found[module].read_bytes()):
+        if name.partition(".")[0] in packages and name != "rlsvi" and _is_module(name):
+            imported_files(name, packages, found)
     return found
+
+
+@cache
+def _names_imported(source: bytes) -> list[str]:
+    """What a source file imports: modules, and what may be one; many jobs share most of their sources."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
 
 
 def _is_module(name: str) -> bool:
