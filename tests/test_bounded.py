@@ -6,10 +6,15 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Text
 
 import rlsvi
-from rlsvi import BoundedRLSVI, InverseGamma, agent_for, bases
+from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, agent_for, bases
 from rlsvi.agents import archive
 from rlsvi.agents.archive import ArchiveError
+from rlsvi.agents.bounded_learner import Lookup, diverged
+from rlsvi.agents.designs import Dense
+from rlsvi.agents.held_sweeps import usual_reward
 from rlsvi.agents.history import END, History
+from rlsvi.bases.default import is_table
+from rlsvi.bases.layout import layout_of
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
@@ -81,17 +86,23 @@ class Recorded(gymnasium.Wrapper):
 
 
 def twin(rows, phi, Q, sigma, alike, lam, gamma, stream, sweeps, bounds):
-    """The sweeps on raw transitions, in plain NumPy; Q(x) gives the values before. The last weights (A, d)."""
+    """The sweeps on raw transitions, in plain NumPy; Q(x) gives the values before. The last weights (A, d).
+
+    The weights of action a are v_a + u, if they are alike: one regression on (v_1, .., v_A, u).
+    """
     d, A = len(phi(rows[0][0])), 2
-    X = np.zeros((len(rows), A * d))
+    B = A + (alike > 0)
+    X = np.zeros((len(rows), B, d))
     for i, (x, a, _, _) in enumerate(rows):
-        X[i, a * d : (a + 1) * d] = phi(x)
+        X[i, a] = phi(x)
+        X[i, A:] = phi(x)
+    X = X.reshape(len(rows), B * d)
     known = not isinstance(sigma, InverseGamma)
     ridge = lam * sigma**2 if known else lam
-    K = np.kron(np.linalg.inv(np.full((A, A), alike) + (1 - alike) * np.eye(A)), np.eye(d)) * ridge
+    K = np.diag(np.repeat([ridge / (1 - alike)] * A + [ridge / alike if alike else 0.0][: B - A], d))
     P = K + X.T @ X
     variate = 1.0 if known else gamma_variate(stream, sigma.shape + len(rows) / 2)
-    z = np.array([normal(stream) for _ in range(A * d)])
+    z = np.array([normal(stream) for _ in range(B * d)])
     shift = np.linalg.solve(np.linalg.cholesky(P).T, z)
     for _ in range(sweeps):
         b = np.array([r + (0 if y is None else gamma * Q(y).max()) for _, _, r, y in rows])
@@ -101,12 +112,42 @@ def twin(rows, phi, Q, sigma, alike, lam, gamma, stream, sweeps, bounds):
             spread = sigma
         else:
             spread = np.sqrt((sigma.scale + 0.5 * (((b - X @ m) ** 2).sum() + m @ K @ m)) / variate)
-        theta = (m + spread * shift).reshape(A, d)
+        w = (m + spread * shift).reshape(B, d)
+        theta = w[:A] + w[A:].sum(axis=0)
 
         def Q(x, theta=theta):
             return theta @ phi(x)
 
     return theta
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.3, 0.9])
+def test_a_design_is_the_regression_of_correlated_actions(alike):
+    """Mean, covariance and penalty are those of the weights of all actions at once, with a dense prior."""
+    rng, A, d, ridge = np.random.default_rng(3), 4, 3, 0.7
+    phi, prior_mean = rng.normal(size=(9, d)), rng.normal(size=(A, d))
+    row, action, count = (
+        np.arange(9) % 8,
+        np.array([0, 1, 2, 0, 1, 2, 0, 1, 2]),
+        rng.integers(1, 4, 9).astype(float),
+    )
+    design = Dense(A, d, alike)
+    design.extend(phi)
+    design.add(row, action, count)
+    design.factor(ridge)
+    prior = np.kron(ridge * np.linalg.inv(np.full((A, A), alike) + (1 - alike) * np.eye(A)), np.eye(d))
+    X = np.zeros((9, A, d))
+    X[np.arange(9), action] = phi[row]
+    X, b = X.reshape(9, A * d), rng.normal(size=9)
+    P = prior + X.T @ (count[:, None] * X)
+    sums = np.zeros((9, A))
+    np.add.at(sums, (row, action), count * b)
+    mean = np.linalg.solve(P, X.T @ (count * b) + prior @ prior_mean.ravel())
+    assert np.allclose(design.fit(sums, prior_mean).ravel(), mean)
+    units = np.eye(np.prod(design.drawn)).reshape(-1, *design.drawn)
+    root = np.stack([design.shape(z).ravel() for z in units], axis=1)
+    assert np.allclose(root @ root.T, np.linalg.inv(P))
+    assert design.penalty(prior_mean) == pytest.approx(prior_mean.ravel() @ prior @ prior_mean.ravel())
 
 
 @pytest.mark.parametrize("sigma", [0.5, InverseGamma(2.0, 1.0)])
@@ -120,13 +161,13 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike):
     assert before >= 1
     start = {x.tobytes(): q for x, q in zip(learner.history.x, learner.Q, strict=True)}
     low, high = learner.lookup.ranges.low[0], learner.lookup.ranges.high[0]
-    assert low < min(r[0][0] for r in rows) < max(r[0][0] for r in rows) < high
+    assert low <= min(r[0][0] for r in rows) < max(r[0][0] for r in rows) <= high
 
     def phi(x):
         scaled = min(max((x[0] - low) / (high - low), 0), 1)
         return np.array([np.cos(np.pi * c * scaled) / max(c, 1) ** bases.Fourier().smoothness for c in range(4)])
 
-    expected = twin(rows, phi, lambda x: start[x.tobytes()], sigma, alike, 0.3, 0.9, stream, 7, (-0.9 / 0.1, -0.8))
+    expected = twin(rows, phi, lambda x: start[x.tobytes()], sigma, alike, 0.3, 0.9, stream, 7, (-0.9 / 0.1, 1.0))
     ours._plan_episode(learner)
     assert np.allclose(learner.theta, expected, rtol=1e-8, atol=1e-8)
 
@@ -153,6 +194,124 @@ def test_a_table_is_the_posterior_of_every_cell():
     assert len(history.transitions.row) < len(env.rows)
     assert history.transitions.times.sum() == len(env.rows)
     assert ours.predict(-2, deterministic=True)[0] == 2  # the only legal action, known from learning
+
+
+@pytest.mark.parametrize(("mean", "sigma"), [(None, InverseGamma(2.0, 3.0)), (-1.5, 0.4)])
+def test_the_prior_of_a_table_is_what_the_cells_tried_speak_for(mean, sigma):
+    ours = BoundedRLSVI(seed=1, sigma=sigma, prior_mean=mean, gamma=0.8).learn(
+        env := Recorded(Walk("number")), episodes=9
+    )
+    history, Q = ours._learner.history, ours._learner.Q
+    targets = {}
+    for s, a, r, y in env.rows:
+        best = 0.0
+        if y is not None:
+            q = Q[history.find(np.array([y + 20.0]))]
+            best = max(q if y > -2 else q[1:])
+        targets.setdefault((s, a), []).append(np.clip(r + 0.8 * best, -4.5, -0.8))
+    v = [np.mean(of_cell) for of_cell in targets.values()]
+    level = np.mean(v) if mean is None else mean
+    noise = 0.4**2
+    if mean is None:
+        misfit = sum(((np.array(of_cell) - np.mean(of_cell)) ** 2).sum() for of_cell in targets.values())
+        noise = (3.0 + misfit / 2) / (2.0 + len(env.rows) / 2)
+    unit = 1.0  # the rewards are smaller
+    belief = ours._learner._by_evidence(ours._learner._belief(*ours._noise), (-4.5, -0.8))
+    assert np.allclose(belief.mean, level)
+    assert belief.ridge == pytest.approx(noise / ((unit**2 + ((np.array(v) - level) ** 2).sum()) / (1 + len(v))))
+    assert BoundedRLSVI(lam=0.1).prior().by_evidence is False
+
+
+@pytest.mark.parametrize("kind", ["vector", "number"])
+def test_rewards_may_come_in_any_larger_unit(kind):
+    """With powers of 2 as the unit not even rounding differs: the same episodes, and values in that unit."""
+    few = {} if kind == "number" else {"basis": bases.Fourier(order=3)}
+
+    def learned(unit):
+        env = Recorded(gymnasium.wrappers.TransformReward(Walk(kind), lambda r: r * unit))
+        return BoundedRLSVI(seed=5, **few).learn(env, episodes=8), [a for _, a, _, _ in env.rows]
+
+    (plain, actions), (large, same), (small, _) = learned(2.0), learned(2.0**21), learned(2.0**-20)
+    assert actions == same
+    assert np.allclose(plain._learner.theta * 2.0**20, large._learner.theta, rtol=1e-9)
+    assert usual_reward(plain._learner.history) * 2.0**20 == pytest.approx(usual_reward(large._learner.history))
+    assert usual_reward(small._learner.history) == 1  # small costs say nothing of a prize
+
+
+def test_values_that_diverge_are_noticed_told_and_recovered_from():
+    """Waves without smoothness, a weak prior and no bounds: a regression that is no contraction."""
+    wild = {"basis": bases.Fourier(order=12, smoothness=0.0), "lam": 1e-4, "alike": 0.0, "bounds": None}
+    ours = agent(sigma=0.1, gamma=0.999, regressions=60, **wild)
+    with pytest.warns(DivergenceWarning, match="the values diverged") as told:
+        ours.learn(Walk(), episodes=12)
+    assert len(told) == ours.recoveries > 0
+    largest = ours._learner._largest(0.999, (-np.inf, np.inf))
+    assert largest == pytest.approx(0.9 * min(1000, ours.steps))
+    assert not diverged(ours.planned, largest)
+    assert np.isfinite(ours._learner.theta).all()
+    assert diverged(ours.planned._replace(span=(0.0, 11 * largest)), largest)
+    assert diverged(ours.planned._replace(theta=np.full((2, 13), np.nan)), largest)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"prior_mean": 20.0},
+        {"bounds": (0.0, 1.0)},
+        {"bounds": (0.0, 1.0), "sigma": 0.5, "lam": 1.0},
+    ],
+)
+def test_nothing_diverges_where_all_rewards_are_0_so_far(changes):
+    env = gymnasium.wrappers.TransformReward(Walk("number"), lambda r: 0.0)
+    assert BoundedRLSVI(seed=0, **changes).learn(env, episodes=5).recoveries == 0
+
+
+class Lock(gymnasium.Env):
+    """In each of ten states one action leads on, all others back to the start; only the end is worth anything."""
+
+    def __init__(self, kind):
+        self.action_space, self.kind = Discrete(2), kind
+        self.observation_space = Discrete(10) if kind == "number" else Box(0.0, 9.0, (1,), np.float64)
+
+    def _observe(self):
+        return self.at if self.kind == "number" else np.array([float(self.at)])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.t = 0, 0
+        return self._observe(), {}
+
+    def step(self, action):
+        self.at, self.t = self.at + 1 if action == self.at % 3 % 2 else 0, self.t + 1
+        over, self.at = self.at == 10, min(self.at, 9)
+        return self._observe(), float(over), over, self.t >= 15, {}
+
+
+def test_a_prize_is_found_behind_small_costs():
+    """DeepSea of size 10: random play finds the prize once in a thousand episodes."""
+    rlsvi.envs.register()
+    ours = BoundedRLSVI(seed=0).learn(env := gymnasium.make("rlsvi/DeepSea-v0", size=10), episodes=150)
+    assert rlsvi.evaluate(ours, env, episodes=1).mean == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize("kind", ["number", "vector"])
+def test_a_lock_is_opened_though_nothing_is_earned_before(kind):
+    """Random play opens it about once in 150 episodes, greedy play of what is known so far never."""
+    for seed in range(3):
+        ours = BoundedRLSVI(seed=seed).learn(Lock(kind), episodes=60)
+        assert rlsvi.evaluate(ours, Lock(kind), episodes=3).mean == 1
+
+
+def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
+    ours = agent().learn(Walk(), episodes=3)
+    monkeypatch.setattr("rlsvi.agents.bounded_learner.diverged", lambda *_: True)
+    Q, streams = ours._learner.Q.copy(), ours._streams.copy()
+    with pytest.warns(DivergenceWarning), pytest.raises(FactorError, match=r"the values diverge.*bounds"):
+        ours.learn(Walk(), episodes=1)
+    assert np.array_equal(ours._learner.Q, Q)
+    assert np.array_equal(ours._streams, streams)
+    assert ours.episodes == 3
 
 
 def test_targets_lie_within_the_bounds():
@@ -236,6 +395,38 @@ def test_a_damaged_file_is_refused(tmp_path):
         archive.write(tmp_path / "broken", {k: v for k, v in header.items() if k != "format"}, broken)
         with pytest.raises(ArchiveError, match=r"damaged|not a saved agent"):
             rlsvi.load(tmp_path / "broken")
+
+
+@pytest.mark.parametrize("kind", ["vector", "number"])
+def test_a_failure_while_learning_leaves_the_agent_as_it_was(kind, monkeypatch, tmp_path):
+    ours = BoundedRLSVI(seed=2).learn(Walk(kind), episodes=3)
+    twin = rlsvi.load(ours.save(tmp_path / "before.rlsvi") or tmp_path / "before.rlsvi")
+    follow = Lookup.follow
+    monkeypatch.setattr(Lookup, "follow", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        ours.learn(Walk(kind), episodes=1)
+    monkeypatch.setattr(Lookup, "follow", follow)
+    ours.save(tmp_path / "after.rlsvi")
+    assert (tmp_path / "after.rlsvi").read_bytes() == (tmp_path / "before.rlsvi").read_bytes()
+    ours.learn(Walk(kind), episodes=2)
+    twin.learn(Walk(kind), episodes=2)
+    assert np.array_equal(ours._learner.Q, twin._learner.Q)
+
+
+def test_observations_that_make_too_many_features_are_refused_before_anything_is_played():
+    env = Walk()
+    env.observation_space = Box(-1.0, 1.0, (300,), np.float64)
+    env._observe = lambda: np.zeros(300)
+    env.step = None
+    with pytest.raises(ValueError, match=r"300 numbers need 301 Fourier features.*basis="):
+        BoundedRLSVI(seed=0).learn(env, episodes=1)
+    with pytest.raises(ValueError, match=r"take 20001 values.*StateFeatures"):
+        bases.of(Dict({"a": Discrete(20_000), "b": Box(0.0, 1.0, (1,)), "c": Discrete(1)})).bind(
+            None, 2, 1, {"a": 3, "b": np.zeros(1), "c": 0}
+        )
+    assert is_table(layout_of(Discrete(10**9)))
+    with pytest.raises(TypeError, match="basis must be"):
+        BoundedRLSVI(basis=bases.Fourier)
 
 
 @pytest.mark.parametrize(("fault", "error"), [("nan", ValueError), ("cable", OSError)])

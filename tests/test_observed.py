@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 
 import rlsvi
 from rlsvi import bases
-from rlsvi.bases.fourier import chosen, count
+from rlsvi.bases.fourier import chosen, count, frequencies
 from rlsvi.bases.layout import layout_of, vector_of
 from rlsvi.bases.scaling import grown, ranges_of, scaled
 
@@ -43,7 +43,7 @@ def test_a_bound_that_says_nothing_is_none(bound):
 @pytest.mark.parametrize(
     ("space", "observation", "message"),
     [
-        (Box(0.0, 1.0, (2,), np.float64), np.array([0.0, np.nan]), "NaN or infinity"),
+        (Box(0.0, 1.0, (2,), np.float64), np.array([0.0, np.nan]), "NaN, infinity"),
         (Box(0.0, 1.0, (2,), np.float64), np.zeros(3), r"shape \(2,\)"),
         (Discrete(3), 3, "outside"),
         (MIXED, {"place": np.zeros(2)}, "not of the environment's"),
@@ -73,6 +73,17 @@ def test_ranges_follow_what_is_observed_and_keep_bounds():
     assert np.allclose(scaled(ranges, np.array([0.5, 0.0])), [0.25, 0.5])
 
 
+def test_observed_ranges_stay_within_the_bounds_of_the_space():
+    ranges = ranges_of([0.0, -1.0], [2.0, 1.0], observed=True)
+    assert np.isnan(ranges.low).all()
+    ranges = grown(ranges, np.array([[1.0, 0.0], [1.5, 0.5]]))
+    assert ranges.low.tolist() == [0.95, -0.05]
+    assert ranges.high.tolist() == [1.55, 0.55]
+    ranges = grown(ranges, np.array([[1.9, 7.0]]))  # beyond its bound: taken at it
+    assert ranges.high.tolist() == [1.9, 1.0]
+    assert grown(ranges, np.array([[1.0, 8.0]])) is None
+
+
 def test_ranges_grow_a_logarithmic_number_of_times():
     ranges, times = ranges_of([None], [None]), 0
     for x in np.arange(1, 10_001, dtype=float):
@@ -100,8 +111,7 @@ def test_fourier_features_are_cosines_of_all_products(smoothness):
 @pytest.mark.parametrize(
     ("n", "order", "features", "expected"),
     [
-        (4, None, 256, (5, 2)),
-        (6, None, 256, (3, 2)),
+        (4, None, 256, (3, 4)),
         (2, None, 256, (5, 2)),
         (4, 7, 512, (7, 2)),
         (40, None, 256, (5, 1)),
@@ -110,6 +120,22 @@ def test_fourier_features_are_cosines_of_all_products(smoothness):
 def test_the_budget_decides_what_is_combined(n, order, features, expected):
     assert chosen(n, order, features, None) == expected
     assert count(n, *expected) == bases.Fourier(order, features).rows(np.zeros((1, n))).shape[1] <= features
+
+
+@pytest.mark.parametrize(("n", "features"), [(6, 256), (4, 100), (5, 300), (22, 254)])
+def test_where_not_all_products_fit_the_smoothest_waves_are_taken(n, features):
+    waves, size = frequencies(n, None, features, None)
+    c = np.rint(waves.T / np.pi)
+    longest = (c**2).sum(axis=1).max()
+    assert len(np.unique(c, axis=0)) == len(c) <= features
+    if n < 7:  # all up to the longest, and with those just longer the budget would be exceeded
+        squares = np.array([np.dot(v, v) for v in itertools.product(range(5), repeat=n)])
+        assert (squares <= longest).sum() == len(c)
+        assert (squares <= squares[squares > longest].min()).sum() > features
+    else:  # pairs are complete
+        assert longest == 2
+        assert len(c) == 1 + n + n * (n - 1) // 2
+    assert np.allclose(size, np.maximum(1, np.linalg.norm(c, axis=1)))
 
 
 def test_fourier_says_when_nothing_fits():

@@ -32,7 +32,9 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             whole_file(target) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
-            archive.writestr("header.json", json.dumps({"format": FORMAT, "version": VERSION, **header}, indent=1))
+            text = json.dumps({"format": FORMAT, "version": VERSION, **header}, indent=1)
+            undated = zipfile.ZipInfo("header.json")  # the same agent gives the same bytes at any time
+            archive.writestr(undated, text, compress_type=zipfile.ZIP_DEFLATED)
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     np.lib.format.write_array(entry, np.asarray(array), allow_pickle=False)

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.batches import batched
-from rlsvi.agents.bounded_learner import BoundedLearner, Lookup, Place, Step
+from rlsvi.agents.bounded_learner import BoundedLearner, Lookup, Place, Prior, Step
 from rlsvi.agents.explore import GREEDY, choose
 from rlsvi.agents.gymnasium import Task, checked_reward, endless_task_of
 from rlsvi.agents.held_sweeps import Outcome
@@ -40,7 +40,8 @@ from rlsvi.core.compile import Bools, Floats, Words
 from rlsvi.core.random import Seed, bits
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
-UNKNOWN = InverseGamma(1.0, 1.0)
+UNKNOWN = InverseGamma(1.0, 1.0)  # in squares of the usual reward
+RIDGE = 0.1  # of features
 MEAN_SWEEPS = 10  # times as many at most for the posterior mean, which is worked out once and acted on for long
 
 
@@ -48,27 +49,30 @@ class BoundedRLSVI(Verbs):
     """Randomized least-squares value iteration with defaults that work. `rlsvi.agent_for(env)` makes one.
 
     It learns from all that has happened; what happened before is counted, not kept again. Measured observations
-    without bounds are scaled by what has been observed; when that range grows, all features are worked out anew
-    from the observations, so that the posterior is exact (`rescalings` counts it, the logger "rlsvi" tells).
+    are scaled by what has been observed; when that range grows, all features are worked out anew from the
+    observations, so that the posterior is exact (`rescalings` counts it, the logger "rlsvi" tells).
     docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------
-    lam : the ridge if sigma is unknown, else prior precision: the prior is N(prior_mean, I / lam).
+    lam : the ridge if sigma is unknown, else prior precision: the prior is N(prior_mean, I / lam). None: 0.1 of
+        features; of a table what the cells tried so far speak for.
     sigma : standard deviation of the noise of a target; or InverseGamma(shape, scale), a prior over its square.
+        None: InverseGamma(1, u^2), where u is the usual size of a reward, or 1 if that is less.
     gamma : discount, in [0, 1].
     basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations;
         bases.of(env, ..) to give bounds as well; or any basis with a block an action. None: a table where
-        observations are counted and at most 10,000, else Fourier().
+        observations are counted and at most 10,000, else Radial() of up to two numbers and Fourier() of more.
     alike : prior correlation of the weights of two actions, in [0, 1); what one action teaches of a state is
         believed of the others to that degree. A table ignores it.
     bounds : what a target is put into. "attainable": [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards
-        seen, which holds the values of all policies; two numbers; or None. Without them the values of features
-        can diverge; the paper has none.
+        seen, and one usual reward, which holds the values of all policies; two numbers; or None. Without them the
+        values of features can diverge; the paper has none. Values that do raise DivergenceWarning and are planned
+        anew with ten times the ridge (`recoveries` counts it).
     regressions : sweeps of value iteration an episode at most, all with the same noise.
     tolerance : they end when Q changes by less than this part of its size.
     update_every : learn and plan anew after so many steps within an episode too; None: only at its end.
-    prior_mean : prior mean of the weights, a number.
+    prior_mean : prior mean of the weights, a number. None: 0; of a table without `lam` that of the cells tried.
     seed : decides all randomness, the environment's included.
     """
 
@@ -77,8 +81,8 @@ class BoundedRLSVI(Verbs):
     def __init__(
         self,
         *,
-        lam: float = 0.1,
-        sigma: Noise = UNKNOWN,
+        lam: float | None = None,
+        sigma: Noise | None = None,
         gamma: float = 0.99,
         basis: Basis | RowBasis | None = None,
         alike: float = 0.5,
@@ -86,7 +90,7 @@ class BoundedRLSVI(Verbs):
         regressions: int = 20,
         tolerance: float = 1e-4,
         update_every: int | None = 1000,
-        prior_mean: float = 0.0,
+        prior_mean: float | None = None,
         seed: Seed = None,
     ) -> None:
         self.lam, self.sigma, self.gamma = lam, sigma, gamma
@@ -97,15 +101,20 @@ class BoundedRLSVI(Verbs):
 
     def _start(self) -> None:
         """Check the arguments; nothing is learned yet."""
-        self._noise = (*noise_of(self.lam, self.sigma), _part("gamma", self.gamma, True))
+        self._noise = (
+            *noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma),
+            _part("gamma", self.gamma, True),
+        )
         _part("alike", self.alike, False)
         _part("tolerance", self.tolerance, False)
-        shaped("prior_mean", finite("prior_mean", self.prior_mean), ())
+        if self.prior_mean is not None:
+            shaped("prior_mean", finite("prior_mean", self.prior_mean), ())
         whole("regressions", self.regressions, 1)
         if self.update_every is not None:
             whole("update_every", self.update_every, 1)
         self._bounds = _bounds(self.bounds)
-        if self.basis is not None and not (hasattr(self.basis, "rows") or hasattr(self.basis, "bind")):
+        made = not isinstance(self.basis, type) and (hasattr(self.basis, "rows") or hasattr(self.basis, "bind"))
+        if self.basis is not None and not made:
             raise TypeError(f"basis must be a basis such as rlsvi.bases.Fourier(), got {self.basis!r}")
         self._streams = new_streams(self.seed)
         self._task: Task | None = None
@@ -123,6 +132,11 @@ class BoundedRLSVI(Verbs):
     def rescalings(self) -> int:
         """How often the observed range grew and all features were worked out anew."""
         return self._learner.rescalings if self._learner else 0
+
+    @property
+    def recoveries(self) -> int:
+        """How often values diverged in learning, and were planned anew with ten times the ridge."""
+        return self._learner.recoveries if self._learner else 0
 
     def learn(
         self,
@@ -174,21 +188,22 @@ class BoundedRLSVI(Verbs):
                 assert learner is not None
                 self._plan_episode(learner)
                 steps, place, going_on = self._play(env, learner, place)
-                learner.learn(steps)
+                self._learner = learner.after(steps)
                 self.steps += len(steps)
                 self._forget_plans()
                 before = self._snapshot()
         except BaseException:
             self._streams[:], self._learner, values = before
             if self._learner is not None and values is not None:
-                self._learner.theta, self._learner.Q = values
+                self._learner.theta, self._learner.Q, self._learner.recoveries = values
             raise
         self.episodes += 1
 
-    def _snapshot(self) -> tuple[Words, BoundedLearner | None, tuple[Floats | None, Floats] | None]:
+    def _snapshot(self) -> tuple[Words, BoundedLearner | None, tuple[Floats | None, Floats, int] | None]:
         """What an episode changes before it is learned from."""
         learner = self._learner
-        return self._streams.copy(), learner, None if learner is None else (learner.theta, learner.Q)
+        values = None if learner is None else (learner.theta, learner.Q, learner.recoveries)
+        return self._streams.copy(), learner, values
 
     def _plan_episode(self, learner: BoundedLearner) -> None:
         if learner.design is None:
@@ -197,6 +212,7 @@ class BoundedRLSVI(Verbs):
             self._noise, self._bounds, self._streams[POSTERIOR], self.regressions, self.tolerance
         )
         learner.theta, learner.Q = self.planned.theta, self.planned.Q
+        learner.recoveries += self.planned.recoveries
 
     def _play(self, env: Env[Any, Any], learner: BoundedLearner, place: Place) -> tuple[list[Step], Place, bool]:
         """Act until the episode ends or it is time to learn: the steps, the place reached, whether it goes on."""
@@ -273,19 +289,24 @@ class BoundedRLSVI(Verbs):
         legal = self._task.legal(mask)
         if self._learner is None:
             lookup = self.lookup()
-            width = len(lookup.row(observation))
-            self._learner = BoundedLearner(lookup, width, float(self.prior_mean), float(self.alike))
+            row = lookup.row(observation)
+            self._learner = BoundedLearner(lookup.tried(row), len(row), self.prior())
         return Place(self._learner.lookup.row(observation), legal)
+
+    def prior(self) -> Prior:
+        """What is believed of the weights."""
+        mean = None if self.prior_mean is None else float(self.prior_mean)
+        return Prior(mean, float(self.alike), self.lam is None, self.sigma is None)
 
     def lookup(self) -> Lookup:
         """How observations of the task become features."""
         assert self._task is not None
         given, layout = self.basis, self._problem_basis
         if layout is None:
-            return Lookup(given, False, self._task)
+            return Lookup(given, False, self._task, given=True)
         if given is None or isinstance(given, Tabular):
-            return Lookup(layout, given is not None or is_table(layout.layout), self._task)
-        return Lookup(replace(layout, basis=given), False, self._task)
+            return Lookup(layout, given is not None or is_table(layout.layout), self._task, given=False)
+        return Lookup(replace(layout, basis=given), False, self._task, given=False)
 
 
 def _part(name: str, value: Any, one: bool) -> float:

@@ -14,13 +14,14 @@ from rlsvi.bases.scaling import Ranges
 
 def bounded_parts(agent: BoundedRLSVI) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays of what was learned."""
-    learner, header = agent._learner, {"episodes": agent.episodes, "rescalings": agent.rescalings}
+    learner = agent._learner
+    header = {"episodes": agent.episodes, "rescalings": agent.rescalings, "recoveries": agent.recoveries}
     if learner is None or learner.design is None:
         return header, {}
     history, ranges = learner.history, learner.lookup.ranges
     arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
     arrays |= {"history.x": history.x, "history.legal": history.legal, "Q": learner.Q}
-    arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "ranges.free": ranges.free}
+    arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high}
     arrays["design"] = learner.design.gram if isinstance(learner.design, Dense) else learner.design.counts
     if learner.theta is not None:
         arrays["theta"] = learner.theta
@@ -37,12 +38,8 @@ def restore_bounded(agent: BoundedRLSVI, header: dict[str, Any], arrays: dict[st
     kept = Transitions(*(arrays[f"history.{name}"] for name in Transitions._fields))
     x, legal, Q = arrays["history.x"], arrays["history.legal"], arrays["Q"]
     _check(agent._task.actions, x, legal, Q, kept)
-    learner = BoundedLearner(agent.lookup(), x.shape[1], float(agent.prior_mean), float(agent.alike))
-    ranges = Ranges(arrays["ranges.low"], arrays["ranges.high"], arrays["ranges.free"])
-    for old, new in zip(learner.lookup.ranges, ranges, strict=True):
-        if old.shape != new.shape or old.dtype != new.dtype or not np.isfinite(new).all():
-            raise ArchiveError("is damaged: its ranges do not fit the observations")
-    learner.lookup.ranges = ranges
+    learner = BoundedLearner(agent.lookup(), x.shape[1], agent.prior())
+    learner.lookup.ranges = _ranges(learner.lookup.ranges, arrays["ranges.low"], arrays["ranges.high"])
     learner.history = History.of(x, legal, kept)
     if len(learner.history.x) != len(x) or len(learner.history.transitions.row) != len(kept.row):
         raise ArchiveError("is damaged: an observation or a transition is in it twice")
@@ -57,8 +54,17 @@ def restore_bounded(agent: BoundedRLSVI, header: dict[str, Any], arrays: dict[st
     if not fits:
         raise ArchiveError("is damaged: its sums or weights do not fit its observations")
     sums[:] = held  # the same up to rounding, and now bit for bit
-    learner.Q, learner.theta, learner.rescalings = Q, theta, int(header["rescalings"])
+    learner.Q, learner.theta = Q, theta
+    learner.rescalings, learner.recoveries = int(header["rescalings"]), int(header["recoveries"])
     agent._learner = learner
+
+
+def _ranges(begun: Ranges, low: Any, high: Any) -> Ranges:
+    """The ranges of a file, if they fit the observations."""
+    fit = all(v.shape == begun.low.shape and v.dtype == np.float64 for v in (low, high))
+    if not fit or not ((begun.least <= low) & (low < high) & (high <= begun.most) & np.isfinite(high - low)).all():
+        raise ArchiveError("is damaged: its ranges do not fit the observations")
+    return begun._replace(low=low, high=high)
 
 
 def _check(actions: int, x: Any, legal: Any, Q: Any, kept: Transitions) -> None:

@@ -1,13 +1,20 @@
 """The regression of per-action blocks on the features of states, all at once in matrix products.
 
-A design holds Phi, the features of N distinct states, and the precision P of the weights of all actions: that of
-the prior, and for every action the sum of phi phi' over its transitions. The prior correlation of the weights of
-two actions, for the same feature, is `alike`; with A actions of d features P is (A d, A d). With one weight a
-state Phi is I, P is diagonal, and actions are not alike.
+A design holds Phi, the features of N distinct states, and for every action G_a, the sum of phi phi' over its
+transitions. The weights of an action are theta_a = u + v_a: u, which all share, has the prior variance
+alike / ridge, v_a has (1 - alike) / ridge, so that the weights of two actions for the same feature correlate by
+`alike`. Their joint precision P has an arrow's shape,
+
+    [ G_1 + ridge / (1 - alike)                                  G_1 ]
+    [                             G_2 + ridge / (1 - alike)      G_2 ]
+    [           G_1                         G_2             G_1 + G_2 + ridge / alike ]
+
+and so has its factor: A actions of d features cost A d^3, not (A d)^3. With one weight a state Phi is I, P is
+diagonal, and actions are not alike.
 """
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
 
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
@@ -25,6 +32,12 @@ class Table:
         """Weights of an action."""
         return self.counts.shape[1]
 
+    @property
+    def drawn(self) -> tuple[int, int]:
+        """The normal variates of a sample."""
+        actions, states = self.counts.shape
+        return actions, states
+
     def extend(self, rows: Floats) -> None:
         """More states, that have been met in no transition."""
         self.counts = np.pad(self.counts, ((0, 0), (0, len(rows))))
@@ -32,6 +45,12 @@ class Table:
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
         """Transitions of these states and actions."""
         np.add.at(self.counts, (action, row), count)
+
+    def copy(self) -> "Table":
+        """A design of its own."""
+        other = Table(len(self.counts))
+        other.counts = self.counts.copy()
+        return other
 
     def factor(self, ridge: float) -> None:
         """P = ridge + counts."""
@@ -63,13 +82,20 @@ class Dense:
         self.alike = alike
         self._phi, self._n = np.zeros((64, dim)), 0
         self.gram = np.zeros((actions, dim, dim))
-        self._prior: Floats = np.zeros((actions, actions))
-        self._factor: Floats = np.zeros((0, 0))
+        self._own: list[Floats] = []  # L_a of every action
+        self._joint: list[Floats] = []  # E_a = L_a^-1 G_a of every action, where they share u
+        self._shared: Floats = np.zeros((0, 0))  # L_u
+        self._ridge = 1.0
 
     @property
     def dim(self) -> int:
         """Weights of an action."""
         return self.gram.shape[1]
+
+    @property
+    def drawn(self) -> tuple[int, int]:
+        """The normal variates of a sample: a row an action, and one for what they share."""
+        return len(self.gram) + (self.alike > 0), self.dim
 
     @property
     def phi(self) -> Floats:
@@ -92,23 +118,21 @@ class Dense:
             x = self.phi[row[its]]
             self.gram[a] += x.T @ (x * count[its, None])
 
+    def copy(self) -> "Dense":
+        """A design of its own. Features are shared: what either adds, it adds behind those of both."""
+        other = Dense(len(self.gram), self.dim, self.alike)
+        other._phi, other._n, other.gram = self._phi, self._n, self.gram.copy()
+        return other
+
     def factor(self, ridge: float) -> None:
-        """The Cholesky factor of P, over the weights of all actions where their priors are alike."""
-        A, d = self.gram.shape[:2]
-        prior = np.asarray(
-            ridge * np.linalg.inv(np.full((A, A), self.alike) + (1 - self.alike) * np.eye(A)), dtype=np.float64
-        )
-        self._prior = prior
-        P = np.kron(prior, np.eye(d))
-        for a in range(A):
-            P[a * d : (a + 1) * d, a * d : (a + 1) * d] += self.gram[a]
-        try:
-            self._factor = np.asarray(np.linalg.cholesky(P), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            raise FactorError(
-                "the precision matrix is not positive definite: features are too large or too much alike for this "
-                "lam; scale them down, or use a larger lam"
-            ) from None
+        """The Cholesky factor of P, block by block."""
+        self._ridge = ridge
+        unit = np.eye(self.dim)
+        self._own = [_factor(G + ridge / (1 - self.alike) * unit) for G in self.gram]
+        if self.alike > 0:
+            self._joint = [_solve(L, G) for L, G in zip(self._own, self.gram, strict=True)]
+            rest = sum(G - E.T @ E for E, G in zip(self._joint, self.gram, strict=True))
+            self._shared = _factor(rest + ridge / self.alike * unit)
 
     def values(self, theta: Floats) -> Floats:
         """Phi theta_a of all states, (N, A)."""
@@ -116,18 +140,41 @@ class Dense:
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
         """The posterior mean, from the sums of the targets of every state and action (N, A)."""
-        y = (self.phi.T @ sums).T + self._prior @ mean
-        fitted: Floats = cho_solve((self._factor, True), y.ravel(), check_finite=False).reshape(y.shape)
+        y = (self.phi.T @ sums).T - np.einsum("aij,aj->ai", self.gram, mean)
+        w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
+        if self.alike > 0:
+            known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
+            w = np.concatenate([w, _solve(self._shared, y.sum(axis=0) - known)[None]])
+        fitted: Floats = mean + self.shape(w)
         return fitted
 
     def penalty(self, away: Floats) -> float:
         """What the prior says against weights so far away from its mean."""
-        return float((away * (self._prior @ away)).sum())
+        together = self.alike / (1 - self.alike + len(away) * self.alike) * (away.sum(axis=0) ** 2).sum()
+        return float(self._ridge / (1 - self.alike) * ((away**2).sum() - together))
 
     def shape(self, z: Floats) -> Floats:
-        """L^-T z for P = L L'."""
-        shaped: Floats = solve_triangular(self._factor, z.ravel(), lower=True, trans="T").reshape(z.shape)
-        return shaped
+        """u + v_a, where L' (v, u) = z for P = L L'."""
+        if self.alike == 0:
+            return np.stack([_solve(L, z_a, "T") for L, z_a in zip(self._own, z, strict=True)])
+        u = _solve(self._shared, z[-1], "T")
+        parts = zip(self._own, self._joint, z[:-1], strict=True)
+        return np.stack([u + _solve(L, z_a - E @ u, "T") for L, E, z_a in parts])
+
+
+def _factor(P: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.cholesky(P), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise FactorError(
+            "the precision matrix is not positive definite: features are too large or too much alike for this "
+            "lam; scale them down, or use a larger lam"
+        ) from None
+
+
+def _solve(L: Floats, y: Floats, trans: str = "N") -> Floats:
+    solved: Floats = solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
+    return solved
 
 
 Design = Table | Dense

@@ -4,8 +4,9 @@
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
-The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] of the rewards seen, hold every value that a policy can
-have. They make the iteration bounded: a regression on features is no contraction, and can diverge without them.
+The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] of the rewards seen, hold every value that a policy can have
+with these rewards, at the end of an episode too. They make the iteration bounded: a regression on features is no
+contraction, and can diverge without them.
 """
 
 import math
@@ -40,15 +41,42 @@ class Outcome(NamedTuple):
     change: float  # of Q in the last one, as a part of the size of Q
     sigma: float
     at_bounds: float  # the part of the targets that had to be put into the bounds
+    span: tuple[float, float]  # the least and the greatest value of the mean
+    recoveries: int = 0  # how often values diverged before, and were planned anew with ten times the ridge
 
 
 def attainable(history: History, gamma: float) -> tuple[float, float]:
-    """The least and the most that an episode of one step or more can be worth, by the rewards seen."""
+    """The least and the most that an episode of one step or more is thought to be worth, by the rewards seen.
+
+    A usual reward is always thought possible: where there was none yet, or only costs, nothing else would be worth
+    a try.
+    """
     rewards = history.transitions.reward
-    least, most = float(rewards.min()), float(rewards.max())
+    least, most, usual = float(rewards.min()), float(rewards.max()), usual_reward(history)
     if gamma >= 1:
-        return (least if least >= 0 else -math.inf), (most if most <= 0 else math.inf)
-    return min(least, least / (1 - gamma)), max(most, most / (1 - gamma))
+        return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
+    return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
+
+
+def usual_reward(history: History) -> float:
+    """The unit of an agent that is told nothing: the geometric mean of the sizes of all rewards but 0, or 1.
+
+    It is 1 at least, because small costs say nothing of a prize that was not found yet.
+    """
+    steps = history.transitions
+    some = steps.reward != 0
+    if not some.any():
+        return 1.0
+    return max(1.0, math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some]))))
+
+
+def targets(history: History, Q: Floats, gamma: float) -> Floats:
+    """r + gamma max_a Q(s', a) of every transition, by the values Q (N, A) of the rows; r at the end."""
+    steps, legal = history.transitions, history.legal
+    best = np.zeros(len(Q) + 1)  # the last one is of the end
+    best[:-1] = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
+    raw: Floats = steps.reward + gamma * best[steps.next]
+    return raw
 
 
 def plan(
@@ -62,23 +90,20 @@ def plan(
     tolerance: float,
 ) -> Outcome:
     """From the values Q (N, A) before to a sample of the posterior, or without a stream to its mean."""
-    steps, legal = history.transitions, history.legal
+    steps = history.transitions
     cell = steps.row * Q.shape[1] + steps.action
-    total = float(steps.times.sum())
     design.factor(belief.ridge)
     shift, variate = np.zeros_like(belief.mean), 1.0
     if stream is not None:
         if belief.shape > 0:
-            variate = gamma_variate(stream, belief.shape + 0.5 * total)
-        fill_normal(stream, shift)
-        shift = design.shape(shift)
+            variate = gamma_variate(stream, belief.shape + 0.5 * float(steps.times.sum()))
+        z = np.empty(design.drawn)
+        fill_normal(stream, z)
+        shift = design.shape(z)
     drift = design.values(shift)
-    every = bool(legal.all())
-    best = np.zeros(len(Q) + 1)  # the last one is of the end
     sigma, change, sweep = belief.sigma, math.inf, 0
     while sweep < cap and change > tolerance:
-        best[:-1] = Q.max(axis=1) if every else np.where(legal, Q, -np.inf).max(axis=1)
-        raw = steps.reward + belief.gamma * best[steps.next]
+        raw = targets(history, Q, belief.gamma)
         b = np.clip(raw, *bounds)
         sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
         theta = design.fit(sums, belief.mean)
@@ -89,9 +114,12 @@ def plan(
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
         Q, sweep = new, sweep + 1
+        if not change <= 1e300:  # NaN or infinity: it cannot end well
+            break
     if stream is not None:
         theta = theta + sigma * shift
-    return Outcome(theta, Q, sweep, change, sigma, float((raw != b).mean()))
+    least, most = float(fitted.min()), float(fitted.max())
+    return Outcome(theta, Q, sweep, change, sigma, float((raw != b).mean()), (least, most))
 
 
 @compiled

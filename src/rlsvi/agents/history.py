@@ -49,6 +49,15 @@ class History:
         columns: Any = self._columns
         return Transitions(*(column[: len(self._places)] for column in columns))
 
+    def copy(self) -> "History":
+        """A history of its own."""
+        other = History(self._x.shape[1], self._legal.shape[1])
+        other._x, other._legal = self._x.copy(), self._legal.copy()
+        columns: Any = self._columns
+        other._columns = Transitions(*(column.copy() for column in columns))
+        other._rows, other._places = self._rows.copy(), self._places.copy()
+        return other
+
     def row(self, x: Floats, legal: Bools) -> int:
         """The row of an observation, new or known. Of a known one all actions count that were ever legal."""
         key = x.tobytes()

@@ -17,7 +17,7 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | BoundedRLSVI:
     Where observations are numbered and the environment itself says how many periods an episode has
     (`env.unwrapped.horizon`), values differ from period to period and the agent is RLSVI, with a table. A time
     limit around an environment is no such thing: everything else gets BoundedRLSVI, discounted, with a table
-    where observations are counted and few, else with Fourier features.
+    where observations are counted and few, else with radial functions of up to two numbers, or Fourier features.
 
     `arguments`, such as `seed`, go to the agent.
     """

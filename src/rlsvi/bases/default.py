@@ -12,7 +12,7 @@ CELLS = 10_000  # states: up to so many a table
 
 
 def default(env: Any) -> Tabular | Observed:
-    """A table where observations are numbered, else radial (of up to three numbers) or Fourier features.
+    """A table where observations are numbered, else radial (of up to two numbers) or Fourier features.
 
     There are 256 of them at most.
 
@@ -25,5 +25,9 @@ def default(env: Any) -> Tabular | Observed:
 
 
 def is_table(layout: Layout) -> bool:
-    """Whether observations are few enough, and counted, so that each can have a weight of its own."""
-    return not layout.measured and float(np.prod([float(k) for k in layout.counts])) <= CELLS
+    """Whether each observation can have a weight of its own: one counted number, or several of few values.
+
+    Only what has been observed takes memory; several numbers of many values had better be told apart.
+    """
+    few = float(np.prod([float(k) for k in layout.counts])) <= CELLS
+    return not layout.measured and (few or len(layout.counts) == 1)

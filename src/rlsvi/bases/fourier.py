@@ -1,9 +1,11 @@
 """The Fourier basis (Konidaris, Osentoski, Thomas 2011): cosines over [0, 1]^n."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, product
-from math import comb
+from itertools import combinations, islice, product
+from itertools import count as count_from
+from math import comb, isqrt
 
 import numpy as np
 
@@ -17,9 +19,11 @@ class Fourier:
 
     Parameters
     ----------
-    order : the highest frequency; None: 5, or the highest below that which fits.
-    features : the budget. The frequencies of how many numbers are combined follows from it: of all, of three, of
-        two, or none; the most that fits at order 5, or else at order 3.
+    order : the highest frequency; None: the highest up to 5 for which all products fit the budget, and if those
+        of order 3 do not, the smoothest waves of all numbers that do: all c up to some length. Where these leave
+        no room for any two numbers together, each has waves of its own.
+    features : the budget. With a given order it decides of how many numbers the frequencies are combined: of all,
+        of three, of two, or none.
     together : combine so many numbers at most, whatever the budget.
     smoothness : a feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions, and a
         higher order adds detail only where the data ask for it. 0: all alike, as published.
@@ -46,7 +50,16 @@ class Fourier:
 @cache
 def frequencies(n: int, order: int | None, features: int, together: int | None) -> tuple[Floats, Floats]:
     """pi c as columns, (n, d), and max(1, |c|)."""
-    order, together = chosen(n, order, features, together)
+    budget = whole("features", features, 2)
+    if order is None and together is None and count(n, 1, 2) <= budget < count(n, 3, n):
+        c = smoothest(n, budget)
+    else:
+        c = products(n, *chosen(n, order, budget, together))
+    return np.ascontiguousarray(np.pi * c.T), np.maximum(1.0, np.sqrt((c**2).sum(axis=1)))
+
+
+def products(n: int, order: int, together: int) -> Floats:
+    """All frequencies (d, n) up to an order, of so many numbers at most."""
     rows = [np.zeros((1, n))]
     for size in range(1, together + 1):
         waves = np.array(list(product(range(1, order + 1), repeat=size)), dtype=np.float64)
@@ -54,29 +67,56 @@ def frequencies(n: int, order: int | None, features: int, together: int | None) 
             block = np.zeros((len(waves), n))
             block[:, places] = waves
             rows.append(block)
-    c = np.concatenate(rows).T
-    return np.ascontiguousarray(np.pi * c), np.maximum(1.0, np.sqrt((c**2).sum(axis=0)))
+    return np.concatenate(rows)
+
+
+def smoothest(n: int, features: int) -> Floats:
+    """The frequencies (d, n) up to the greatest length for which they fit: those that the prior expects most."""
+    rows: list[tuple[int, ...]] = []
+    for square in count_from(0):
+        rows_of = list(_of_length(n, square, features - len(rows)))
+        if len(rows) + len(rows_of) > features:
+            return np.array(rows, dtype=np.float64)
+        rows += rows_of
+    raise AssertionError
+
+
+def _of_length(n: int, square: int, most: int) -> Iterator[tuple[int, ...]]:
+    """The frequencies of n numbers with |c|^2 = square; no more than `most` and one."""
+    parts = (c for size in range(min(n, square) + 1) for c in _sums(square, size))
+    found = (
+        tuple(dict(zip(places, c, strict=True)).get(i, 0) for i in range(n))
+        for c in parts
+        for places in combinations(range(n), len(c))
+    )
+    return islice(found, most + 1)
+
+
+def _sums(square: int, size: int) -> Iterator[tuple[int, ...]]:
+    """So many numbers from 1 on whose squares sum to `square`."""
+    if size == 0:
+        yield from [()] if square == 0 else []
+        return
+    for k in range(1, isqrt(square - size + 1) + 1):
+        for rest in _sums(square - k * k, size - 1):
+            yield k, *rest
 
 
 def chosen(n: int, order: int | None, features: int, together: int | None) -> tuple[int, int]:
-    """The order, and how many numbers are combined: as many as fit, at the highest order for which they do."""
+    """The order, and how many numbers are combined: as many as fit."""
     whole("features", features, 2)
     if order is not None:
         whole("order", order, 1)
     if together is not None:
         together = min(whole("together", together, 1), n)
         return order if order is not None else _highest(n, features, together), together
-    combined = list(dict.fromkeys((n, min(3, n), min(2, n))))
-    for wanted in (5, 3) if order is None else (order,):  # fine waves of two numbers before coarse ones of all
-        for most in combined:
-            if count(n, wanted, most) <= features:
-                return (order or _highest(n, features, most)), most
-    if count(n, order or 1, 1) <= features:
-        return (order or _highest(n, features, 1)), 1
-    least = count(n, 1 if order is None else order, 1)
+    wanted = 3 if order is None else order
+    for most in dict.fromkeys((n, 1) if order is None else (n, min(3, n), min(2, n), 1)):
+        if count(n, wanted if most > 1 else order or 1, most) <= features:
+            return order or _highest(n, features, most), most
     raise ValueError(
-        f"{n} numbers need {least} Fourier features, the budget is features={features}: allow more, or give a "
-        "basis of fewer, such as bases.StateFeatures(function)"
+        f"{n} numbers need {count(n, order or 1, 1)} Fourier features, the budget is features={features}: give "
+        "basis=bases.Fourier(features=..), or one of fewer numbers, such as bases.StateFeatures(function)"
     )
 
 

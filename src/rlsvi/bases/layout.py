@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Floats
 
 UNBOUNDED = 1e9  # a bound beyond this says nothing of where observations lie
@@ -72,8 +73,8 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     counted: list[Any] = []
     _collect(layout.tree, observation, measured, counted)
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
-    if not np.isfinite(x).all():
-        raise ValueError(f"observation holds NaN or infinity: {observation}")
+    if not (np.abs(x) <= LARGEST).all():
+        raise ValueError(f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}")
     whole = x[layout.measured :]
     if whole.size and not ((whole >= 0) & (whole < layout.counts) & (whole == np.floor(whole))).all():
         raise ValueError(f"observation {observation!r} lies outside of the observation space of the environment")

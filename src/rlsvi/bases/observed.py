@@ -15,8 +15,9 @@ from rlsvi.bases.scaling import Ranges, ranges_of, scaled
 from rlsvi.core.compile import Floats
 
 CROSSED = 1024  # features: up to so many, what is measured has weights of its own for all that is counted
-GRID = 3  # measured numbers: up to so many a grid of radial functions has six a side at least
-SIDE = 15  # of them at most
+MOST = 4096  # zeros and ones at most
+GRID = 2  # measured numbers: up to so many a grid of radial functions is fine enough
+SIDE = 15  # functions a side
 
 
 class RowBasis(Protocol):
@@ -49,9 +50,9 @@ class Observed:
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """One block an action. All bounds must be known: these agents never work features out anew."""
         ranges = ranges_of(self.low, self.high)
-        if ranges.free.any():
+        if np.isnan(ranges.low).any():
             raise ValueError(
-                f"the observations are not bounded in the places {np.flatnonzero(ranges.free).tolist()}: "
+                f"the observations are not bounded in the places {np.flatnonzero(np.isnan(ranges.low)).tolist()}: "
                 "give low= and high= to bases.of, or learn with rlsvi.agent_for(env), which scales by what it "
                 "has observed"
             )
@@ -71,7 +72,7 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     ----------
     space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
         environment.
-    basis : what is made of the measured numbers, once in [0, 1]; None: Radial() of up to three, Fourier() of more.
+    basis : what is made of the measured numbers, once in [0, 1]; None: Radial() of up to two, Fourier() of more.
     low, high : bounds of the measured numbers, (m,); None: those of the space.
     """
     layout = layout_of(getattr(space, "observation_space", space))
@@ -85,7 +86,7 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
 def usual(n: int) -> RowBasis:
     """Local functions, which follow sudden changes of a value, where a grid is fine enough; else cosines."""
-    return Radial(features=min(256, SIDE**n + 1)) if n <= GRID else Fourier()
+    return Radial(features=SIDE**n + 1) if n <= GRID else Fourier()
 
 
 def checked_rows(basis: Any) -> Any:
@@ -110,6 +111,11 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
     if not counts:
         return basis.rows(scaled(ranges, x))
     joint = float(np.prod([float(k) for k in counts]))
+    if joint > CROSSED and sum(counts) > MOST:
+        raise ValueError(
+            f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: give "
+            "a basis, such as bases.StateFeatures(function)"
+        )
     if not m:
         return joint_one_hot(x, counts) if joint <= CROSSED else one_hot(x, counts)
     phi = basis.rows(scaled(ranges, x[:, :m]))
