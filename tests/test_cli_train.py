@@ -122,6 +122,18 @@ def test_training_goes_on():
     assert (one._learner.theta == two._learner.theta).all()
 
 
+def test_training_goes_on_in_the_environment_that_the_file_remembers():
+    dry = ("--env-arg", "is_slippery=false", "--max-episode-steps", 30)
+    assert run(*LAKE, *dry, "--out", "dry", "--quiet").exit_code == 0
+    assert run(*LAKE, "--resume", "dry", "--out", "more", "--quiet").exit_code == 0
+    first, more = rlsvi.load("dry"), rlsvi.load("more")
+    assert more.episodes == 2 * first.episodes
+    assert more.environment == first.environment
+    assert more.environment.arguments == {"is_slippery": False}
+    assert run(*LAKE, "--env-arg", "is_slippery=true", "--resume", "dry", "--out", "wet", "--quiet").exit_code == 0
+    assert rlsvi.load("wet").environment.arguments == {"is_slippery": True}
+
+
 @pytest.mark.parametrize(
     ("how", "code", "words"),
     [
@@ -148,7 +160,7 @@ def test_nothing_is_written_where_nothing_was_learned(tmp_path):
     before = sorted(path.name for path in tmp_path.iterdir())
     for arguments, words in [
         (("--env-arg", "fails=1"), ("the motor is off", "nothing was learned")),
-        (("--env-arg", "how=nan"), ("NaN or infinity", "nothing was learned")),
+        (("--env-arg", "how=nan"), ("NaN, infinity", "nothing was learned")),
         (("--env-arg", "how"), ("--env-arg takes NAME=VALUE", "'how'")),
         (("--env-arg", "who=1"), ("unexpected keyword argument 'who'",)),
         (("--gamma", 2), ("gamma",)),

@@ -87,6 +87,8 @@ def train(
         if out is None and target.exists() and resume != target:
             raise FileExistsError(f"there is a file {target}: name one by --out, or go on by --resume {target}")
         made = named(env, env_arg, max_episode_steps, choices)
+        if resume is not None and not (env_arg or max_episode_steps or choices):
+            made = _remembered(resume, made)
         given = {"gamma": gamma, "sigma": sigma, "lam": lam, "basis": basis}
         world = made.make()
         agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume)
@@ -105,6 +107,12 @@ def train(
         world.close()
         if failure is not None:
             _end(failure, agent, target if kept else None)
+
+
+def _remembered(resume: Path, made: "Made") -> "Made":
+    """The environment as the agent of a file knew it, if it is of the same name; else the one asked for."""
+    known: Made | None = loaded(resume).environment
+    return known if known is not None and known.id == made.id else made
 
 
 def _evaluated(
