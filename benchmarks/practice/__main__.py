@@ -1,0 +1,127 @@
+"""Our agent at its one default beside DQN, PPO and tabular Q-learning, on Gymnasium's own environments.
+
+    python -m benchmarks.practice                                       everything: hours on one core
+    python -m benchmarks.practice --learners ours --tasks CartPole-v1   a part of it
+    python -m benchmarks.practice --only-summary                        tables and curves of what is there
+
+At points of training the greedy policy (ours: of the posterior mean) plays 100 fresh episodes; where dynamic
+programming can tell its expected return, that one counts. Rivals stop when the threshold is met. Every result is
+a file in the folder: an interrupted benchmark goes on where it was, and results of another version have to be
+measured --again. All learners use one thread, training alone is timed. Seeds come one after the other, each with
+all tasks and learners.
+
+DIR then holds the results, practice.md (the tables) and practice-steps and practice-episodes (the curves) as svg
+and png. DQN and PPO need stable-baselines3: pip install "rlsvi[bench]".
+"""
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.practice import rivals
+from benchmarks.practice.results import LEARNERS, measure, path_of, read, takes_part
+from benchmarks.practice.summary import markdown, text
+from benchmarks.practice.tasks import TASKS
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def seeds_of(text):
+    """The seeds of "10", which are 0 to 9, or of "4-9"."""
+    first, _, last = text.partition("-")
+    seeds = range(int(first), int(last) + 1) if last else range(int(first))
+    if not seeds:
+        raise ValueError(text)
+    return seeds
+
+
+def options_of(arguments):
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.practice",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK", help=", ".join(TASKS)
+    )
+    parser.add_argument(
+        "--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), metavar="NAME", help=", ".join(LEARNERS)
+    )
+    parser.add_argument("--seeds", type=seeds_of, default="10", help="how many, 10; or from which to which, 4-9")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes, each on one core; seconds suffer beyond cores"
+    )
+    parser.add_argument("--out", type=Path, default=Path("out/practice"), metavar="DIR")
+    parser.add_argument("--again", action="store_true", help="measure what is there already once more")
+    parser.add_argument("--only-summary", action="store_true", help="measure nothing")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error("--jobs must be 1 or more")
+    return options
+
+
+def asked_for(options):
+    """What is to be measured and not there yet: (task, learner, seed)."""
+    learners = list(options.learners)
+    if not rivals.available() and any(name.startswith(("dqn", "ppo")) for name in learners):
+        print(rivals.MISSING, file=sys.stderr)
+        learners = [name for name in learners if not name.startswith(("dqn", "ppo"))]
+    return [
+        (task, learner, seed)
+        for seed in options.seeds
+        for task in options.tasks
+        for learner in learners
+        if takes_part(task, learner) and (options.again or not path_of(options.out, task, learner, seed).exists())
+    ]
+
+
+def run(left, options):
+    """Measure; how many failed."""
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that follow
+    failed, pool = 0, ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"))
+    asked = {pool.submit(measure, options.out, *one): one for one in left}
+    try:
+        for done, future in enumerate(as_completed(asked), 1):
+            name = " ".join(str(part) for part in asked[future])
+            try:
+                row = future.result()["rows"][-1]
+                told = f"{row['steps']} steps, return {row['mean']:.2f}, {row['cpu_s']:.0f} s"
+            except Exception as error:
+                failed, told = failed + 1, f"failed: {error!r}"
+            print(f"{done} of {len(left)}  {name}: {told}", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return failed
+
+
+def write(results, out):
+    """Tables and curves."""
+    from benchmarks.practice.drawing import figure
+
+    (out / "practice.md").write_text(markdown(results))
+    for x in ("steps", "episodes"):
+        for kind in ("svg", "png"):
+            figure(results, x).savefig(out / f"practice-{x}.{kind}", dpi=160)
+
+
+def main(arguments=None):
+    options = options_of(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    left = [] if options.only_summary else asked_for(options)
+    try:
+        failed = run(left, options) if left else 0
+    except KeyboardInterrupt:
+        print(f"interrupted: what is done is in {options.out}, the same command goes on", file=sys.stderr)
+        return 130
+    results = read(options.out)
+    if results:
+        write(results, options.out)
+        print(text(results))
+    return 1 if failed or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
