@@ -37,7 +37,7 @@ def test_your_first_agent(tmp_path, capsys):
     assert len([line for line in blocks(page)[0].splitlines() if line]) == 5  # as the title says
     said = capsys.readouterr().out
     assert "fresh episodes (standard error" in said
-    assert names["agent"].episodes == 11
+    assert names["agent"].episodes == 21
     assert names["total"] >= 200  # the most is 500; a policy that does nothing gets 10
     first, again, shown = run(page)
     assert first.strip() in again  # the same seed, agent and number of episodes
