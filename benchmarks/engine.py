@@ -19,7 +19,7 @@ from statistics import median
 import rlsvi
 from benchmarks.pseudo_code import PseudoCode
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 LENGTH, FEATURES, LAM, SIGMA = 50, 10, 1.0, 0.1
 
@@ -96,7 +96,7 @@ def subprocess_output(code, **environment):
 CHAIN = f"""
 import resource, time
 import rlsvi
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 problem = rlsvi.problems.chain({LENGTH}, {FEATURES})
 agent = rlsvi.RLSVI(lam={LAM}, sigma={SIGMA}, seed=0)
 begin = time.perf_counter()

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 import rlsvi
 from rlsvi.bases import Recommendation
 from rlsvi.envs import RecommendationEnv
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 N, J, LAM, SIGMA = 10, 5, 0.2, 1e-3**0.5
 AGENTS = {

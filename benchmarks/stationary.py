@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from rlsvi.agents import StationaryRLSVI
-from rlsvi.agents.ring import add_transition, empty_ring, pairs_of
-from rlsvi.agents.sweeps import FINE, Model, draw, new_work, plan, precision_factors, regress
-from rlsvi.agents.targets import set_weights, targets
+from rlsvi.agents.stationary.ring import add_transition, empty_ring, pairs_of
+from rlsvi.agents.stationary.sweeps import FINE, Model, draw, new_work, plan, precision_factors, regress
+from rlsvi.agents.stationary.targets import set_weights, targets
 from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream
-from rlsvi.simulate_tetris import simulate_tetris
+from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules
 
 PLACEMENTS = (9, 17, 17, 17, 34, 34, 34)  # of the seven pieces

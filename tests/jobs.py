@@ -14,7 +14,7 @@ from rlsvi.study.checkpoint import checkpoint
 def learn(length, features, seed, episodes):
     """A real simulation."""
     from rlsvi import RLSVI, problems  # the other jobs start without compiled code
-    from rlsvi.simulate import simulate
+    from rlsvi.simulate.finite import simulate
 
     history = simulate(RLSVI(seed=seed), problems.chain(length, features, seed=seed), episodes)
     return {"episode": np.arange(episodes), "reward": history.reward, "regret": history.regret}

@@ -29,9 +29,6 @@ FLOORS = {
     "problems": 2,
     "shop": 3,
     "simulate": 3,
-    "simulate_tabula_rasa": 3,
-    "simulate_continual": 3,
-    "simulate_tetris": 3,
     "theory": 3,
     "study": 4,
     "paper": 5,
@@ -152,10 +149,8 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def compiled_files():
-    inside = [
-        p for folder in ("core", "mdp", "tetris", "bases", "agents", "shop") for p in SOURCE.glob(f"{folder}/*.py")
-    ]
-    return sorted([*inside, *SOURCE.glob("simulate*.py")])
+    folders = ("core", "mdp", "tetris", "bases", "agents", "shop", "simulate")
+    return sorted(p for folder in folders for p in SOURCE.glob(f"{folder}/**/*.py"))
 
 
 def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
@@ -196,8 +191,8 @@ def test_nothing_is_compiled_with_fast_math():
 
 PLAY = """
 import sys, numpy as np, rlsvi
-from rlsvi.simulate import simulate
-from rlsvi.simulate_continual import simulate_continual as live
+from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.endless import simulate_continual as live
 problem, arrays = rlsvi.problems.chain(6, 4, seed=3), {}
 agents = {
     "rlsvi": rlsvi.RLSVI(seed=1),
@@ -247,7 +242,7 @@ stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.Inv
 stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
 arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.theta, stationary._streams
 tetris = rlsvi.StationaryRLSVI(seed=6, basis=rlsvi.bases.Tetris(), form="afterstate", memory=40)
-games = rlsvi.simulate_tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 6)
+games = rlsvi.simulate.tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 6)
 for name, array in zip(games._fields, games):
     arrays[f"tetris {name}"] = array
 arrays["tetris theta"], arrays["tetris next"] = tetris._learner.theta, tetris._learner.ring.next_x

@@ -281,7 +281,7 @@ def test_an_agent_learns_through_a_transformer_of_states_as_through_a_table():
     encoder = OneHotEncoder().fit(np.arange(S).reshape(-1, 1))
     agents = [rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(1.0), seed=0, basis=b) for b in (Transformer(encoder), None)]
     for agent in agents:
-        rlsvi.simulate.simulate(agent, problem, 50)
+        rlsvi.simulate.finite.simulate(agent, problem, 50)
     for h in range(H):
         for s in range(S):
             q = [a._learner.action_values(a._plan(True, True), h, s) for a in agents]
@@ -318,4 +318,4 @@ def test_what_a_transformer_returns_must_be_finite():
 def test_agents_refuse_a_basis_that_does_not_fit_the_problem():
     agent = rlsvi.RLSVI(basis=Dense(np.zeros((S + 1, A, 3))), seed=0)
     with pytest.raises(ValueError, match="phi must have shape"):
-        rlsvi.simulate.simulate(agent, rlsvi.problems.chain(S), 1)
+        rlsvi.simulate.finite.simulate(agent, rlsvi.problems.chain(S), 1)

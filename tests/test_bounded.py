@@ -9,10 +9,10 @@ import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, agent_for, bases
 from rlsvi.agents import archive
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.bounded_learner import Lookup, diverged
-from rlsvi.agents.designs import Dense
-from rlsvi.agents.held_sweeps import usual_reward
-from rlsvi.agents.history import END, History
+from rlsvi.agents.practice.history import END, History
+from rlsvi.agents.practice.learner import Lookup, diverged
+from rlsvi.agents.practice.regression import Dense
+from rlsvi.agents.practice.value_iteration import usual_reward
 from rlsvi.bases.default import is_table
 from rlsvi.bases.layout import layout_of
 from rlsvi.core.random import gamma as gamma_variate
@@ -305,7 +305,7 @@ def test_a_lock_is_opened_though_nothing_is_earned_before(kind):
 
 def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
     ours = agent().learn(Walk(), episodes=3)
-    monkeypatch.setattr("rlsvi.agents.bounded_learner.diverged", lambda *_: True)
+    monkeypatch.setattr("rlsvi.agents.practice.learner.diverged", lambda *_: True)
     Q, streams = ours._learner.Q.copy(), ours._streams.copy()
     with pytest.warns(DivergenceWarning), pytest.raises(FactorError, match=r"the values diverge.*bounds"):
         ours.learn(Walk(), episodes=1)

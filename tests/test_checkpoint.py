@@ -9,7 +9,7 @@ from rlsvi import StationaryLSVI, StationaryRLSVI, bases
 from rlsvi.agents import EpsilonGreedy, Exponential
 from rlsvi.paper import games
 from rlsvi.paper.policies import policies, published_player
-from rlsvi.simulate_tetris import simulate_tetris
+from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.executors import processes
 from rlsvi.study.job import Job

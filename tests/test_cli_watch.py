@@ -9,7 +9,7 @@ from rlsvi.agents import archive
 from rlsvi.bases import Tetris
 from rlsvi.cli import app, screen
 from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate_tetris import simulate_tetris
+from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules
 
 SMALL = ("--height", 8, "--width", 4)

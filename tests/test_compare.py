@@ -7,7 +7,7 @@ import pytest
 import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
-from rlsvi.simulate import History, simulate
+from rlsvi.simulate.finite import History, simulate
 from rlsvi.study.bootstrap import band
 from rlsvi.study.plot import regret_figure
 from rlsvi.study.runs import Run, Runs

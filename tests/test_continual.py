@@ -8,13 +8,13 @@ from gymnasium.spaces import Box, Discrete
 import rlsvi
 from rlsvi import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.continual_step import WHITENED, disturb, new_walk
+from rlsvi.agents.continual.step import WHITENED, disturb, new_walk
 from rlsvi.bases import Dense, StateFeatures
 from rlsvi.core.random import normal, stream
 from rlsvi.core.regression import prior_factor
 from rlsvi.envs import FiniteMDPEnv, RiverSwimEnv
 from rlsvi.mdp import FiniteMDP, average_reward, dirichlet, river_swim
-from rlsvi.simulate_continual import simulate_continual
+from rlsvi.simulate.endless import simulate_continual
 from twin import Rows, assert_same, ridge_regression, state_of
 
 S, A = 5, 2

@@ -10,7 +10,7 @@ from rlsvi import LSVI, RLSVI, ByEvidence, IncrementalRLSVI, Problem
 from rlsvi.bases import Dense
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
 from twin import Rows, assert_same, lsvi, raw_episodes, regression, state_of
 

@@ -16,7 +16,7 @@ from rlsvi.paper.extensions import (
     living,
     wandering,
 )
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def test_an_environment_writes_down_what_actions_lose():

@@ -6,12 +6,12 @@ import pytest
 import rlsvi
 from rlsvi import GradientRLSVI, Problem
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.gradient import nudge, sparse
+from rlsvi.agents.finite.gradient import nudge, sparse
 from rlsvi.bases import StateFeatures
 from rlsvi.core.random import normal, reseed
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP, chain
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from test_saving import CODE, Drift
 from test_unknown_noise import noisy_mdp
 

@@ -10,7 +10,7 @@ from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
 from rlsvi.core.regression import prior_factor
 from rlsvi.core.side_by_side import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from test_saving import CODE, Drift
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
 from twin import Rows, assert_same, raw_episodes, state_of

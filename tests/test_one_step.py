@@ -11,13 +11,13 @@ import rlsvi
 from rlsvi import ContextualBandit, OptimalPolicy, Posterior, Problem, ThompsonSampling, mdp
 from rlsvi.agents import archive
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.one_step import OneStepAgent
+from rlsvi.agents.bandits.agent import OneStepAgent
 from rlsvi.bases import ActionFeatures, Recommendation, StateFeatures
 from rlsvi.core.random import beta, stream
 from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import number_of
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from twin import Recorder
 
 
@@ -131,7 +131,7 @@ def test_the_contextual_bandit_is_the_posterior_of_rewards(pooled):
             block, phi = features.at(h, s)
             theta = posteriors[0 if pooled else h].mean()
             expected = [phi[a] @ theta[block[a]] for a in range(5)]
-            found = agent._values(plan, rlsvi.agents.one_step.Step(h, s, None))
+            found = agent._values(plan, rlsvi.agents.bandits.agent.Step(h, s, None))
             assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -145,7 +145,7 @@ def test_the_contextual_bandit_samples_its_posterior():
         for h, (s, a, r) in enumerate(episode):
             block, phi = features.at(h, s)
             posterior.observe(block[a], phi[a], r)
-    place = rlsvi.agents.one_step.Step(0, 0, None)
+    place = rlsvi.agents.bandits.agent.Step(0, 0, None)
     draws = np.array([agent._values(agent._plan_for(False, True), place) for _ in range(4000)])
     block, phi = features.at(0, 0)
     for a in range(5):
@@ -159,7 +159,7 @@ def test_a_sample_is_held_through_the_episode():
     problem = PROBLEMS["recommendation"]()
     agent = ContextualBandit(pooled=True, seed=1)
     fused(agent, problem, 5)
-    plan, place = agent._plan_for(False, True), rlsvi.agents.one_step.Step(0, 0, None)
+    plan, place = agent._plan_for(False, True), rlsvi.agents.bandits.agent.Step(0, 0, None)
     first = agent._values(plan, place)
     assert np.array_equal(agent._values(agent._plan_for(False, False), place), first)
     assert not np.array_equal(agent._values(agent._plan_for(False, True), place), first)

@@ -12,7 +12,7 @@ from rlsvi.mdp import backward_induction, chain, evaluate
 from rlsvi.paper import chain as paper
 from rlsvi.paper import learning
 from rlsvi.problems import Problem
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def seeds(seed):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rlsvi.agents.quick import LOOSE, quick_values, shorten
-from rlsvi.agents.ring import LINE, add_transition, columns_for, empty_ring, resized
-from rlsvi.agents.targets import BATCH, new_weights, set_weights, targets
+from rlsvi.agents.stationary.quick import LOOSE, quick_values, shorten
+from rlsvi.agents.stationary.ring import LINE, add_transition, columns_for, empty_ring, resized
+from rlsvi.agents.stationary.targets import BATCH, new_weights, set_weights, targets
 from rlsvi.core.compile import unsigned
 
 GAMMA = 0.9

@@ -24,7 +24,7 @@ from rlsvi.bases import Dense, Recommendation
 from rlsvi.bases.basis import from_table
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import count_histories, draw_taste, histories, like_probability, number_of
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def taste(N, seed=0, beta=True):

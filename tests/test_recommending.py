@@ -13,7 +13,7 @@ from rlsvi.paper import recommending as paper
 from rlsvi.paper import recsys_boltzmann
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.recsys_myopic import crossing
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
 

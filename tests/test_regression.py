@@ -150,7 +150,7 @@ def test_a_sample_of_the_prior_is_the_prior_mean_and_scaled_normals():
 def chain():
     """The 50-chain with its coherent basis of 10, and 2,000 episodes of an agent on it."""
     problem = rlsvi.problems.chain(50, 10, seed=0)
-    return problem, rlsvi.simulate.simulate(rlsvi.RLSVI(seed=0), problem, 2000, trace=True).trace
+    return problem, rlsvi.simulate.finite.simulate(rlsvi.RLSVI(seed=0), problem, 2000, trace=True).trace
 
 
 def exact(X, counts, sums, lam, sigma):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rlsvi.agents.ring import Ring, add_transition, empty_ring, evict, pairs_of, place_for, resized
-from rlsvi.agents.sweeps import FINE, Model, new_work, plan
-from rlsvi.agents.targets import new_weights, set_weights, targets
+from rlsvi.agents.stationary.ring import Ring, add_transition, empty_ring, evict, pairs_of, place_for, resized
+from rlsvi.agents.stationary.sweeps import FINE, Model, new_work, plan
+from rlsvi.agents.stationary.targets import new_weights, set_weights, targets
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.exact import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream

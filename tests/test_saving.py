@@ -18,11 +18,11 @@ import rlsvi
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, Exponential, Linear, Problem
 from rlsvi.agents import archive
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.memory import Memory
+from rlsvi.agents.finite.memory import Memory
 from rlsvi.bases import Dense, StateFeatures, Tabular
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import chain, deep_sea
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from twin import assert_same, state_of
 
 

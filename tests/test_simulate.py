@@ -10,7 +10,7 @@ from rlsvi.bases import ActionFeatures, Dense, StateFeatures, Tabular
 from rlsvi.core.random import bits, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp.table import first_state
-from rlsvi.simulate import run, simulate
+from rlsvi.simulate.finite import run, simulate
 from twin import Recorder, assert_same, state_of
 
 

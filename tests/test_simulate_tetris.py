@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rlsvi
-import rlsvi.simulate_tetris as module
+import rlsvi.simulate.tetris as module
 from rlsvi import (
     Boltzmann,
     DivergenceWarning,
@@ -20,7 +20,7 @@ from rlsvi.agents import archive
 from rlsvi.bases import StateFeatures, Tetris
 from rlsvi.core.regression import FactorError
 from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate_tetris import play_mean, simulate_tetris
+from rlsvi.simulate.tetris import play_mean, simulate_tetris
 from rlsvi.tetris import level, rules
 from twin import assert_same
 from twin import stationary_state_of as state_of
@@ -101,7 +101,7 @@ def test_the_fused_loop_is_the_gymnasium_path_bit_for_bit(name):
 WIDER = """
 import numpy as np, rlsvi
 from rlsvi.envs.tetris import TetrisEnv
-from rlsvi.simulate_tetris import simulate_tetris
+from rlsvi.simulate.tetris import simulate_tetris
 from twin import assert_same, stationary_state_of
 for height, width, dtype in ((8, 4, "int16"), (60, 8, "float64")):
     agents = []

@@ -5,7 +5,7 @@ import pytest
 
 import rlsvi
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, Greedy
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 pytestmark = pytest.mark.slow
 

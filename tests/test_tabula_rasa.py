@@ -9,12 +9,12 @@ from scipy.optimize import linprog
 
 import rlsvi
 from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, Problem, mdp, problems
-from rlsvi.agents.psrl import mean_reward, next_value
-from rlsvi.agents.ucrl2 import optimistic, radii, sort_descending
+from rlsvi.agents.tabular.psrl import mean_reward, next_value
+from rlsvi.agents.tabular.ucrl2 import optimistic, radii, sort_descending
 from rlsvi.bases import ActionFeatures, Dense, Tabular
 from rlsvi.core.random import stream
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 WIDE = (-10.0, 10.0)
 AGENTS = {
@@ -429,7 +429,7 @@ def with_data(agent, problem, each, rng):
     """The agent's plan after every pair of the problem was tried `each` times."""
     table = problem.mdp.table
     H, S, A = table.horizon, table.states, table.actions
-    known = agent.adopt(rlsvi.agents.gymnasium.Task(H, A, S), problem.basis)
+    known = agent.adopt(rlsvi.agents.task.Task(H, A, S), problem.basis)
     P, R = table.probability.reshape(H, S, A, S), table.expected.reshape(H, S, A)
     known.counts.visits[:] = each
     known.counts.steps[0] = H * S * A * each

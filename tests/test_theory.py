@@ -8,7 +8,7 @@ from scipy import integrate, optimize, stats
 
 from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
 from rlsvi.bases import Tabular
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def random_case(rng, least=2.0):

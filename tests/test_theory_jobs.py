@@ -13,7 +13,7 @@ from rlsvi.paper import optimism, prior_drawn
 from rlsvi.paper.chain import learning_time
 from rlsvi.paper.conjecture_fits import beyond, left_out
 from rlsvi.paper.copied import copied_chain, copied_time
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def seeds(seed):

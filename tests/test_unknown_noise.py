@@ -8,7 +8,7 @@ from rlsvi import RLSVI, InverseGamma, Problem
 from rlsvi.bases import Dense, StateFeatures, Tabular
 from rlsvi.core.random import bits, gamma, normal, stream
 from rlsvi.mdp import FiniteMDP
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from twin import Rows, assert_same, raw_episodes, regression, ridge_regression, state_of
 
 S, A, H = 4, 2, 3

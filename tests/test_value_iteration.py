@@ -12,7 +12,7 @@ from rlsvi.agents.explore import choose, probabilities
 from rlsvi.bases import Dense, StateFeatures, Tabular
 from rlsvi.core.random import stream
 from rlsvi.mdp import FiniteMDP, chain, dirichlet
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 from twin import Rows, deviation, lsvi, raw_episodes, regression, ridge_regression
 
 

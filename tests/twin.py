@@ -6,8 +6,8 @@ Algorithm 1 as the paper writes it, in plain NumPy; what an agent did in an envi
 import gymnasium
 import numpy as np
 
-from rlsvi.agents import ring as rings
-from rlsvi.agents.memory import resized
+from rlsvi.agents.stationary import ring as rings
+from rlsvi.agents.finite.memory import resized
 
 
 class Recorder(gymnasium.Wrapper):

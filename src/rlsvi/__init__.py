@@ -23,8 +23,6 @@ if TYPE_CHECKING:
         problems,
         shop,
         simulate,
-        simulate_continual,
-        simulate_tetris,
         tetris,
         theory,
     )
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
         agent_for,
     )
     from rlsvi.agents.evidence import evidence
-    from rlsvi.agents.saving import load
+    from rlsvi.agents.files import load
     from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
@@ -106,7 +104,7 @@ _HOME = {
     "compare": "study.compare",
     "evaluate": "study.evaluation",
     "evidence": "agents.evidence",
-    "load": "agents.saving",
+    "load": "agents.files",
     "sweep": "study.sweep",
     "tensorboard": "study.tensorboard",
 }
@@ -118,8 +116,6 @@ _MODULES = (
     "problems",
     "shop",
     "simulate",
-    "simulate_continual",
-    "simulate_tetris",
     "tetris",
     "theory",
 )
@@ -169,8 +165,6 @@ __all__ = [
     "problems",
     "shop",
     "simulate",
-    "simulate_continual",
-    "simulate_tetris",
     "sweep",
     "tensorboard",
     "tetris",

@@ -1,25 +1,25 @@
 """Agents, one file an algorithm."""
 
-from rlsvi.agents.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.contextual import ContextualBandit
-from rlsvi.agents.continual import ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.bandits.contextual import ContextualBandit
+from rlsvi.agents.bandits.optimal_policy import OptimalPolicy
+from rlsvi.agents.bandits.thompson import ThompsonSampling
+from rlsvi.agents.continual.agent import ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
-from rlsvi.agents.gaussian_psrl import GaussianPSRL
-from rlsvi.agents.gradient import GradientRLSVI
-from rlsvi.agents.incremental import IncrementalRLSVI
-from rlsvi.agents.known import OptimalPolicy
-from rlsvi.agents.lsvi import LSVI
-from rlsvi.agents.lsvi_ucb import LSVIUCB
+from rlsvi.agents.finite.gradient import GradientRLSVI
+from rlsvi.agents.finite.incremental import IncrementalRLSVI
+from rlsvi.agents.finite.lsvi import LSVI
+from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.noise import ByEvidence, InverseGamma
-from rlsvi.agents.psrl import PSRL
-from rlsvi.agents.rlsvi import RLSVI
-from rlsvi.agents.stationary import DivergenceWarning
-from rlsvi.agents.stationary_lsvi import StationaryLSVI
-from rlsvi.agents.stationary_rlsvi import StationaryRLSVI
-from rlsvi.agents.thompson import ThompsonSampling
-from rlsvi.agents.ucbvi import UCBVI
-from rlsvi.agents.ucrl2 import UCRL2
-from rlsvi.agents.which import agent_for
+from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.stationary.agent import DivergenceWarning
+from rlsvi.agents.stationary.lsvi import StationaryLSVI
+from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
+from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
+from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
+from rlsvi.agents.tabular.psrl import PSRL
+from rlsvi.agents.tabular.ucbvi import UCBVI
+from rlsvi.agents.tabular.ucrl2 import UCRL2
 
 __all__ = [
     "LSVI",

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.bounded_learner import BoundedLearner
-from rlsvi.agents.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.designs import Dense
-from rlsvi.agents.history import END, History, Transitions
+from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.practice.history import END, History, Transitions
+from rlsvi.agents.practice.learner import BoundedLearner
+from rlsvi.agents.practice.regression import Dense
 from rlsvi.bases.scaling import Ranges
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.continual import ContinualAgent
-from rlsvi.agents.continual_learner import ContinualLearner
-from rlsvi.agents.continual_step import Walk
-from rlsvi.agents.learner import Learner
-from rlsvi.agents.value_iteration import known_values
+from rlsvi.agents.continual.agent import ContinualAgent
+from rlsvi.agents.continual.learner import ContinualLearner
+from rlsvi.agents.continual.step import Walk
+from rlsvi.agents.finite.learner import Learner
+from rlsvi.agents.finite.value_iteration import known_values
 
 
 def position_of(agent: ContinualAgent, arrays: dict[str, Any]) -> dict[str, Any]:

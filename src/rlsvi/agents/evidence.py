@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.agent import FiniteHorizonAgent
-from rlsvi.agents.incremental import IncrementalLearner
-from rlsvi.agents.learner import Learner
-from rlsvi.agents.value_iteration import known_values, regression_targets, squared_targets
+from rlsvi.agents.finite.agent import FiniteHorizonAgent
+from rlsvi.agents.finite.incremental import IncrementalLearner
+from rlsvi.agents.finite.learner import Learner
+from rlsvi.agents.finite.value_iteration import known_values, regression_targets, squared_targets
 from rlsvi.core.checks import ridge_of
 from rlsvi.core.compile import Floats, Ints
 

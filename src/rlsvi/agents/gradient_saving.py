@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.gradient import GradientLearner, GradientRLSVI, Sparse, Transition
+from rlsvi.agents.finite.gradient import GradientLearner, GradientRLSVI, Sparse, Transition
 from rlsvi.core.compile import Floats, Longs
 
 NAMES = ("theta", "start", "mass", "keys", "count", "key", "reward")

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contextual import Bandit, Draw, bandit_learns, bandit_values, new_draw
-from rlsvi.agents.incremental import add_table_episode
-from rlsvi.agents.learner import Finite, table_row, table_values
-from rlsvi.agents.memory import add_episode, is_full
-from rlsvi.agents.thompson import Counts, count_rewards, sample_counts
-from rlsvi.agents.value_iteration import value_iteration
+from rlsvi.agents.bandits.contextual import Bandit, Draw, bandit_learns, bandit_values, new_draw
+from rlsvi.agents.bandits.thompson import Counts, count_rewards, sample_counts
+from rlsvi.agents.finite.incremental import add_table_episode
+from rlsvi.agents.finite.learner import Finite, table_row, table_values
+from rlsvi.agents.finite.memory import add_episode, is_full
+from rlsvi.agents.finite.value_iteration import value_iteration
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.side_by_side import Lanes, new_lanes

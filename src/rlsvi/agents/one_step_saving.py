@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.contextual import Bandit, ContextualBandit
-from rlsvi.agents.gymnasium import Task
-from rlsvi.agents.one_step import OneStepAgent
-from rlsvi.agents.thompson import ThompsonSampling, new_counts
+from rlsvi.agents.bandits.agent import OneStepAgent
+from rlsvi.agents.bandits.contextual import Bandit, ContextualBandit
+from rlsvi.agents.bandits.thompson import ThompsonSampling, new_counts
+from rlsvi.agents.task import Task
 from rlsvi.core.compile import Floats
 
 

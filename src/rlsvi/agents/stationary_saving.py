@@ -6,10 +6,10 @@ import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
 from rlsvi.agents.noise import noise_of
-from rlsvi.agents.ring import FOREVER, Ring, empty_ring, pairs_of, resized
-from rlsvi.agents.stationary import StationaryAgent
-from rlsvi.agents.stationary_learner import KEPT, StationaryLearner, prior_mean_of
-from rlsvi.agents.sweeps import Model, new_work
+from rlsvi.agents.stationary.agent import StationaryAgent
+from rlsvi.agents.stationary.learner import KEPT, StationaryLearner, prior_mean_of
+from rlsvi.agents.stationary.ring import FOREVER, Ring, empty_ring, pairs_of, resized
+from rlsvi.agents.stationary.sweeps import Model, new_work
 
 
 def learned_parts(agent: StationaryAgent) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.tabula_rasa import TabulaRasaAgent
+from rlsvi.agents.tabular.agent import TabulaRasaAgent
 
 KEPT = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from gymnasium import Env, Wrapper
 
-from rlsvi.agents.gymnasium import checked_reward
+from rlsvi.agents.task import checked_reward
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Words
 from rlsvi.core.progress import bar
@@ -42,13 +42,13 @@ class Verbs:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
-        from rlsvi.agents.saving import save
+        from rlsvi.agents.files import save
 
         save(self, path)  # type: ignore[arg-type]
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the policy of the posterior mean to a file that NumPy alone can use; docs/interoperability.md."""
-        from rlsvi.agents.exporting import export
+        from rlsvi.agents.export import export
 
         export(self, path)
 

@@ -12,7 +12,7 @@ from rlsvi.cli.errors import told
 
 if TYPE_CHECKING:
     from rlsvi.problems import Problem
-    from rlsvi.simulate import Agent
+    from rlsvi.simulate.finite import Agent
     from rlsvi.study.runs import Runs
 
 AGENTS = {

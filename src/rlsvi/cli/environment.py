@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rlsvi.agents.saving import Agent
+    from rlsvi.agents.files import Agent
     from rlsvi.envs.making import Made
 
 EnvOption = Annotated[

@@ -13,7 +13,7 @@ from rlsvi.cli.errors import told
 from rlsvi.cli.screen import frame, screen, write_film
 
 if TYPE_CHECKING:
-    from rlsvi.agents.stationary import StationaryAgent
+    from rlsvi.agents.stationary.agent import StationaryAgent
     from rlsvi.bases import Tetris
     from rlsvi.envs.tetris import TetrisEnv
 
@@ -104,7 +104,7 @@ def watch(
 
 def _plays_tetris(agent: Any) -> bool:
     """Whether it is one of the agents that learn Tetris by its own features."""
-    from rlsvi.agents.stationary import StationaryAgent
+    from rlsvi.agents.stationary.agent import StationaryAgent
     from rlsvi.bases import Tetris
 
     return isinstance(agent, StationaryAgent) and isinstance(agent.basis, Tetris)
@@ -120,7 +120,7 @@ def _trained(
     from rlsvi import StationaryRLSVI
     from rlsvi.bases import Tetris
     from rlsvi.core.progress import bar
-    from rlsvi.simulate_tetris import simulate_tetris
+    from rlsvi.simulate.tetris import simulate_tetris
 
     agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, seed=seed)
     with bar(games, "games", progress) as advance:
@@ -134,7 +134,7 @@ def _trained(
 
 def _ready(path: Path, agent: Any, given: dict[str, Any]) -> tuple["StationaryAgent", dict[str, Any]]:
     """A saved agent, and the rules it has learned by."""
-    from rlsvi.simulate_tetris import adopted
+    from rlsvi.simulate.tetris import adopted
     from rlsvi.tetris import rules
 
     known = agent.setting or _guessed(agent._learner.ring.units, agent.basis)

@@ -35,9 +35,8 @@ def source_stamp() -> str:
     """A digest of every source file that compiled code is made of."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    folders = (root / name for name in ("core", "mdp", "tetris", "bases", "agents", "shop"))
-    loops = list(root.glob("simulate*.py"))
-    for path in sorted([path for folder in folders for path in folder.glob("*.py")] + loops):
+    folders = (root / name for name in ("core", "mdp", "tetris", "bases", "agents", "shop", "simulate"))
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
-from rlsvi.agents.agent import FiniteHorizonAgent
+from rlsvi.agents.finite.agent import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.problems import Problem
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 CHUNK = 100  # episodes between two looks at the rewards collected
 REWARDS = 10  # the paper's proxy of the learning time: episodes until ten rewards

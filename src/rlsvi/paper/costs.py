@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents import LSVIUCB, GradientRLSVI, IncrementalRLSVI
-from rlsvi.agents.learner import Learner
+from rlsvi.agents.finite.learner import Learner
 
 
 def multiplications(agent: Any, skips: bool = True) -> float:

@@ -19,7 +19,7 @@ from rlsvi.agents import (
     IncrementalRLSVI,
     Linear,
 )
-from rlsvi.agents.continual import ContinualAgent
+from rlsvi.agents.continual.agent import ContinualAgent
 from rlsvi.agents.explore import Schedule
 from rlsvi.bases import Basis, Dense, StateFeatures
 from rlsvi.core.compile import Floats
@@ -30,8 +30,8 @@ from rlsvi.mdp.average import average_reward
 from rlsvi.paper.costs import multiplications
 from rlsvi.paper.recommending import LAM, LIKES, SIGMA, instance
 from rlsvi.problems import Problem
-from rlsvi.simulate import simulate
-from rlsvi.simulate_continual import simulate_continual
+from rlsvi.simulate.endless import simulate_continual
+from rlsvi.simulate.finite import simulate
 
 GAMMA = 0.99
 CHAIN = 8  # states

@@ -11,12 +11,12 @@ import numpy as np
 
 from rlsvi.agents import EpsilonGreedy, Exponential, InverseGamma, StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.archive import ArchiveError
-from rlsvi.agents.saving import load
-from rlsvi.agents.stationary import Form, StationaryAgent
+from rlsvi.agents.files import load
+from rlsvi.agents.stationary.agent import Form, StationaryAgent
 from rlsvi.bases import Tetris
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.simulate_tetris import Games, simulate_tetris
+from rlsvi.simulate.tetris import Games, simulate_tetris
 from rlsvi.study.checkpoint import checkpoint
 from rlsvi.tetris import Rules, rules, solve
 from rlsvi.tetris.game import GameOver

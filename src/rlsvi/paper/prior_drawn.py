@@ -13,7 +13,7 @@ from rlsvi import problems
 from rlsvi.agents import LSVI, PSRL, RLSVI, UCBVI, UCRL2, EpsilonGreedy, GaussianPSRL
 from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.simulate import Agent, simulate
+from rlsvi.simulate.finite import Agent, simulate
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap
 from rlsvi.theory import theorem_agent

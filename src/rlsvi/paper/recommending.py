@@ -19,7 +19,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.mdp import myopic_values
 from rlsvi.mdp.recommendation import count_histories, histories
 from rlsvi.problems import Problem
-from rlsvi.simulate import Agent, simulate
+from rlsvi.simulate.finite import Agent, simulate
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, bootstrap
 

@@ -11,7 +11,7 @@ from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
-from rlsvi.simulate import Agent, simulate
+from rlsvi.simulate.finite import Agent, simulate
 from rlsvi.study.ready import ready
 from rlsvi.study.runs import Run, Runs
 

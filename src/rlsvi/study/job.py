@@ -91,9 +91,8 @@ def version(module: str) -> str:
     those it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
-    folders = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory")
-    below = [path for name in folders for path in (root / name).glob("*.py")]
-    below += [root / "problems.py", *root.glob("simulate*.py")]
+    folders = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "simulate", "theory")
+    below = [root / "problems.py", *(path for name in folders for path in (root / name).rglob("*.py"))]
     own = imported_files(module, {"rlsvi", module.partition(".")[0]})
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
     for path in sorted(below):

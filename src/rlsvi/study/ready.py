@@ -5,7 +5,7 @@ from typing import Any
 
 from rlsvi.agents import RLSVI
 from rlsvi.problems import chain
-from rlsvi.simulate import simulate
+from rlsvi.simulate.finite import simulate
 
 
 def ready(progress: bool) -> None:

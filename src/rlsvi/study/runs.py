@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Floats
-from rlsvi.simulate import History
+from rlsvi.simulate.finite import History
 
 if TYPE_CHECKING:
     import polars as pl

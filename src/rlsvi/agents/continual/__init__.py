@@ -1,0 +1,1 @@
+"""Agents for problems that never end (appendix F of the paper)."""

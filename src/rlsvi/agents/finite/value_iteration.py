@@ -1,0 +1,279 @@
+"""Algorithm 1, Randomized Least-Squares Value Iteration, and, without its noise, LSVI.
+
+Known noise: theta_h ~ N(mean, I / lam), targets b_i = x_i . theta_h + N(0, sigma^2), and ridge = lam sigma^2.
+Unknown noise, one sigma_h^2 a period: sigma_h^2 ~ InverseGamma(shape, scale), theta_h | sigma_h^2 ~ N(mean,
+sigma_h^2 I / lam), and ridge = lam. With n transitions sigma_h^2 is then drawn from
+InverseGamma(shape + n / 2, scale + (|b|^2 + ridge |mean|^2 - |L^-1 y|^2) / 2), where P = ridge I + A'A = L L' and
+y = A'b + ridge mean, and theta_h from N(P^-1 y, sigma_h^2 P^-1).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.finite.memory import Memory
+from rlsvi.core.cholesky import solve_lower, solve_upper
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
+from rlsvi.core.random import bits, normal, reseed
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.regression import Factor, draw, solve
+
+WIDTH = 64  # pairs whose values are worked out together, at least
+
+
+class Prior(NamedTuple):
+    """What is believed before anything is seen: of the weights, and of the noise of a target."""
+
+    mean: Floats  # (H, B, d)
+    lam: float
+    ridge: float
+    sigma: float  # of known noise
+    shape: float  # of unknown noise; 0: it is known
+    scale: float
+
+
+class Values(NamedTuple):
+    """One value function: the weights theta_h, and Q_h and V_h at the known states."""
+
+    theta: Floats  # (H, B, d); blocks that are not alive hold nothing
+    Q: Floats  # (H, C A)
+    V: Floats  # (H, C)
+    key: Words  # (1,) names the noise of the blocks that are not alive
+    spread: Floats  # (H,) and its scale
+    sigma: Floats  # (H,) of the targets, as known or drawn
+    ordered: Longs  # (H,) how many of the first known states have a block an action, in the order of the actions
+    tile: Floats  # (d, a multiple of A) room for theta_h side by side, if there are as many blocks as actions
+
+
+def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
+    """Arrays for a value function."""
+    return Values(
+        np.zeros((H, B, d)),
+        np.zeros((H, room * A)),
+        np.zeros((H, room)),
+        np.zeros(1, np.uint64),
+        np.zeros(H),
+        np.zeros(H),
+        np.zeros(H, np.int64),
+        np.zeros((d, -(-WIDTH // A) * A if A == B else 0)),
+    )
+
+
+@compiled
+def value_iteration(
+    memory: Memory, factor: Factor, prior: Prior, values: Values, sampled: bool, stream: Words
+) -> bool:
+    """Algorithm 1: for h = H-1, .., 0 regress r + V_{h+1} on the features, and sample theta_h.
+
+    Not `sampled`: theta_h is the posterior mean, which is LSVI with the same ridge.
+    False when a weight is not a finite number.
+    """
+    values.key[0] = bits(stream) if sampled else np.uint64(0)
+    for h in range(memory.states.size - 1, -1, -1):
+        regression_targets(memory, prior, values, h)
+        values.sigma[h] = prior.sigma
+        values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
+        unknown = sampled and prior.shape > 0.0
+        if unknown:
+            values.sigma[h] = draw_sigma(memory, factor, prior, values, h, stream)
+            values.spread[h] *= values.sigma[h]
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            theta = values.theta[h, b]
+            if unknown:
+                disturb(factor.U[h, b], factor.inv[h, b], theta, values.sigma[h], stream)
+            elif sampled:
+                draw(factor.U[h, b], factor.inv[h, b], theta, prior.sigma, stream)
+            else:
+                solve(factor.U[h, b], factor.inv[h, b], theta)
+            if not all_finite(theta):
+                return False
+        known_values(memory, values, h)
+    return True
+
+
+@compiled
+def draw_sigma(memory: Memory, factor: Factor, prior: Prior, values: Values, h: int, stream: Words) -> float:
+    """A sample of sigma_h. The live theta_h, which are y before, become L^-1 y."""
+    misfit = squared_targets(memory, values, h)
+    for i in range(memory.lives[h]):
+        b = memory.live[h, i]
+        theta, mean = values.theta[h, b], prior.mean[h, b]
+        solve_lower(factor.U[h, b], factor.inv[h, b], theta)
+        for k in range(theta.size):
+            misfit += prior.ridge * mean[k] * mean[k] - theta[k] * theta[k]
+    variate = gamma_variate(stream, prior.shape + 0.5 * memory.counts[h])
+    return math.sqrt((prior.scale + 0.5 * max(misfit, 0.0)) / variate)
+
+
+@compiled
+def squared_targets(memory: Memory, values: Values, h: int) -> float:
+    """|b|^2 in period h."""
+    total: float = memory.squares[h]
+    for e in range(memory.sums[h]):
+        v = values.V[h + 1, memory.sum_next[h, e]]
+        total += v * (2.0 * memory.into_reward[h, e] + memory.into_count[h, e] * v)
+    return total
+
+
+@compiled
+def disturb(U: Floats, inv: Floats, w: Floats, sigma: float, stream: Words) -> None:
+    """w, which is L^-1 y before, becomes a sample from N(P^-1 y, sigma^2 P^-1): the second half of `draw`."""
+    for k in range(w.size):
+        w[k] += sigma * normal(stream)
+    solve_upper(U, inv, w)
+
+
+@compiled
+def all_finite(theta: Floats) -> bool:
+    """Whether every number is finite; no early end, so that several are looked at together."""
+    broken = 0
+    for k in range(theta.size):
+        broken += 0 if abs(theta[k]) < np.inf else 1
+    return broken == 0
+
+
+@compiled
+def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> None:
+    """theta_h <- A'b + ridge prior_mean, where b_i = r_i + V_{h+1}(s_i')."""
+    d, sums = unsigned(values.theta.shape[2]), unsigned(memory.sums[h])
+    for i in range(memory.lives[h]):
+        b = memory.live[h, i]
+        theta, reward, mean = values.theta[h, b], memory.reward[h, b], prior.mean[h, b]
+        for k in range(d):
+            theta[k] = reward[k] + prior.ridge * mean[k]
+    if sums == 0:  # as in the last period, which no V follows
+        return
+    V, following, into = values.V[h + 1], memory.sum_next[h], memory.into[h]
+    if values.theta.shape[1] == 1:
+        add_in_order(values.theta[h, 0], into, following, V, sums)
+    else:
+        for e in range(sums):
+            theta, v = values.theta[h, memory.sum_block[h, e]], V[following[e]]
+            for k in range(d):
+                theta[k] += into[e, k] * v
+
+
+@compiled
+def add_in_order(theta: Floats, into: Floats, following: Ints, V: Floats, count: unsigned) -> None:
+    """theta += sum_e into[e] V[following[e]] for e < count, in this order, with few passes over theta."""
+    d = unsigned(theta.size)
+    fours = count - count % FOUR
+    for e in range(unsigned(0), fours, FOUR):
+        f, g, i = e + ONE, e + TWO, e + THREE
+        v0, v1, v2, v3 = V[following[e]], V[following[f]], V[following[g]], V[following[i]]
+        for k in range(d):
+            theta[k] = (((theta[k] + into[e, k] * v0) + into[f, k] * v1) + into[g, k] * v2) + into[i, k] * v3
+    for e in range(fours, count):
+        v = V[following[e]]
+        for k in range(d):
+            theta[k] += into[e, k] * v
+
+
+@compiled
+def known_values(memory: Memory, values: Values, h: int) -> None:
+    """Q_h = phi . theta_h, -inf where illegal, and V_h = max_a Q_h at the states known in period h."""
+    Q, V, theta, phi = values.Q[h], values.V[h], values.theta[h], memory.phi[h]
+    n, A = unsigned(memory.states[h]), unsigned(Q.size // V.size)
+    if theta.shape[0] == 1:
+        dense_values(Q, memory.barred[h], phi, theta[0], n * A)
+    elif in_order(memory, values, h):
+        ordered_values(Q, memory.barred[h], phi, theta, values.tile, n * A)
+    else:
+        for pair in range(n * A):
+            Q[pair] = memory.barred[h, pair]
+        for k in range(theta.shape[1]):
+            for pair in range(n * A):
+                Q[pair] += phi[k, pair] * theta[memory.block[h, pair], k]
+    for j in range(n):  # the first action and the last, which with two actions are all
+        V[j] = max(Q[j * A], Q[j * A + (A - ONE)])
+    for a in range(ONE, A - ONE):
+        for j in range(n):
+            V[j] = max(V[j], Q[j * A + a])
+
+
+@compiled
+def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: unsigned) -> None:
+    """Q = barred + theta . phi for one block: features are added in their order, four a pass over Q."""
+    d = unsigned(theta.size)
+    head = (d - ONE) % FOUR + ONE  # 1 to 4 features, then fours
+    w0 = theta[0]
+    if head == ONE:
+        for pair in range(pairs):
+            Q[pair] = barred[pair] + phi[0, pair] * w0
+    else:
+        w1 = theta[1]
+        for pair in range(pairs):
+            Q[pair] = (barred[pair] + phi[0, pair] * w0) + phi[1, pair] * w1
+    for k in range(TWO, head):
+        w0 = theta[k]
+        for pair in range(pairs):
+            Q[pair] += phi[k, pair] * w0
+    for k in range(head, d, FOUR):
+        i, j, m = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = theta[k], theta[i], theta[j], theta[m]
+        for pair in range(pairs):
+            Q[pair] = (((Q[pair] + phi[k, pair] * w0) + phi[i, pair] * w1) + phi[j, pair] * w2) + phi[m, pair] * w3
+
+
+@compiled
+def in_order(memory: Memory, values: Values, h: int) -> bool:
+    """Whether every known state has a block an action, in the order of the actions; looks at new states only."""
+    B = values.theta.shape[1]
+    if values.tile.shape[1] == 0:
+        return False
+    while values.ordered[h] < memory.states[h]:
+        j = values.ordered[h]
+        for a in range(B):
+            if memory.block[h, j * B + a] != a:
+                return False
+        values.ordered[h] = j + 1
+    return True
+
+
+@compiled
+def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: Floats, pairs: unsigned) -> None:
+    """Q = barred + theta . phi for a block an action, in the order of features: theta laid out as phi is."""
+    B, d, width = unsigned(theta.shape[0]), unsigned(theta.shape[1]), unsigned(tile.shape[1])
+    for k in range(d):
+        for b in range(B):
+            tile[k, b] = theta[b, k]
+        for p in range(B, min(width, pairs)):
+            tile[k, p] = tile[k, p - B]
+    head = d % FOUR
+    for c in range(unsigned(0), pairs, width):
+        m = min(width, pairs - c)
+        for p in range(m):
+            Q[c + p] = barred[c + p]
+        for k in range(head):
+            for p in range(m):
+                Q[c + p] += phi[k, c + p] * tile[k, p]
+        for k in range(head, d, FOUR):
+            i, j, z = k + ONE, k + TWO, k + THREE
+            for p in range(m):
+                e = c + p
+                q = (Q[e] + phi[k, e] * tile[k, p]) + phi[i, e] * tile[i, p]
+                Q[e] = (q + phi[j, e] * tile[j, p]) + phi[z, e] * tile[z, p]
+
+
+@compiled
+def new_values(
+    memory: Memory, prior: Prior, values: Values, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words
+) -> None:
+    """Q_h = phi . theta_h at a state that is not known yet, from the blocks and features of its actions.
+
+    A block that is not alive has seen no data: its weights come from the prior, the same ones whenever
+    they are asked for within the episode.
+    """
+    for a in range(block.size):
+        b = block[a]
+        Q[a] = 0.0
+        if memory.alive[h, b]:
+            for k in range(phi.shape[1]):
+                Q[a] += phi[a, k] * values.theta[h, b, k]
+        else:
+            place = np.uint64(h * memory.alive.shape[1] + b + 1)
+            reseed(scratch, values.key[0] ^ (place * np.uint64(0x9E3779B97F4A7C15)))
+            for k in range(phi.shape[1]):
+                Q[a] += phi[a, k] * (prior.mean[h, b, k] + values.spread[h] * normal(scratch))

@@ -1,0 +1,1 @@
+"""The agent for practice: discounted RLSVI with bounded targets and defaults that need no tuning."""

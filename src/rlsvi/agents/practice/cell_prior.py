@@ -1,0 +1,36 @@
+"""The prior of a table by evidence: what the cells tried so far say of a cell not tried yet.
+
+    v_c = the mean target of cell c, for the K cells tried
+    mean = sum_c v_c / K
+    s^2 = (u^2 + sum_c (v_c - mean)^2) / (1 + K)                               of the values; u: the usual reward
+    sigma^2 = (scale + misfit / 2) / (shape + n / 2)                           of the targets within a cell
+    ridge = sigma^2 / s^2
+
+A fixed ridge pulls a value known from one visit towards the prior by a part that noise does not justify, and says
+of untried cells that they lie within a few sigma of it: where outcomes are certain, sigma falls to 0, and nothing
+is tried any more. With the ridge of the evidence a single certain outcome is believed, and an untried cell is as
+uncertain as the values are different.
+"""
+
+import numpy as np
+
+from rlsvi.agents.practice.history import History
+from rlsvi.core.compile import Floats
+
+
+def cell_prior(
+    history: History, b: Floats, mean: float | None, unit: float, sigma: float, shape: float, scale: float
+) -> tuple[float, float]:
+    """The prior mean of all cells, where it is not given, and the ridge; from the targets b of all transitions."""
+    steps, actions = history.transitions, history.legal.shape[1]
+    cell = steps.row * actions + steps.action
+    counts, sums = np.bincount(cell, steps.times), np.bincount(cell, steps.times * b)
+    tried = counts > 0
+    v = sums[tried] / counts[tried]
+    level = float(v.mean()) if mean is None else mean
+    spread = (unit**2 + float(((v - level) ** 2).sum())) / (1 + len(v))
+    noise = sigma**2
+    if shape > 0:
+        misfit = float((steps.times * (b - (sums / np.maximum(counts, 1))[cell]) ** 2).sum())
+        noise = (scale + 0.5 * misfit) / (shape + 0.5 * float(steps.times.sum()))
+    return level, noise / spread

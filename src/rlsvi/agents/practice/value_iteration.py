@@ -1,0 +1,130 @@
+"""Value iteration by regression with one draw of the noise held through all sweeps, until converged.
+
+    b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, put into the bounds
+    m = P^-1 (A'b + ridge mean)
+    Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
+
+The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] of the rewards seen, hold every value that a policy can have
+with these rewards, at the end of an episode too. They make the iteration bounded: a regression on features is no
+contraction, and can diverge without them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.practice.history import History
+from rlsvi.agents.practice.regression import Design
+from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.random import normal
+
+
+class Belief(NamedTuple):
+    """Prior, noise and discount."""
+
+    mean: Floats  # (A, d)
+    ridge: float
+    sigma: float  # of known noise
+    shape: float  # of unknown noise; 0: it is known
+    scale: float
+    gamma: float
+
+
+class Outcome(NamedTuple):
+    """What the sweeps came to."""
+
+    theta: Floats  # (A, d)
+    Q: Floats  # (N, A) of it
+    sweeps: int
+    change: float  # of Q in the last one, as a part of the size of Q
+    sigma: float
+    at_bounds: float  # the part of the targets that had to be put into the bounds
+    span: tuple[float, float]  # the least and the greatest value of the mean
+    recoveries: int = 0  # how often values diverged before, and were planned anew with ten times the ridge
+
+
+def attainable(history: History, gamma: float) -> tuple[float, float]:
+    """The least and the most that an episode of one step or more is thought to be worth, by the rewards seen.
+
+    A usual reward is always thought possible: where there was none yet, or only costs, nothing else would be worth
+    a try.
+    """
+    rewards = history.transitions.reward
+    least, most, usual = float(rewards.min()), float(rewards.max()), usual_reward(history)
+    if gamma >= 1:
+        return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
+    return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
+
+
+def usual_reward(history: History) -> float:
+    """The unit of an agent that is told nothing: the geometric mean of the sizes of all rewards but 0, or 1.
+
+    It is 1 at least, because small costs say nothing of a prize that was not found yet.
+    """
+    steps = history.transitions
+    some = steps.reward != 0
+    if not some.any():
+        return 1.0
+    return max(1.0, math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some]))))
+
+
+def targets(history: History, Q: Floats, gamma: float) -> Floats:
+    """r + gamma max_a Q(s', a) of every transition, by the values Q (N, A) of the rows; r at the end."""
+    steps, legal = history.transitions, history.legal
+    best = np.zeros(len(Q) + 1)  # the last one is of the end
+    best[:-1] = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
+    raw: Floats = steps.reward + gamma * best[steps.next]
+    return raw
+
+
+def plan(
+    history: History,
+    design: Design,
+    belief: Belief,
+    Q: Floats,
+    stream: Words | None,
+    bounds: tuple[float, float],
+    cap: int,
+    tolerance: float,
+) -> Outcome:
+    """From the values Q (N, A) before to a sample of the posterior, or without a stream to its mean."""
+    steps = history.transitions
+    cell = steps.row * Q.shape[1] + steps.action
+    design.factor(belief.ridge)
+    shift, variate = np.zeros_like(belief.mean), 1.0
+    if stream is not None:
+        if belief.shape > 0:
+            variate = gamma_variate(stream, belief.shape + 0.5 * float(steps.times.sum()))
+        z = np.empty(design.drawn)
+        fill_normal(stream, z)
+        shift = design.shape(z)
+    drift = design.values(shift)
+    sigma, change, sweep = belief.sigma, math.inf, 0
+    while sweep < cap and change > tolerance:
+        raw = targets(history, Q, belief.gamma)
+        b = np.clip(raw, *bounds)
+        sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
+        theta = design.fit(sums, belief.mean)
+        fitted = design.values(theta)
+        if stream is not None and belief.shape > 0:
+            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + design.penalty(theta - belief.mean)
+            sigma = math.sqrt((belief.scale + 0.5 * misfit) / variate)
+        new = fitted if stream is None else fitted + sigma * drift
+        change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
+        Q, sweep = new, sweep + 1
+        if not change <= 1e300:  # NaN or infinity: it cannot end well
+            break
+    if stream is not None:
+        theta = theta + sigma * shift
+    least, most = float(fitted.min()), float(fitted.max())
+    return Outcome(theta, Q, sweep, change, sigma, float((raw != b).mean()), (least, most))
+
+
+@compiled
+def fill_normal(stream: Words, out: Floats) -> None:
+    """Standard normals, row by row."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = normal(stream)

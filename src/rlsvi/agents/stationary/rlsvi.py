@@ -1,0 +1,67 @@
+"""Stationary RLSVI (appendix D): one value function for all periods, from the most recent transitions.
+
+theta^-_0 = prior mean
+for l = 0, 1, ..
+    b_i = r_i + gamma max_a (Phi theta^-)(s_i', a), or r_i if s_i' is terminal      (targets.py)
+    sample theta_l from the posterior of the regression of b on Phi                 (sweeps.py)
+    (again with theta^- = theta_l, and the same noise, if `regressions` says so)
+    until the end of the episode
+        sample a_t from argmax_a (Phi theta_l)(s_t, a)                              (ties broken fairly)
+        observe r_t and s_t+1                                                       (ring.py)
+    theta^-_l+1 = theta_l
+"""
+
+from rlsvi.agents.explore import Greedy
+from rlsvi.agents.noise import Noise
+from rlsvi.agents.stationary.agent import Form, StationaryAgent
+from rlsvi.bases import Basis
+from rlsvi.core.compile import Floats
+from rlsvi.core.random import Seed
+
+
+class StationaryRLSVI(StationaryAgent):
+    """Randomized least-squares value iteration without a fixed number of periods.
+
+    Parameters
+    ----------
+    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
+        square, and then the prior of the weights is N(prior_mean, sigma^2 I / lam).
+    gamma : discount, in [0, 1].
+    basis : how states and actions map to weights; None: a table. One whose Features have `numbers` is kept in few
+        bytes, one whose Features have `rewards` can be used in the afterstate form.
+    form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
+        with r(s, a) known, where phi describes what the action leads to.
+    memory : the number of most recent transitions learned from; None: all.
+    regressions : sweeps of value iteration an episode, all with the same noise.
+    prior_mean : prior mean of the weights: a number or (weights,).
+    diverged_above : a target so many times larger than rewards, prior and discount explain is reported, by a
+        DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
+    seed : decides all randomness, the environment's included.
+
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    """
+
+    samples = True
+
+    def __init__(
+        self,
+        *,
+        lam: float = 1.0,
+        sigma: Noise = 1.0,
+        gamma: float = 0.99,
+        basis: Basis | None = None,
+        form: Form = "literal",
+        memory: int | None = 100_000,
+        regressions: int = 1,
+        prior_mean: float | Floats = 0.0,
+        diverged_above: float = 1000.0,
+        seed: Seed = None,
+    ) -> None:
+        self.lam, self.sigma, self.gamma = lam, sigma, gamma
+        self.basis, self.form = basis, form
+        self.memory, self.regressions = memory, regressions
+        self.prior_mean, self.diverged_above = prior_mean, diverged_above
+        self.seed = seed
+        self.explore = Greedy()
+        self._start()

@@ -1,0 +1,129 @@
+"""The targets of a regression over a ring: b_i = r_i + gamma max_a Q(s_i', a), or in the afterstate form.
+
+literal:    Q(s, a) = theta . phi(s, a),                    b_i = r_i + gamma max_a Q(s_i', a)
+afterstate: Q(s, a) = r(s, a) + gamma theta . phi(s, a),    b_i = max_a Q(s_i', a)
+
+where the maximum is over the legal actions, and 0 after a terminal state. A Q is always the sum over the planes of
+numbers times weights, in their order and in float64: the known reward of the afterstate form is one more plane, of
+weight 1. One pass over all next actions is all that this costs, but most of a regression.
+Features of one byte are read faster, by quick.py, with the same result bit for bit.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.stationary.quick import Plan, Quick, new_quick, quick_best, shorten
+from rlsvi.agents.stationary.ring import Numbers, Ring
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, compiled, unsigned
+
+BATCH = 2048  # next actions looked at together, so that what is computed of them stays in the nearest cache
+
+
+class Weights(NamedTuple):
+    """The weights of the planes, and room to work in."""
+
+    w: Floats  # (P, B) of Q, times the units
+    q: Floats  # (batch,) of next actions, or the best after each transition
+    quick: Quick
+
+
+def new_weights(ring: Ring, actions: int) -> Weights:
+    """Room for the weights of a ring."""
+    planes, batch = len(ring.next_x), max(BATCH, actions)
+    return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch), new_quick(planes, batch, actions))
+
+
+@compiled
+def set_weights(weights: Weights, units: Floats, theta: Floats, gamma: float) -> None:
+    """The weights of Q for theta (B, d)."""
+    w, d = weights.w, units.size
+    known = w.shape[0] > d
+    for b in range(theta.shape[0]):
+        for k in range(d):
+            w[k, b] = (gamma if known else 1.0) * (units[k] * theta[b, k])
+        if known:
+            w[d, b] = 1.0
+
+
+@compiled
+def action_values(w: Floats, x: Numbers, block: Ints, Q: Floats) -> None:
+    """Q of every action, from the numbers (A, P) and the blocks (A,) of all of them."""
+    for a in range(Q.size):
+        q = 0.0
+        for k in range(x.shape[1]):
+            q += x[a, k] * w[k, block[a]]
+        Q[a] = q
+
+
+@compiled
+def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
+    """The targets b of all transitions, oldest first; and the largest of their sizes."""
+    room, size, first = ring.x.shape[0], ring.size[0], ring.first[0]
+    known = ring.next_x.shape[0] > ring.units.size
+    plan = Plan(0, 0, 0, -1)
+    if weights.w.shape[1] == 1 and ring.next_x.itemsize == 1:
+        plan = shorten(ring, weights.w, weights.quick)
+    quick = plan.margin >= 0
+    t = 0
+    while t < size:
+        i = (first + t) % room
+        begin, pairs, end = ring.start[i], 0, i
+        last = min(room, i + min(size - t, weights.q.size))
+        while end < last and ring.start[end] == begin + pairs and pairs + ring.following[end] <= weights.q.size:
+            pairs += ring.following[end]
+            end += 1
+        if quick:
+            quick_best(ring, weights.quick, plan, i, end, pairs, weights.q)
+        elif weights.w.shape[1] == 1:
+            dense_values(weights, ring.next_x, unsigned(begin), unsigned(pairs))
+        else:
+            block_values(weights, ring.next_x, ring.next_block, begin, pairs)
+        for j in range(i, end):
+            best = weights.q[j - i] if quick else best_of(weights.q, ring.start[j] - begin, ring.following[j])
+            b[t] = best if known else ring.reward[j] + gamma * best
+            t += 1
+    largest = 0.0
+    for t in range(size):
+        largest = max(largest, abs(b[t]))
+    return largest
+
+
+@compiled
+def best_of(q: Floats, begin: int, n: int) -> float:
+    """The largest of n values, 0 of none; NaN if it comes first, which is noticed where the targets are summed."""
+    best: float = q[begin] if n > 0 else 0.0
+    for p in range(begin + 1, begin + n):
+        best = max(best, q[p])
+    return best
+
+
+@compiled
+def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> None:
+    """q of n columns for one block: planes are added in their order, four a pass over q."""
+    q, w = weights.q, weights.w
+    planes = unsigned(w.shape[0])
+    fours = planes - planes % FOUR
+    for p in range(n):
+        q[p] = 0.0
+    for k in range(unsigned(0), fours, FOUR):
+        i, j, m = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = w[k, 0], w[i, 0], w[j, 0], w[m, 0]
+        for p in range(n):
+            c = begin + p
+            q[p] = (((q[p] + x[k, c] * w0) + x[i, c] * w1) + x[j, c] * w2) + x[m, c] * w3
+    for k in range(fours, planes):
+        w0 = w[k, 0]
+        for p in range(n):
+            q[p] += x[k, begin + p] * w0
+
+
+@compiled
+def block_values(weights: Weights, x: Numbers, block: Ints, begin: int, n: int) -> None:
+    """q of n columns, each with the weights of its block."""
+    q, w = weights.q, weights.w
+    for p in range(n):
+        q[p] = 0.0
+    for k in range(w.shape[0]):
+        for p in range(n):
+            q[p] += x[k, begin + p] * w[k, block[begin + p]]

@@ -1,0 +1,1 @@
+"""Agents that learn a table of counts: posterior sampling and optimism."""

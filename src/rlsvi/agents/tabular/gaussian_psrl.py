@@ -1,0 +1,98 @@
+"""Gaussian PSRL: the posterior mean of the MDP, with normal noise as wide as Theorem 1's proof allows.
+
+The proof of Lemma 2 (section 5): the noise of rewards is dominated by N(0, 1) over its weight of evidence, that
+of transitions by N(0, H^2) over its own. Instead of sampling an MDP, sample values:
+
+    for l = 0, 1, ..
+        for h = H-1, .., 0, every (s, a)
+            mean  = E[R | data] + E[P | data]' V_{h+1}
+            Q_h(s, a) ~ N(mean, scale^2 (1 / (1'alpha_R + n) + H^2 / (1'alpha_P + n)))
+            V_h = max_a Q_h
+        act greedily on Q for an episode
+
+Here 1 stands for the width of `reward_range`. By Lemma 1, Q is stochastically optimistic for the posterior.
+The Gaussian PSRL of Osband and Van Roy (2017) is the same in kind: the estimated MDP, and normal noise on every
+value, of a variance that falls as 1 / n and grows as the square of what is left to be earned. It differs in that
+periods share one P and one R, noise is drawn once for a pair (s, a) and used in all periods, and that of
+transitions is multiplied by the H - h - 1 periods left in their program; here by H, as in the proof, and anew for
+every (h, s, a).
+RLSVI with a table is the same with one weight of evidence, shrunk towards zero instead of the prior's mean.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.tabular.agent import TabulaRasaAgent, range_of
+from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.tabular.psrl import ALPHA_HIGH, ALPHA_LOW, HIGH, LOW, mean_reward, next_value
+from rlsvi.core.checks import positive
+from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.random import Seed, normal
+from rlsvi.mdp.dirichlet import weights_of
+
+SCALE, ALPHA_P = 5, 6  # of Known.numbers, after those of PSRL
+
+
+class GaussianPSRL(TabulaRasaAgent):
+    """PSRL with normal noise in place of the Dirichlet's.
+
+    Parameters
+    ----------
+    scale : multiplies the standard deviation; 1 is what the proof asks for, less is what works best.
+    alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
+    """
+
+    samples = True
+    kind = 1
+
+    def __init__(
+        self,
+        *,
+        scale: float = 1.0,
+        alpha_P: float | Floats = 1.0,
+        alpha_R: float | tuple[float, float] = 1.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.scale = scale
+        self.alpha_P, self.alpha_R, self.reward_range = alpha_P, alpha_R, reward_range
+        self.horizon, self.seed = horizon, seed
+        self._start()
+
+    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        rewards = *range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2)
+        return np.array([*rewards, 0.0, positive("scale", self.scale), self._alpha(states).sum()])
+
+    def _alpha(self, states: int) -> Floats:
+        return weights_of("alpha_P", self.alpha_P, states)
+
+    @staticmethod
+    def _planner(known: Known, mean: bool, stream: Words) -> Any:
+        return gaussian_psrl(known, mean, stream)
+
+
+@compiled
+def gaussian_psrl(known: Known, mean: bool, stream: Words) -> bool:
+    """Values drawn around the mean of the posterior, or that mean; False where a value is not finite."""
+    counts, plan, numbers = known.counts, known.plan, known.numbers
+    H, S, A = plan.Q.shape
+    width, alpha_R = numbers[HIGH] - numbers[LOW], numbers[ALPHA_LOW] + numbers[ALPHA_HIGH]
+    for h in range(H - 1, -1, -1):
+        for s in range(S):
+            for a in range(A):
+                if counts.legal[h, s, a]:
+                    n = counts.visits[h, s, a]
+                    Q = mean_reward(numbers, n, counts.reward[h, s, a], True, stream)
+                    variance = 1.0 / (alpha_R + n)
+                    if h + 1 < H:
+                        Q += next_value(known.alpha, counts.into[h, s, a], plan.V[h + 1], plan.p, True, stream)
+                        variance += H * H / (numbers[ALPHA_P] + n)
+                    if not mean:
+                        Q += numbers[SCALE] * width * math.sqrt(variance) * normal(stream)
+                    plan.Q[h, s, a] = Q
+        if not best_values(known, h):
+            return False
+    return True

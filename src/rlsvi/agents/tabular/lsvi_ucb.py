@@ -1,0 +1,136 @@
+"""LSVI-UCB: least-squares value iteration with an upper confidence bonus, for linear features.
+
+Jin, Yang, Wang and Jordan (2020), Algorithm 1:
+
+    for k = 1, 2, ..
+        for h = H-1, .., 0
+            P_h = sum of phi phi' over the past of period h, + lam I
+            w_h = P_h^-1 sum of phi (r + max_a Q_{h+1}(s', a))
+            Q_h(., .) = min(w_h . phi + beta sqrt(phi' P_h^-1 phi), most that can be paid)
+        act greedily on Q for an episode
+
+with beta = scale d H sqrt(log(2 d T / delta)), times the width of `reward_range`. RLSVI samples where this adds.
+The theory asks for |phi(s, a)| <= 1, which is checked.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of, wide_range
+from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.task import Task
+from rlsvi.bases import Basis
+from rlsvi.core.checks import positive, whole
+from rlsvi.core.cholesky import solve_lower
+from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.random import Seed
+from rlsvi.core.regression import solve
+
+TOP, BETA = range(2)  # of Known.numbers
+
+
+class LSVIUCB(TabulaRasaAgent):
+    """Optimistic least-squares value iteration; states must be finitely many.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0.
+    scale : the constant of beta, > 0; the theory leaves it open.
+    delta : values are optimistic throughout but with at most this probability.
+    planned : the number of episodes it is meant to play, for T = planned H in the logarithm.
+    basis : how states and actions map to weights, of 2-norm 1 at most; None: the problem's own, or a table.
+    reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
+    horizon, seed : as for RLSVI.
+    """
+
+    samples = False
+    kind = 4
+
+    def __init__(
+        self,
+        *,
+        lam: float = 1.0,
+        scale: float = 1.0,
+        delta: float = 0.05,
+        planned: int = 100_000,
+        basis: Basis | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.lam, self.scale, self.delta, self.planned = lam, scale, delta, planned
+        self.basis, self.reward_range, self.horizon, self.seed = basis, reward_range, horizon, seed
+        positive("lam", lam)
+        self._start()
+
+    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        low, high = wide_range(range_of(self.reward_range))
+        steps = whole("planned", self.planned, 1) * horizon
+        root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
+        return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
+
+    def blank(self, task: Task) -> Known:
+        """Nothing seen, nothing planned; features that are too long are refused."""
+        known = super().blank(task)
+        longest = float(np.sqrt((known.linear.phi**2).sum(axis=-1).max()))
+        if longest > 1 + 1e-9:
+            raise ValueError(
+                f"basis has features of 2-norm {longest:.3g}, where the bonus of LSVI-UCB needs at most 1: divide "
+                "all of them by that number"
+            )
+        return known
+
+    def _ridge(self) -> float:
+        return positive("lam", self.lam)
+
+    @staticmethod
+    def _planner(known: Known, mean: bool, stream: Words) -> Any:
+        return lsvi_ucb(known, mean, stream)
+
+
+@compiled
+def lsvi_ucb(known: Known, mean: bool, stream: Words) -> bool:
+    """Optimistic value iteration by least squares; False where a value is not finite."""
+    plan, linear, numbers = known.plan, known.linear, known.numbers
+    H, S, A = plan.Q.shape
+    theta, x = linear.theta, linear.x
+    for h in range(H - 1, -1, -1):
+        regress(known, h)
+        for s in range(S):
+            for a in range(A):
+                b, phi = linear.block[s, a], linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a]
+                Q, square = 0.0, 0.0
+                for k in range(x.size):
+                    Q += phi[k] * theta[b, k]
+                    x[k] = phi[k]
+                solve_lower(linear.U[h, b], linear.inv[h, b], x)
+                for k in range(x.size):
+                    square += x[k] * x[k]
+                plan.Q[h, s, a] = min(Q + numbers[BETA] * math.sqrt(square), (H - h) * numbers[TOP])
+        if not best_values(known, h):
+            return False
+    return True
+
+
+@compiled
+def regress(known: Known, h: int) -> None:
+    """theta <- w_h, from the counts of period h."""
+    counts, plan, linear = known.counts, known.plan, known.linear
+    _, S, A = plan.Q.shape
+    theta = linear.theta
+    for b in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            theta[b, k] = 0.0
+    for s in range(S):
+        for a in range(A):
+            if counts.visits[h, s, a] > 0.0:
+                target = counts.reward[h, s, a]
+                for y in range(S):
+                    target += counts.into[h, s, a, y] * plan.V[h + 1, y]
+                b, phi = linear.block[s, a], linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a]
+                for k in range(phi.size):
+                    theta[b, k] += phi[k] * target
+    for b in range(theta.shape[0]):
+        solve(linear.U[h, b], linear.inv[h, b], theta[b])

@@ -1,0 +1,128 @@
+"""UCBVI: value iteration on the empirical MDP, with a bonus for what was seldom tried.
+
+Azar, Osband and Munos (2017), where (h, s) takes the place of a state and rewards are learned too:
+
+    for k = 1, 2, ..
+        for h = H-1, .., 0, every (s, a)
+            Q_h(s, a) = min(Q_h(s, a) of the last episode, most that can be paid, r_mean + p_mean'V_{h+1} + bonus)
+            V_h = max_a Q_h
+        act greedily on Q for an episode
+
+With K episodes, T = K H and L = log(5 H S A T / delta), n visits of (h, s, a), and n'(y) visits of (h+1, y), the
+bonus is
+    Hoeffding   7 H L / sqrt(n)
+    Bernstein   sqrt(8 L Var_p(V) / n) + 14 H L / (3 n)
+                + sqrt(8 sum_y p(y) min(100^2 H^3 S^2 A L^2 / n'(y), H^2) / n) + sqrt(L / (2 n))
+times the width of `reward_range`. The paper has L = log(5 S A T / delta), for one P of all periods; here there are
+H times as many pairs, for all of which the bonus must hold. The last term is for the mean reward, which the paper
+takes as known; the first bonus is wide enough for it.
+"""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of, wide_range
+from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.core.checks import positive, whole
+from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.random import Seed
+
+TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # of Known.numbers
+
+
+class UCBVI(TabulaRasaAgent):
+    """Optimism by a bonus.
+
+    Parameters
+    ----------
+    bonus : "hoeffding" (UCBVI-CH) or "bernstein" (UCBVI-BF).
+    delta : values are optimistic throughout but with at most this probability.
+    planned : K, the number of episodes it is meant to play.
+    scale : multiplies the bonus; 1 is what the theory asks for, less is what works best.
+    reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
+    horizon, seed : as for RLSVI.
+    """
+
+    samples = False
+    kind = 3
+
+    def __init__(
+        self,
+        *,
+        bonus: Literal["hoeffding", "bernstein"] = "hoeffding",
+        delta: float = 0.05,
+        planned: int = 100_000,
+        scale: float = 1.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.bonus, self.delta, self.planned, self.scale = bonus, delta, planned, scale
+        self.reward_range, self.horizon, self.seed = reward_range, horizon, seed
+        self._start()
+
+    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        if self.bonus not in ("hoeffding", "bernstein"):
+            raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
+        low, high = wide_range(range_of(self.reward_range))
+        steps = whole("planned", self.planned, 1) * horizon
+        L = math.log(5 * horizon * states * actions * steps / probability("delta", self.delta))
+        return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
+
+    @staticmethod
+    def _planner(known: Known, mean: bool, stream: Words) -> Any:
+        return ucbvi(known, mean, stream)
+
+
+@compiled
+def ucbvi(known: Known, mean: bool, stream: Words) -> bool:
+    """Optimistic value iteration; False where a value is not finite."""
+    counts, plan, numbers = known.counts, known.plan, known.numbers
+    H, S, A = plan.Q.shape
+    for h in range(H - 1, -1, -1):
+        top = (H - h) * numbers[TOP]
+        for s in range(S):
+            for a in range(A):
+                n = counts.visits[h, s, a]
+                Q = min(plan.Q[h, s, a], top)
+                if n > 0.0:
+                    expected = counts.reward[h, s, a] / n
+                    for y in range(S if h + 1 < H else 0):
+                        expected += counts.into[h, s, a, y] / n * plan.V[h + 1, y]
+                    bonus = bernstein(known, h, s, a) if numbers[BERNSTEIN] > 0.0 else hoeffding(known, n)
+                    Q = min(Q, expected + numbers[SCALE] * numbers[SPAN] * bonus)
+                plan.Q[h, s, a] = Q
+        if not best_values(known, h):
+            return False
+    return True
+
+
+@compiled
+def hoeffding(known: Known, n: float) -> float:
+    """The bonus of UCBVI-CH, for rewards of width 1."""
+    return float(7.0 * known.plan.Q.shape[0] * known.numbers[LOG] / math.sqrt(n))
+
+
+@compiled
+def bernstein(known: Known, h: int, s: int, a: int) -> float:
+    """The bonus of UCBVI-BF, for rewards of width 1."""
+    counts, V, L, span = known.counts, known.plan.V, known.numbers[LOG], known.numbers[SPAN]
+    H, S, A = known.plan.Q.shape
+    n, first, spread, doubt = counts.visits[h, s, a], 0.0, 0.0, 0.0
+    for y in range(S + 1):
+        first += counts.into[h, s, a, y] / n * V[h + 1, y]
+    for y in range(S + 1):
+        p = counts.into[h, s, a, y] / n
+        spread += p * (V[h + 1, y] - first) ** 2 / (span * span)
+        if p > 0.0 and y < S:
+            visits = 0.0
+            for b in range(A):
+                visits += counts.visits[h + 1, y, b]
+            most = H * H * 1.0
+            if visits > 0.0:
+                most = min(most, 1e4 * H**3 * S * S * A * L * L / visits)
+            doubt += p * most
+    values = math.sqrt(8.0 * L * spread / n) + 14.0 * H * L / (3.0 * n) + math.sqrt(8.0 * doubt / n)
+    return float(values + math.sqrt(0.5 * L / n))

@@ -1,0 +1,134 @@
+"""UCRL2 for finite horizons: the best MDP that the data do not refute, solved by extended value iteration.
+
+Jaksch, Ortner and Auer (2010), where (h, s) takes the place of a state:
+
+    for phases k = 0, 1, ..   (a phase ends with the episode in which some pair has been tried as often within
+                               the phase as before it)
+        t = steps so far + 1, n = max(1, visits of (h, s, a))
+        |r - r_mean| <= (high - low) sqrt(7 log(2 S H A t / delta) / (2 n))
+        |p - p_mean|_1 <= sqrt(14 S log(2 A H t / delta) / n)
+        Q_h(s, a) = max r + max p'V_{h+1} within these sets,  V_h = max_a Q_h       (extended value iteration)
+        act greedily on Q
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of
+from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.core.checks import positive
+from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.random import Seed
+
+LOW, HIGH, SCALE, DELTA = range(4)  # of Known.numbers
+
+
+class UCRL2(TabulaRasaAgent):
+    """Optimism over L1 confidence sets.
+
+    Parameters
+    ----------
+    delta : the confidence sets fail with at most this probability.
+    scale : multiplies both radii; 1 is what the theory asks for, less is what works best.
+    reward_range : (low, high), which no reward may leave.
+    horizon, seed : as for RLSVI.
+
+    That an episode may end before its last period is one of the possible outcomes once it was seen.
+    """
+
+    samples = False
+    kind = 2
+
+    def __init__(
+        self,
+        *,
+        delta: float = 0.05,
+        scale: float = 1.0,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        horizon: int | None = None,
+        seed: Seed = None,
+    ) -> None:
+        self.delta, self.scale, self.reward_range = delta, scale, reward_range
+        self.horizon, self.seed = horizon, seed
+        self._start()
+
+    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        return np.array(
+            [*range_of(self.reward_range), positive("scale", self.scale), probability("delta", self.delta)]
+        )
+
+    @staticmethod
+    def _planner(known: Known, mean: bool, stream: Words) -> Any:
+        return ucrl2(known, mean, stream)
+
+
+@compiled
+def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
+    """The radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
+    n, delta = max(1.0, n), numbers[DELTA]
+    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * math.log(2.0 * S * H * A * t / delta) / (2.0 * n))
+    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * math.log(2.0 * A * H * t / delta) / n)
+
+
+@compiled
+def ucrl2(known: Known, mean: bool, stream: Words) -> bool:
+    """Extended value iteration, if the phase is over; False where a value is not finite."""
+    counts, plan, numbers = known.counts, known.plan, known.numbers
+    H, S, A = plan.Q.shape
+    if not plan.due[0]:
+        return True
+    for h in range(H - 1, -1, -1):
+        outcomes = S + 1 if counts.ends[h] > 0 else S
+        sort_descending(plan.V[h + 1], plan.order, outcomes)
+        for s in range(S):
+            for a in range(A):
+                n = counts.visits[h, s, a]
+                r, d = radii(numbers, H, S, A, counts.steps[0] + 1.0, n)
+                if n == 0.0:
+                    Q, d = numbers[HIGH], 2.0
+                else:
+                    Q = min(counts.reward[h, s, a] / n + r, numbers[HIGH])
+                if h + 1 < H:
+                    Q += optimistic(counts.into[h, s, a], n, d, plan.V[h + 1], plan.order, outcomes, plan.p)
+                plan.Q[h, s, a] = Q
+                plan.visits[h, s, a] = n
+        if not best_values(known, h):
+            return False
+    plan.due[0] = False
+    return True
+
+
+@compiled
+def optimistic(into: Floats, n: float, radius: float, V: Floats, order: Longs, outcomes: int, p: Floats) -> float:
+    """max p'V over distributions p with |p - into / n|_1 <= radius: mass goes from the worst outcomes to the best.
+
+    `order` lists the outcomes from the best to the worst. `p` is overwritten with the maximiser.
+    """
+    best = order[0]
+    for j in range(outcomes):
+        p[j] = into[j] / n if n > 0.0 else 0.0
+    moved = min(1.0 - p[best], 0.5 * radius) if n > 0.0 else 1.0
+    p[best] += moved
+    i = outcomes - 1
+    while n > 0.0 and moved > 0.0 and i > 0:
+        taken = min(p[order[i]], moved)
+        p[order[i]] -= taken
+        moved -= taken
+        i -= 1
+    value = 0.0
+    for j in range(outcomes):
+        value += p[j] * V[j]
+    return value
+
+
+@compiled
+def sort_descending(V: Floats, order: Longs, size: int) -> None:
+    """order[:size] <- the first `size` places of V from the highest to the lowest, by insertion."""
+    for i in range(size):
+        j = i
+        while j > 0 and V[order[j - 1]] < V[i]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i

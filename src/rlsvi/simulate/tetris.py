@@ -1,0 +1,308 @@
+"""The fused loop of Tetris: placements, features, values, choices and steps of a game in one compiled function.
+
+It calls what the Gymnasium loop of a stationary agent calls, in the same order and with the same random streams,
+so both give the same games bit for bit; an agent may go from one to the other at any game.
+The transitions of a game are put aside while it lasts, and poured into the ring of the agent when it has ended: so
+a game that is stopped by Ctrl-C, or breaks, leaves the agent as it was.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rlsvi.agents.explore import choose
+from rlsvi.agents.stationary.agent import StationaryAgent
+from rlsvi.agents.stationary.learner import StationaryLearner, unusable
+from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
+from rlsvi.agents.task import Task
+from rlsvi.agents.verbs import ACTION, EPISODE
+from rlsvi.bases.tetris import Tetris
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
+from rlsvi.core.random import bits, reseed
+from rlsvi.tetris.features import Room, afterstates, kind_of, values
+from rlsvi.tetris.game import Game, Rules, checked_rules, new_game, start, step
+from rlsvi.tetris.play import Scores, play
+
+STOPPED, OVER, FULL, BROKEN = range(4)
+CHUNK = 20_000  # pieces between two looks at the world outside the compiled loop
+MOVED = 2048  # next placements are moved in lots not much larger
+ROWS, PIECES, COUNT = range(3)
+
+
+class Games(NamedTuple):
+    """What each game brought.
+
+    rows : rows removed.
+    pieces : pieces placed.
+    over : whether the game was over, and not only cut off.
+    size : the norm of the weights theta it was played with.
+    excess : its largest target, in multiples of what rewards, prior and discount explain: large if values diverge.
+    game_over : the rule by which it ends.
+    """
+
+    rows: Longs
+    pieces: Longs
+    over: Bools
+    size: Floats
+    excess: Floats
+    game_over: NDArray[np.str_]
+
+
+class Desk(NamedTuple):
+    """Where a game is played."""
+
+    rules: Rules
+    kind: int
+    known: bool  # the agent knows the rows that a placement removes
+    game: Game
+    room: Room  # the placements of the piece at hand; in the last of P planes the rows they remove, if known
+    tally: Longs  # (3,) rows removed, pieces placed, and how many placements the piece at hand has
+    legal: Bools  # (A,) of ones
+    chances: Floats  # (A,)
+    nature: Words  # the stream of pieces
+
+
+def simulate_tetris(
+    agent: StationaryAgent,
+    rules: Rules,
+    games: int,
+    *,
+    max_pieces: int | None = None,
+    advance: Callable[[int], None] = lambda n: None,
+) -> Games:
+    """Let `agent`, whose basis is `bases.Tetris`, learn `games` more games; mostly without the GIL.
+
+    rules : of the game, from `rlsvi.tetris.rules`; always the same for an agent, who remembers them (`setting`).
+    max_pieces : a game is cut off after so many; None: never.
+    advance : called with 1 after every game.
+    """
+    limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1)
+    found = _blank(checked_rules(rules), whole("games", games, 0))
+    if games == 0:
+        return found
+    learner = adopted(agent, rules)
+    desk, aside = _desk(agent, learner, rules), aside_of(learner, rules)
+    row = np.empty(len(learner.ring.units), learner.ring.gram.dtype)
+    for g in range(games):
+        with agent.undone_if_it_fails():
+            reseed(desk.nature, bits(agent._streams[EPISODE]) >> np.uint64(32))
+            plan = agent.episode_plan()
+            found.size[g] = math.hypot(*learner.theta.flat)
+            found.over[g], aside = _game(desk, *plan, agent._streams[ACTION], aside, limit)
+        poured = 0
+        while (poured := pour(aside, learner.ring, row, poured)) < aside.size[0]:
+            learner.make_room()
+        found.rows[g], found.pieces[g] = desk.tally[ROWS], desk.tally[PIECES]
+        agent.note(int(desk.tally[PIECES]))
+        found.excess[g] = agent.excess
+        advance(1)
+    return found
+
+
+def mean_player(agent: StationaryAgent, rules: Rules) -> tuple[int, Floats, float]:
+    """The kind of features, the weights and the weight of rows removed by which the posterior mean judges."""
+    _kind(agent)
+    if agent.episodes == 0:
+        raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
+    learner = adopted(agent, rules)
+    w = agent._weights(True, True)[:, 0]
+    d = len(learner.ring.units)
+    return _kind(agent), w[:d].copy(), float(w[d]) if len(w) > d else 0.0
+
+
+def play_mean(
+    agent: StationaryAgent, rules: Rules, games: int, *, max_pieces: int | None = None, seed: int = 0
+) -> Scores:
+    """Games of the posterior mean of `agent`, which learns nothing from them; `level` of them says how well.
+
+    The agent places as `predict` with deterministic=True.
+    """
+    kind, weights, reward = mean_player(agent, rules)
+    limit = FOREVER if max_pieces is None else max_pieces
+    return play(rules, kind, weights, games, limit, seed, reward)
+
+
+def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
+    """What `agent` has learned, if it can play by these rules."""
+    _kind(agent)
+    setting = checked_rules(rules).setting
+    board = np.zeros((rules.height, rules.width), dtype=np.int8)
+    return agent.adopt(Task(0, rules.actions, None), setting, {"board": board, "piece": int(rules.letters[0])})
+
+
+def _kind(agent: StationaryAgent) -> int:
+    if not isinstance(agent, StationaryAgent) or not isinstance(agent.basis, Tetris):
+        raise TypeError(
+            "the Tetris loop needs a StationaryRLSVI or StationaryLSVI with basis=rlsvi.bases.Tetris(), got "
+            f"{agent!r}: others learn from rlsvi/Tetris-v0 by learn(env)"
+        )
+    return kind_of(agent.basis.features)
+
+
+def _blank(rules: Rules, games: int) -> Games:
+    rows, pieces = np.zeros((2, games), dtype=np.int64)
+    size, excess = np.zeros((2, games))
+    rule = np.full(games, rules.game_over, dtype="U8")
+    return Games(rows, pieces, np.zeros(games, dtype=np.bool_), size, excess, rule)
+
+
+def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> Desk:
+    A, P, d = rules.actions, len(learner.ring.next_x), len(learner.ring.units)
+    planes = np.zeros((P, A), learner.ring.x.dtype)
+    return Desk(
+        rules=rules,
+        kind=_kind(agent),
+        known=P > d,
+        game=new_game(rules),
+        room=Room(planes, np.zeros(A, dtype=np.uint8), np.zeros(A, dtype=np.bool_), np.zeros(A)),
+        tally=np.zeros(3, dtype=np.int64),
+        legal=np.ones(A, dtype=np.bool_),
+        chances=np.zeros(A),
+        nature=np.zeros(4, dtype=np.uint64),
+    )
+
+
+def aside_of(learner: StationaryLearner, rules: Rules) -> Ring:
+    """A ring for the transitions of one game, of which the last are enough if the agent remembers no more."""
+    ring = learner.ring
+    memory, known = int(ring.limit[0]), len(ring.next_x) > len(ring.units)
+    return empty_ring(rules.actions, 1, ring.units, ring.x.dtype, known, memory)
+
+
+def _game(
+    desk: Desk, w: Floats, rule: int, parameter: float, stream: Words, aside: Ring, limit: int
+) -> tuple[bool, Ring]:
+    """Play one game: whether it is over, and its transitions."""
+    weights = np.ascontiguousarray(w[:, 0])
+    begin(desk, aside)
+    while True:
+        until = min(int(desk.tally[PIECES]) + CHUNK, limit)
+        status = play_on(desk, weights, rule, parameter, stream, aside, until)
+        if status == BROKEN:
+            raise unusable()
+        if status == FULL:
+            aside = resized(aside, 2 * len(aside.x), 2 * aside.next_x.shape[1])
+        elif status == OVER or desk.tally[PIECES] == limit:
+            return status == OVER, aside
+
+
+@compiled
+def begin(desk: Desk, aside: Ring) -> None:
+    """An empty board, and nothing aside."""
+    start(desk.rules, desk.game, desk.nature)
+    desk.tally[ROWS] = desk.tally[PIECES] = 0
+    aside.first[0] = aside.size[0] = aside.head[0] = 0
+    look(desk)
+
+
+@compiled
+def look(desk: Desk) -> None:
+    """Work out the placements of the piece at hand."""
+    room = desk.room
+    count = afterstates(desk.rules, desk.kind, desk.game, room.planes, 0, room.removed, room.fatal)
+    if desk.known:
+        for a in range(count):
+            room.planes[room.planes.shape[0] - 1, a] = room.removed[a]
+    desk.tally[COUNT] = count
+
+
+@compiled
+def play_on(
+    desk: Desk, weights: Floats, rule: int, parameter: float, stream: Words, aside: Ring, until: int
+) -> int:
+    """Go on with a game until it is over or has so many pieces, or there is no room aside, or a number breaks."""
+    room, tally = desk.room, desk.tally
+    while tally[PIECES] < until:
+        if aside.size[0] == aside.limit[0]:
+            forget(aside)
+        p = place_for(aside, room.values.size)
+        if p < 0 or aside.size[0] == aside.x.shape[0]:
+            return FULL
+        count = tally[COUNT]
+        values(room.planes, 0, count, weights, room.values)
+        a = choose(rule, parameter, room.values[:count], desk.legal[:count], desk.chances[:count], stream)
+        if a < 0:
+            return BROKEN
+        i = (aside.first[0] + aside.size[0]) % aside.x.shape[0]
+        for k in range(aside.x.shape[1]):
+            aside.x[i, k] = room.planes[k, a]
+        removed, ended = step(desk.rules, desk.game, a, desk.nature)
+        aside.reward[i], aside.start[i], aside.following[i] = removed, p, 0
+        tally[ROWS] += removed
+        tally[PIECES] += 1
+        aside.size[0] += 1
+        if ended:
+            aside.head[0] = p
+            return OVER
+        look(desk)
+        aside.following[i] = tally[COUNT]
+        aside.head[0] = p + tally[COUNT]
+        keep_planes(aside, room.planes, p, tally[COUNT])
+    return STOPPED
+
+
+@compiled
+def forget(aside: Ring) -> None:
+    """Let go of the oldest transition, which the agent would forget anyway; but not of how far it reached."""
+    i = aside.first[0]
+    norm = 0.0
+    for k in range(aside.units.size):
+        norm += (aside.x[i, k] * aside.units[k]) * (aside.x[i, k] * aside.units[k])
+    aside.reach[0] = max(aside.reach[0], abs(aside.reward[i]))
+    aside.reach[1] = max(aside.reach[1], np.sqrt(norm))
+    aside.first[0] = i + 1 if i + 1 < aside.x.shape[0] else 0
+    aside.size[0] -= 1
+
+
+@compiled
+def keep_planes(aside: Ring, planes: Numbers, p: int, count: int) -> None:
+    """Put the features of so many next placements into the columns from p on."""
+    n, o = unsigned(count), unsigned(p)
+    for k in range(unsigned(planes.shape[0])):
+        for a in range(n):
+            aside.next_x[k, o + a] = planes[k, a]
+    if planes.itemsize == 1:
+        for k in range(unsigned(planes.shape[0])):
+            least, most = planes[k, 0], planes[k, 0]
+            for a in range(n):
+                least, most = min(least, planes[k, a]), max(most, planes[k, a])
+            aside.least[k], aside.most[k] = min(aside.least[k], least), max(aside.most[k], most)
+
+
+@compiled
+def pour(aside: Ring, ring: Ring, row: Numbers, begin: int) -> int:
+    """Add the transitions of a game to the ring, from number `begin` on; up to which, before there was no room.
+
+    Next placements that lie side by side, before and after, are moved together.
+    """
+    at = to = n = 0
+    t = begin
+    while t < aside.size[0]:
+        i = (aside.first[0] + t) % aside.x.shape[0]
+        p = begin_transition(ring, aside.x[i], 0, aside.reward[i], aside.following[i], row)
+        if p < 0:
+            break
+        if aside.start[i] != at + n or p != to + n or n > MOVED:
+            move(aside, ring, at, to, n)
+            at, to, n = aside.start[i], p, 0
+        n += aside.following[i]
+        t += 1
+    move(aside, ring, at, to, n)
+    for k in range(ring.reach.size):
+        ring.reach[k] = max(ring.reach[k], aside.reach[k])
+    for k in range(ring.least.size):
+        ring.least[k], ring.most[k] = min(ring.least[k], aside.least[k]), max(ring.most[k], aside.most[k])
+    return int(t)
+
+
+@compiled
+def move(aside: Ring, ring: Ring, at: int, to: int, n: int) -> None:
+    """Copy n columns."""
+    source, target = unsigned(at), unsigned(to)
+    for k in range(unsigned(ring.next_x.shape[0])):
+        for a in range(unsigned(n)):
+            ring.next_x[k, target + a] = aside.next_x[k, source + a]
