@@ -1,0 +1,184 @@
+"""Cases with rounded numbers, which may differ between machines."""
+
+import hashlib
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+
+from .digests import digests
+from .driving import SEED, continual, fused, learned, shop, tetris_games
+from .environments import Traced, Walk
+from .library import FiniteMDPEnv, TetrisEnv, bases, problems, random, rlsvi, simulate
+
+
+def random_variates():
+    state = random.stream(9)
+    normal = np.array([random.normal(state) for _ in range(3000)])
+    gamma = np.array([random.gamma(state, shape) for shape in (0.3, 1.0, 7.5) for _ in range(300)])
+    beta = np.array([random.beta(state, 0.7, 2.5) for _ in range(300)])
+    return digests({"normal": normal, "gamma": gamma, "beta": beta, "stream": state})
+
+
+def problem_tables():
+    made = {"chain": problems.chain(5, 3), "agnostic": problems.chain(5, 3, rho=0.5)}
+    made |= {"deep sea": problems.deep_sea(4, stochastic=True), "river swim": RIVER(), "shop": SHOP()}
+    made["dirichlet"] = problems.dirichlet(4, 2, 3, seed=2)
+    found = {}
+    for name, problem in made.items():
+        table, env = problem.mdp.table, Traced(FiniteMDPEnv(problem.mdp))
+        for seed in range(3):
+            (_, info), over = env.reset(seed=seed), False
+            while not over:
+                legal = np.flatnonzero(info.get("action_mask", np.ones(problem.mdp.actions)))
+                _, _, over, _, info = env.step(int(legal[seed % len(legal)]))
+        features = problem.basis.bind(table.states, table.actions, table.horizon, 0).table
+        found |= {f"{name}: played": tuple(env.rows), f"{name}: solution": tuple(problem.solution)[:2]}
+        found |= {f"{name}: features": tuple(features), f"{name}: random": problem.random_regret}
+        found[f"{name}: table"] = (table.successor, table.probability, table.expected, table.terminal, table.legal)
+    return digests(found)
+
+
+def exported():
+    """What an agent for CartPole writes for NumPy alone, and the agents that `agent_for` chooses."""
+    env = gymnasium.make("CartPole-v1")
+    agent = rlsvi.agent_for(env, seed=SEED, basis=bases.Fourier(features=20))
+    agent.learn(env, episodes=3)
+    with tempfile.TemporaryDirectory() as folder:
+        agent.export(Path(folder, "policy.npz"))
+        with np.load(Path(folder, "policy.npz")) as file:
+            found = {name: file[name] for name in file.files if name != "layout"}
+    chosen = [sorted(rlsvi.agent_for(made).arguments().items()) for made in (env, FiniteMDPEnv(RIVER().mdp))]
+    return digests(found) | {"agent_for": hashlib.sha256(repr(chosen).encode()).hexdigest()[:32]}
+
+
+def posterior():
+    belief, rng = rlsvi.Posterior(2, 3, lam=0.5, sigma=0.3, prior_mean=0.1), np.random.default_rng(4)
+    for i in range(30):
+        belief.observe(i % 2, rng.integers(-4, 5, 3) / 4.0, float(rng.integers(-8, 9)) / 8.0)
+    found = {"mean": belief.mean(), "sample": belief.sample(7), "evidence": belief.log_evidence()}
+    return digests(found | {"variance": belief.variance(1, np.array([1.0, 0.5, -2.0]))})
+
+
+def evidence():
+    agent = rlsvi.RLSVI(seed=SEED)
+    simulate(agent, dense_features(), 20)
+    return digests({"found": np.array(rlsvi.evidence(agent))})
+
+
+def dense_features():
+    """A problem whose rewards are everywhere, learned through four functions."""
+    task = problems.dirichlet(5, 3, 5, seed=3)
+    return problems.Problem(task.mdp, bases.coherent(task.solution.Q, 4, seed=1))
+
+
+def state_features(x):
+    """Functions of an observation of the walk."""
+    return [1.0, x[0] / 7.0, x[1] / 7.0, x[0] * x[1] / 49.0]
+
+
+TETRIS = partial(TetrisEnv, 8, 5, "IOSZ", max_pieces=30)
+NUMBERED, MEASURED, CART = partial(Walk, True), partial(Walk, False), partial(gymnasium.make, "CartPole-v1")
+RIVER = partial(problems.river_swim, 4, 6)
+SHOP = partial(problems.recommendation, 4, 3, seed=1)
+ANY = bases.StateFeatures(state_features)
+UNKNOWN = rlsvi.InverseGamma(1.5, 0.2)
+HALVING = rlsvi.Exponential(0.5, 0.9)
+
+RLSVI, LSVI, Incremental = rlsvi.RLSVI, rlsvi.LSVI, rlsvi.IncrementalRLSVI
+Stationary, Bounded, Continual = rlsvi.StationaryRLSVI, rlsvi.BoundedRLSVI, rlsvi.ContinualRLSVI
+FINITE = {
+    "rlsvi": partial(RLSVI),
+    "rlsvi-prior": partial(RLSVI, lam=3.0, sigma=0.4, prior_mean=0.5, reward_offset=-0.25),
+    "rlsvi-unknown-noise": partial(RLSVI, sigma=UNKNOWN),
+    "rlsvi-by-evidence": partial(RLSVI, sigma=rlsvi.ByEvidence(first=4)),
+    "lsvi-greedy": partial(LSVI),
+    "lsvi-epsilon": partial(LSVI, explore=rlsvi.EpsilonGreedy(HALVING)),
+    "lsvi-boltzmann": partial(LSVI, explore=rlsvi.Boltzmann(0.2)),
+    "incremental-0": partial(Incremental, nu=0.0),
+    "incremental-0.01": partial(Incremental, nu=0.01),
+    "incremental-paper": partial(Incremental, nu=0.1, keep_prior=False),
+    "contextual": partial(rlsvi.ContextualBandit),
+    "contextual-pooled": partial(rlsvi.ContextualBandit, pooled=True),
+}
+TABULAR = {
+    "thompson": partial(rlsvi.ThompsonSampling),
+    "optimal": partial(rlsvi.OptimalPolicy),
+    "myopic": partial(rlsvi.OptimalPolicy, myopic=True),
+    "psrl": partial(rlsvi.PSRL),
+    "psrl-normal": partial(rlsvi.PSRL, reward_noise=0.5),
+    "gaussian-psrl": partial(rlsvi.GaussianPSRL),
+    "ucrl2": partial(rlsvi.UCRL2, scale=0.1),
+    "ucbvi": partial(rlsvi.UCBVI, scale=0.1),
+    "ucbvi-bernstein": partial(rlsvi.UCBVI, bonus="bernstein", scale=0.1),
+    "lsvi-ucb": partial(rlsvi.LSVIUCB, scale=0.01),
+}
+STATIONARY = {
+    "stationary": partial(Stationary, gamma=0.9, memory=25),
+    "stationary-unknown-noise": partial(Stationary, gamma=0.9, sigma=UNKNOWN, regressions=3),
+    "stationary-lsvi": partial(rlsvi.StationaryLSVI, gamma=0.9, memory=25, explore=rlsvi.EpsilonGreedy(0.2)),
+}
+PLACEMENTS = {
+    "tetris-literal": partial(Stationary, gamma=0.9, memory=40, basis=bases.Tetris()),
+    "tetris-afterstate": partial(Stationary, gamma=0.9, memory=40, form="afterstate", basis=bases.Tetris()),
+    "tetris-unknown-noise": partial(Stationary, gamma=0.9, sigma=UNKNOWN, basis=bases.Tetris("dellacherie")),
+    "tetris-lsvi": partial(
+        rlsvi.StationaryLSVI,
+        gamma=0.9,
+        memory=40,
+        form="afterstate",
+        basis=bases.Tetris(),
+        explore=rlsvi.Boltzmann(0.5),
+    ),
+}
+CONTINUAL = {
+    "continual-paper": partial(Continual, gamma=0.8),
+    "continual-whitened": partial(Continual, gamma=0.8, noise="whitened"),
+    "continual-independent": partial(Continual, gamma=0.8, noise="independent"),
+    "continual-lsvi": partial(rlsvi.ContinualLSVI, gamma=0.8, explore=rlsvi.EpsilonGreedy(0.1)),
+}
+GRADIENT = partial(rlsvi.GradientRLSVI, ensemble=3, updates=8, memory=10)
+
+COMPILED = {"random-variates": random_variates, "problem-tables": problem_tables, "posterior": posterior}
+COMPILED |= {"evidence": evidence, "exported": exported}
+for name, make in FINITE.items():
+    COMPILED[f"{name}-fused-features"] = fused(make, dense_features)
+    COMPILED[f"{name}-masked"] = learned(partial(make, horizon=9), NUMBERED, episodes=8)
+    COMPILED[f"{name}-any"] = learned(partial(make, horizon=9, basis=ANY), MEASURED, episodes=6)
+for name in ("rlsvi", "rlsvi-unknown-noise", "lsvi-boltzmann", "incremental-0.01", "contextual"):
+    COMPILED[f"{name}-fused-shop"] = fused(FINITE[name], SHOP)
+    COMPILED[f"{name}-fused-table"] = fused(FINITE[name], RIVER)
+for name, make in TABULAR.items():
+    COMPILED[f"{name}-fused"] = fused(make, RIVER)
+    COMPILED[f"{name}-masked"] = learned(make, partial(FiniteMDPEnv, SHOP().mdp), episodes=8)
+for name, make in STATIONARY.items():
+    COMPILED[f"{name}-masked"] = learned(make, NUMBERED, episodes=8)
+    COMPILED[f"{name}-any"] = learned(partial(make, basis=ANY), MEASURED, steps=40)
+for name, make in PLACEMENTS.items():
+    COMPILED[name] = learned(make, TETRIS, episodes=3)
+    COMPILED[f"{name}-fused"] = tetris_games(make)
+for name, make in CONTINUAL.items():
+    COMPILED[f"{name}-fused"] = continual(make)
+    COMPILED[f"{name}-masked"] = learned(make, NUMBERED, steps=40)
+    COMPILED[f"{name}-any"] = learned(partial(make, basis=ANY), MEASURED, steps=20)
+COMPILED |= {
+    "rlsvi-short-horizon": learned(partial(RLSVI, horizon=4), NUMBERED, steps=30),
+    "gradient-masked": learned(partial(GRADIENT, horizon=9), NUMBERED, episodes=8),
+    "gradient-any": learned(partial(GRADIENT, horizon=9, basis=ANY), MEASURED, episodes=8),
+    "bounded-table": learned(partial(Bounded, gamma=0.9, update_every=3), NUMBERED, episodes=8),
+    "bounded-lake": learned(partial(Bounded), partial(gymnasium.make, "FrozenLake-v1"), episodes=8),
+    "bounded-cart": learned(partial(Bounded, basis=bases.Fourier(features=30)), CART, episodes=4),
+    "bounded-cart-often": learned(
+        partial(Bounded, basis=bases.Fourier(order=1), update_every=7, sigma=0.5, lam=1.0), CART, episodes=3
+    ),
+    "bounded-radial": learned(partial(Bounded, gamma=0.9, basis=bases.Radial(20)), MEASURED, steps=40),
+    "bounded-any": learned(partial(Bounded, gamma=0.9, basis=ANY, alike=0.0, bounds=None), MEASURED, episodes=6),
+    "shop": shop(),
+    "shop-pooled": shop(pooled=True, every=5),
+    "shop-sketched": shop(sketch=3, every=1),
+    "shop-both": shop(pooled=True, sketch=3, remember=12, every=4),
+    "shop-paper": shop(baseline=0.0, clip=False, every=2),
+    "shop-myopic": shop(pooled=True, myopic=True, every=1),
+}

@@ -1,0 +1,120 @@
+"""How agents are driven, and what of it is compared."""
+
+import numpy as np
+
+from .digests import digests
+from .environments import Traced
+from .learned import episodes_of, streams_of, weights_of
+from .library import (
+    FiniteMDPEnv,
+    Recommender,
+    TetrisEnv,
+    problems,
+    simulate,
+    simulate_continual,
+    simulate_tetris,
+    tetris,
+)
+
+SEED = 11
+
+
+def predictions(agent, env, steps=7):
+    """The actions and states of some episodes, by the posterior mean and as in learning."""
+    found = []
+    for deterministic in (True, False):
+        for seed in range(3):
+            observation, info = env.reset(seed=seed)
+            state, over = None, False
+            for _ in range(steps):
+                mask = info.get("action_mask")
+                action, state = agent.predict(
+                    observation, state, deterministic=deterministic, action_mask=None if mask is None else mask > 0
+                )
+                found.append((int(action), int(state)))
+                observation, _, terminated, truncated, info = env.step(int(action))
+                over = terminated or truncated
+                if over or state == getattr(agent, "horizon", None):
+                    break
+    return np.array(found)
+
+
+def known(agent, env):
+    """What there is to compare of an agent that has learned."""
+    before = streams_of(agent).copy()
+    found = {"counts": (agent.steps, episodes_of(agent)), "predictions": predictions(agent, env)}
+    found |= {"streams": before, "streams after predicting": streams_of(agent)}
+    return digests(found | {f"learned: {name}": value for name, value in weights_of(agent).items()})
+
+
+def learned(make, env, **amount):
+    """A case: an agent learns from an environment, in two parts."""
+
+    def case():
+        agent, traced = make(seed=SEED), Traced(env())
+        agent.learn(traced, **amount)
+        agent.learn(traced, **amount)
+        return digests({"trace": tuple(traced.rows)}) | known(agent, env())
+
+    return case
+
+
+def fused(make, problem, episodes=12):
+    """A case: an agent learns in the compiled loop, in two parts."""
+
+    def case():
+        agent, task, found = make(seed=SEED), problem(), {}
+        for part in ("first", "second"):
+            history = simulate(agent, task, episodes, trace=True)
+            found |= {f"{part} trace": tuple(history.trace), f"{part} regret": history.regret}
+            found |= {f"{part} rewards": (history.reward, history.realised, history.path_regret)}
+        return digests(found) | known(agent, FiniteMDPEnv(task.mdp))
+
+    return case
+
+
+def continual(make, steps=60):
+    """A case: a continual agent lives in the compiled loop, and one alike through Gymnasium."""
+
+    def case():
+        mdp = problems.river_swim(4, 10).mdp
+        agent = make(seed=SEED)
+        rewards = [simulate_continual(agent, mdp, steps), simulate_continual(agent, mdp, steps)]
+        return digests({"rewards": tuple(rewards)}) | known(agent, FiniteMDPEnv(mdp, endless=True))
+
+    return case
+
+
+def tetris_games(make):
+    """A case: an agent learns Tetris in the compiled loop."""
+
+    def case():
+        rules, agent = tetris.rules(8, 5, "IOSZ"), make(seed=SEED)
+        games = simulate_tetris(agent, rules, 6, max_pieces=30)
+        found = {"games": (games.rows, games.pieces, games.over), "size": games.size, "excess": games.excess}
+        return digests(found) | known(agent, TetrisEnv(8, 5, "IOSZ", max_pieces=30))
+
+    return case
+
+
+def shop(**options):
+    """A case: customers who overlap; some answer late, some never, some leave early."""
+
+    def case():
+        recommender, rng, shown = Recommender(7, 4, lam=50.0, seed=SEED, **options), np.random.default_rng(1), []
+        for i in range(40):
+            given = np.append(rng.integers(-1, 2, 2), np.zeros(5, int)) if i % 4 == 3 else None
+            shown.append((i, recommender.recommend(i, given)))
+            for j in range(max(0, i - 2), i + 1):
+                mine = [a for c, a in shown if c == j]
+                if j in recommender.open and i % 3 != 1:
+                    recommender.feedback(j, mine[-1], bool(rng.integers(2)))
+                if j in recommender.open and len(mine) < 4:
+                    shown.append((j, recommender.recommend(j, among=[a for a in range(7) if a != i % 7])))
+            if i % 5 == 4 and i - 2 in recommender.open:
+                recommender.close(i - 2)
+        values = tuple(recommender.values(c) for c in recommender.open if sum(c == d for d, _ in shown) < 4)
+        found = {"shown": np.array(shown), "values": values, "streams": streams_of(recommender)}
+        return digests(found | {f"learned: {name}": value for name, value in weights_of(recommender).items()})
+
+    return case

@@ -1,0 +1,22 @@
+"""What is used of the library, imported in one place for the cases, so that a move is followed here alone."""
+
+import rlsvi
+from rlsvi import bases, problems, tetris
+from rlsvi.core import random
+from rlsvi.envs import FiniteMDPEnv, TetrisEnv
+from rlsvi.shop import Recommender
+from rlsvi.simulate import simulate, simulate_continual, simulate_tetris
+
+__all__ = [
+    "FiniteMDPEnv",
+    "Recommender",
+    "TetrisEnv",
+    "bases",
+    "problems",
+    "random",
+    "rlsvi",
+    "simulate",
+    "simulate_continual",
+    "simulate_tetris",
+    "tetris",
+]
