@@ -1,6 +1,7 @@
 """Bases: which weights a state and an action touch, and through which features."""
 
 from rlsvi.bases.basis import Basis, Features, FeatureTable
+from rlsvi.bases.binding import bound
 from rlsvi.bases.default import default
 from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.fourier import Fourier
@@ -31,6 +32,7 @@ __all__ = [
     "Tiles",
     "Transformer",
     "agnostic",
+    "bound",
     "coherent",
     "default",
     "of",

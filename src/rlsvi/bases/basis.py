@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import finite
+from rlsvi.core.checks import LARGEST, finite
 from rlsvi.core.compile import Floats, Ints
 
 At = Callable[[int, Any], tuple[Ints, Floats]]
@@ -60,16 +60,47 @@ class Basis(Protocol):
 
 
 def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
-    """Features of finitely many states, after checking them."""
-    finite(f"the features of {name}", phi)
-    if phi.shape[3] < 1:
+    """Features of finitely many states, checked: phi (1 or H, S, A, d), and the blocks (S, A) numbered from 0."""
+    if np.ndim(phi) == 4 and np.shape(phi)[3] < 1:
         raise ValueError(f"{name} must give at least one feature")
-    table = FeatureTable(np.require(phi, np.float64, ["C", "W"]), np.require(block, np.int32, ["C", "W"]))
+    shape = np.shape(phi)[1:3]
+    table = checked_table(name, (phi, block), blocks, np.shape(phi)[-1], (shape[0], shape[1]))
+    return Features(blocks, table.phi.shape[3], table_at(table), table)
+
+
+def table_at(table: FeatureTable) -> At:
+    """The `at` of a table that was checked."""
 
     def at(h: int, state: Any) -> tuple[Ints, Floats]:
         return table.block[state], table.phi[h % len(table.phi), state]
 
-    return Features(blocks, phi.shape[3], at, table)
+    at.table = table  # type: ignore[attr-defined]
+    return at
+
+
+def is_from_table(features: Features) -> bool:
+    """Whether `at` reads the table, which then was checked."""
+    return features.table is not None and getattr(features.at, "table", None) is features.table
+
+
+def checked_table(name: str, table: Any, blocks: int, dim: int, shape: tuple[int, int]) -> FeatureTable:
+    """A table of features of (S, A) states and actions, as compiled code takes it."""
+    try:
+        phi, block = table
+        phi, block = np.asarray(phi), np.asarray(block)
+        if phi.dtype.kind not in "fiub":
+            raise TypeError(f"phi is of {phi.dtype}")
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"the table of {name} must be a FeatureTable(phi, block) of numbers: {error}") from None
+    if phi.ndim != 4:
+        raise ValueError(f"phi of the table of {name} must have shape (1 or H, S, A, d), got {phi.shape}")
+    if phi.shape[1:] != (*shape, dim):
+        raise misshaped(f"the table of {name}", phi.shape[1:], (*shape, dim))
+    if block.shape != shape or block.dtype.kind not in "iu" or (block.size and not within(block, blocks)):
+        raise misnumbered(f"the table of {name}", block, shape, blocks)
+    phi = np.require(phi, np.float64, ["C", "W"])
+    check_finite(f"the table of {name}", phi)
+    return FeatureTable(phi, np.array(block, dtype=np.int32, order="C"))  # a copy: nobody can change it any more
 
 
 def vector(name: str, features: Any) -> Floats:
@@ -78,3 +109,40 @@ def vector(name: str, features: Any) -> Floats:
     if x.ndim != 1 or len(x) < 1:
         raise ValueError(f"{name} must return a vector of features, got an array of shape {x.shape}")
     return x
+
+
+def within(block: Any, blocks: int) -> bool:
+    """Whether all blocks are numbered 0..blocks-1."""
+    return bool(0 <= block.min() and block.max() < blocks)
+
+
+def check_finite(name: str, phi: Floats) -> None:
+    """Refuse features that are not of a sane size."""
+    if phi.size and not -LARGEST <= phi.min() <= phi.max() <= LARGEST:
+        raise ValueError(
+            f"the features of {name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean or scale "
+            "the observations"
+        )
+
+
+def misshaped(name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> ValueError:
+    """What is wrong with the shape of features."""
+    if len(found) != len(shape):
+        why = "one row for each action"
+    elif found[-1] != shape[-1]:
+        why = f"too {'wide' if found[-1] > shape[-1] else 'narrow'}: dim says {shape[-1]} features"
+    else:
+        why = f"there are {shape[-2]} actions" if found[-2] != shape[-2] else f"there are {shape[0]} states"
+    return ValueError(f"the features of {name} must have shape {shape}, got {found}: {why}")
+
+
+def misnumbered(name: str, block: Any, shape: tuple[int, ...], blocks: int) -> ValueError:
+    """What is wrong with the numbers of blocks."""
+    if block.shape != shape:
+        return ValueError(f"the blocks of {name} must have shape {shape}, got {block.shape}")
+    if block.dtype.kind not in "iu":
+        return ValueError(f"the blocks of {name} must be whole numbers, got {block.dtype}")
+    return ValueError(
+        f"the blocks of {name} must be numbered 0..{blocks - 1}, got {block.min()}..{block.max()}: count them "
+        "from 0, and give Features their number"
+    )

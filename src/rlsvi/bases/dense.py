@@ -6,11 +6,13 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import LARGEST, fits, one_of, whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
 from rlsvi.core.random import Seed, sequence
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Dense:
     """Phi_h in R^{SA x K} as an array, (H, S, A, K), or (S, A, K) when all periods share it."""
@@ -47,8 +49,7 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
         raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
     if whole("features", K, 2) > n:
         raise ValueError(f"features must be at most HSA = {n}, got {features!r}")
-    if scale not in ("HSA", "sqrt(HSA)"):
-        raise ValueError(f'scale must be "HSA" or "sqrt(HSA)", got {scale!r}')
+    one_of("scale", scale, ("HSA", "sqrt(HSA)"))
     rng = np.random.default_rng(sequence(seed))
     Psi = rng.standard_normal((n, K))
     Psi[:, 0] = 1.0
@@ -74,11 +75,9 @@ def agnostic(
     q = np.where(np.isneginf(Q), 0.0, Q)
     if q.ndim != 3 or not np.isfinite(q).all():
         raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
-    whole("features", features, 1)
-    if not 0 <= rho < np.inf:
-        raise ValueError(f"rho must be finite and not negative, got {rho!r}")
-    if rho_is not in ("variance", "std"):
-        raise ValueError(f'rho_is must be "variance" or "std", got {rho_is!r}')
-    std = np.sqrt(rho) if rho_is == "variance" else rho
+    fits("features", q.size * whole("features", features, 1), "draw fewer")
+    if isinstance(rho, bool) or not isinstance(rho, int | float | np.number) or not 0 <= rho <= LARGEST:
+        raise ValueError(f"rho must be finite and not negative, got {rho!r:.80}")
+    std = np.sqrt(float(rho)) if one_of("rho_is", rho_is, ("variance", "std")) == "variance" else rho
     noise = np.random.default_rng(sequence(seed)).standard_normal((*q.shape, features))
     return Dense(q[..., None] + std * noise)

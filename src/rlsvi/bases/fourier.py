@@ -11,8 +11,10 @@ import numpy as np
 
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Fourier:
     """cos(pi c . x) for x in [0, 1]^n, and frequencies c in {0, .., order}^n.

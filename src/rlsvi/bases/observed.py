@@ -12,7 +12,9 @@ from rlsvi.bases.layout import Layout, layout_of, vector_of
 from rlsvi.bases.onehot import joint_one_hot, one_hot
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
+from rlsvi.core.checks import finite
 from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
 
 CROSSED = 1024  # features: up to so many, what is measured has weights of its own for all that is counted
 MOST = 4096  # zeros and ones at most
@@ -28,6 +30,7 @@ class RowBasis(Protocol):
         ...
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Observed:
     """The basis that `bases.of(space, basis)` makes. It is plain data, which a file can hold.
@@ -109,7 +112,7 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
     """The features (N, d) of observations as vectors (N, n)."""
     m, counts = layout.measured, layout.counts
     if not counts:
-        return basis.rows(scaled(ranges, x))
+        return _made_by(basis, scaled(ranges, x))
     joint = float(np.prod([float(k) for k in counts]))
     if joint > CROSSED and sum(counts) > MOST:
         raise ValueError(
@@ -118,8 +121,19 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
         )
     if not m:
         return joint_one_hot(x, counts) if joint <= CROSSED else one_hot(x, counts)
-    phi = basis.rows(scaled(ranges, x[:, :m]))
+    phi = _made_by(basis, scaled(ranges, x[:, :m]))
     if joint * phi.shape[1] <= CROSSED:
         which = joint_one_hot(x[:, m:], counts)
         return (which[:, :, None] * phi[:, None, :]).reshape(len(x), which.shape[1] * phi.shape[1])
     return np.concatenate([phi, one_hot(x[:, m:], counts)], axis=1)
+
+
+def _made_by(basis: RowBasis, x: Floats) -> Floats:
+    """The features (N, d) that a basis makes of x (N, n), if they are such."""
+    phi = finite(f"what {type(basis).__name__}.rows returns", basis.rows(x))
+    if phi.ndim != 2 or len(phi) != len(x) or phi.shape[1] < 1:
+        raise ValueError(
+            f"{type(basis).__name__}.rows must return one row of features for each of {len(x)}, got an array of "
+            f"shape {phi.shape}"
+        )
+    return phi

@@ -10,8 +10,10 @@ from numpy.polynomial.legendre import legvander
 
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Polynomial:
     """Products of Legendre polynomials of 2 x - 1, up to a total degree.

@@ -8,8 +8,10 @@ import numpy as np
 
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Radial:
     """exp(-|x - c|^2 / (2 width^2)) for centres c on a grid, or random ones where a grid has too many; and a 1.
@@ -38,7 +40,7 @@ class Radial:
 @cache
 def centres_of(n: int, features: int, seed: int) -> tuple[Floats, float]:
     """The centres (d - 1, n), and how far neighbours are apart."""
-    room = whole("features", features, 2) - 1
+    room = whole("features", features, 2, 2**14) - 1
     side = next(k for k in range(room + 1, 0, -1) if k**n <= room)
     if side >= 3:
         return np.array(list(product(np.linspace(0, 1, side), repeat=n))), 1 / (side - 1)

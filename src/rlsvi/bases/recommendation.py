@@ -13,9 +13,11 @@ import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
 from rlsvi.core.compile import Floats, Ints
+from rlsvi.core.plain import storable
 from rlsvi.mdp.recommendation import count_histories, histories
 
 
+@storable
 @dataclass(frozen=True)
 class Recommendation:
     """One block of N weights a product; for histories, or their numbers in the table of `mdp.recommendation`."""

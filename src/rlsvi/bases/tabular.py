@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Tabular:
     """One weight a state and action; for observations that are 0..S-1."""

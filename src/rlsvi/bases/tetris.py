@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from rlsvi.bases.basis import Features
 from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Bools, Floats, Ints
+from rlsvi.core.plain import storable
 from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
 from rlsvi.tetris.game import Game, Rules, board_rules, new_game, set_board
 from rlsvi.tetris.pieces import LETTERS
@@ -22,6 +23,7 @@ class Afterstates(NamedTuple):
     fatal: Bools  # (n,) whether something stands out above the board
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class Tetris:
     """Features of the board after the placement and the removal of rows.
@@ -77,7 +79,7 @@ class Tetris:
         return Afterstates(desk.room.planes[:, :n].T.copy(), desk.room.removed[:n], desk.room.fatal[:n])
 
 
-class Desk(NamedTuple):
+class BoardRoom(NamedTuple):
     """What is needed to work out the features of an observation."""
 
     rules: Rules
@@ -86,12 +88,12 @@ class Desk(NamedTuple):
     room: Room
 
 
-def _desk(features: Kind, example: Any) -> Desk:
+def _desk(features: Kind, example: Any) -> BoardRoom:
     kind = kind_of(features)
     board, _ = _parts(example)
     height, width = board.shape
     rules = board_rules(height, width, height)
-    return Desk(rules, kind, new_game(rules), new_room(rules, kind, smallest_dtype(kind, rules)))
+    return BoardRoom(rules, kind, new_game(rules), new_room(rules, kind, smallest_dtype(kind, rules)))
 
 
 def _parts(observation: Any) -> tuple[NDArray[Any], int]:
@@ -109,7 +111,7 @@ def _parts(observation: Any) -> tuple[NDArray[Any], int]:
     return board, piece
 
 
-def _look(desk: Desk, observation: Any, actions: int) -> int:
+def _look(desk: BoardRoom, observation: Any, actions: int) -> int:
     """Work out the placements of an observation; how many there are."""
     board, piece = _parts(observation)
     shaped("board", board, (desk.rules.height, desk.rules.width))

@@ -6,8 +6,10 @@ import numpy as np
 
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class Tiles:
     """One feature a tile: 1 where x lies in it, else 0.

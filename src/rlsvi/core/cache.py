@@ -6,6 +6,8 @@ it, so processes, machines and versions share a folder, also over a network, wit
 missing, cut short or damaged is compiled again, and what cannot be saved costs a warning.
 
 The files are pickles, trusted like the sources beside them: who may write to the folder may run code as you.
+
+This takes the place of a part of Numba that is not public. Should that change, Numba's own cache is used.
 """
 
 import hashlib
@@ -16,16 +18,19 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import caching, serialize
 
-NumbaCache: Any = caching.FunctionCache  # these two are no part of Numba's public face
-dumps: Any = serialize.dumps
+NumbaCache: Any = object
+dumps: Any = None
+with suppress(ImportError, AttributeError):  # no part of Numba's public face
+    from numba.core.caching import FunctionCache as NumbaCache
+    from numba.core.serialize import dumps
 SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
 UNUSED = 24 * 3600.0  # seconds after which code of other sources goes, if nobody loaded it
 CHECKSUM = 32  # bytes
@@ -34,9 +39,28 @@ CHECKSUM = 32  # bytes
 def keep_on_disk(dispatcher: Any, stamp: str) -> None:
     """Have Numba's compiled function load and save its machine code, made of sources that `stamp` tells apart."""
     try:
+        if dumps is None or not hasattr(dispatcher, "_cache"):
+            raise AttributeError("it has no such cache")
         dispatcher._cache = _Cache(dispatcher.py_func, stamp)
     except (OSError, RuntimeError):
         warnings.warn("compiled code is not kept: no folder for it; NUMBA_CACHE_DIR names one", stacklevel=1)
+    except (AttributeError, TypeError) as error:
+        _use_numbas_own(dispatcher, str(error))
+
+
+def _use_numbas_own(dispatcher: Any, why: str) -> None:
+    """Numba's own cache, which dates code by the function's own file alone."""
+    _warn_once(
+        f"this version of Numba ({numba.__version__}) is newer than this package knows ({why}): its own cache of "
+        "compiled code is used. Remove it (*.nbi, *.nbc) whenever you change sources of this package"
+    )
+    with suppress(Exception):
+        dispatcher.enable_caching()
+
+
+@cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
 
 
 class _Cache(NumbaCache):  # type: ignore[misc]
@@ -44,6 +68,8 @@ class _Cache(NumbaCache):  # type: ignore[misc]
 
     def __init__(self, function: Any, stamp: str) -> None:
         super().__init__(function)
+        if not all(hasattr(NumbaCache, name) for name in ("_index_key", "load_overload", "save_overload")):
+            raise AttributeError("its cache works in another way")
         self._cache_file = _Files(Path(self._cache_path), self._impl.filename_base, stamp)
 
     def _index_key(self, *arguments: Any) -> Any:
@@ -99,11 +125,15 @@ class _Files:
         self.remove_stale()
 
     def remove_stale(self) -> None:
-        """Remove what other sources of the function, or Numba, left. Who still wants it compiles it again."""
+        """Remove what other sources of the function, Numba, or killed writers left, if it is a day old.
+
+        Who still wants it compiles it again.
+        """
         name = self.function.rpartition("-")[0]  # without its line
         for path in self.folder.glob(f"{name}-*.nb[ci]*"):
+            kept = f".{self.stamp[:12]}." in path.name and path.suffix == ".nbc"
             with suppress(OSError):
-                if f".{self.stamp[:12]}." not in path.name and time.time() - path.stat().st_mtime > UNUSED:
+                if not kept and time.time() - path.stat().st_mtime > UNUSED:
                     path.unlink()
 
     def flush(self) -> None:

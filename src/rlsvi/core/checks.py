@@ -1,9 +1,12 @@
 """What an argument must be, checked before it is used."""
 
-import math
+import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rlsvi.core.machine import memory
 
 if TYPE_CHECKING:
     from rlsvi.core.compile import Floats
@@ -14,15 +17,18 @@ LARGEST = 1e100  # of a feature, reward or prior mean: its square and its sums s
 def positive(name: str, value: Any) -> float:
     """`value`, if it is a positive finite number."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a positive, finite number, got {value!r}")
+    value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
+    if not number or not 0 < value <= sys.float_info.max:
+        raise ValueError(f"{name} must be a positive, finite number, got {_shown(value)}")
     return float(value)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """`value`, if it is a whole number of at least `least`."""
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """`value`, if it is a whole number of at least `least`, and not more than `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {_shown(value)}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {_shown(value)}")
     return int(value)
 
 
@@ -31,10 +37,35 @@ def finite(name: str, values: Any) -> "Floats":
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or an array of numbers, got {values!r}") from None
+        raise ValueError(f"{name} must be a number or an array of numbers, got {values!r:.80}") from None
+    except OverflowError:
+        raise ValueError(f"{name} must be finite, got more than {LARGEST:g}: clean the data") from None
     if not (np.abs(array) <= LARGEST).all():
         raise ValueError(f"{name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean the data")
     return array
+
+
+def flag(name: str, value: Any) -> bool:
+    """`value`, if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {_shown(value)}")
+    return bool(value)
+
+
+def one_of(name: str, value: Any, names: Iterable[str]) -> str:
+    """`value`, if it is one of the names."""
+    if not isinstance(value, str) or value not in names:
+        choice = '" or "'.join(names)
+        raise ValueError(f'{name} must be "{choice}", got {_shown(value)}')
+    return value
+
+
+def fits(what: str, numbers: int, remedy: str) -> None:
+    """Refuse arrays of more numbers than this machine has memory for."""
+    if 8 * numbers > memory():
+        raise ValueError(
+            f"{what} take {_gigabytes(8 * numbers)}, more than this machine has ({_gigabytes(memory())}): {remedy}"
+        )
 
 
 def shaped(name: str, array: "Floats", shape: tuple[int, ...]) -> "Floats":
@@ -50,3 +81,14 @@ def ridge_of(lam: Any, sigma: Any) -> float:
     if not 1e-300 < ridge < 1e300:
         raise ValueError(f"lam sigma^2 must lie within float64, got lam = {lam!r} and sigma = {sigma!r}")
     return ridge
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count // 10**9} GB" if count >= 10**13 else f"{count / 1e9:.3g} GB"
+
+
+def _shown(value: Any) -> str:
+    """A value in a message; Python refuses to write numbers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return "a number of more than 30 digits"
+    return f"{value!r:.80}"

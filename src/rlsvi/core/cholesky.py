@@ -7,7 +7,7 @@ condition 1e12 and more, and exploration lives in the directions that inverting 
 
 import math
 
-from rlsvi.core.compile import ONE, TWO, Floats, compiled, unsigned
+from rlsvi.core.compile import ONE, TWO, Floats, compiled, kernel, unsigned
 
 HUGE = 2.0**511  # a diagonal of this size has a square that float64 holds
 TINY = 2.0**-400  # the unit of the roots in rank_one: p may be 1e250, and its square must not overflow
@@ -27,7 +27,7 @@ def _rotation(p: float, root: float, shrink: float, total: float) -> tuple[float
     return cos, (small * s) * shrink, r, s * TINY, t
 
 
-@compiled
+@kernel
 def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
     """P <- P + x x', two columns at a time; `x` is used up. False if the factor is no longer a factor.
 
@@ -71,7 +71,7 @@ def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
     return True
 
 
-@compiled
+@kernel
 def solve_lower(U: Floats, inv: Floats, b: Floats) -> None:
     """b <- L^-1 b, two columns at a time."""
     d = unsigned(b.size)
@@ -89,7 +89,7 @@ def solve_lower(U: Floats, inv: Floats, b: Floats) -> None:
             b[i] = (b[i] - U[j, i] * first) - U[j + ONE, i] * second
 
 
-@compiled
+@kernel
 def solve_upper(U: Floats, inv: Floats, b: Floats) -> None:
     """b <- L^-T b, two rows at a time; sums run backwards, so that what was just solved for is needed last."""
     d = unsigned(b.size)

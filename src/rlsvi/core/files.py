@@ -1,11 +1,27 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all.
+
+A file is written under a temporary name, which is locked as long as its writer lives. What a killed writer has
+left is removed by the next one: at once if both run on one machine and the lock is free, else after a day.
+"""
 
 import contextlib
+import hashlib
 import os
+import platform
+import re
+import time
 import uuid
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # there is none on Windows
+
+DAY = 24 * 3600.0
+TEMPORARY = re.compile(r"\.(?P<target>.+)\.((?P<machine>[0-9a-f]{8})-)?[0-9a-f]{8}\.tmp")
 
 
 @contextlib.contextmanager
@@ -14,16 +30,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     What was at `path` before stays until then, also if the process or the machine dies.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    remove_left_over(path.parent, path.name)
+    with _temporary(path) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        if fcntl is None:
+            file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
+        os.replace(file.name, path)
     _sync(path.parent)
 
 
@@ -31,6 +45,109 @@ def write_file(path: Path, data: bytes) -> None:
     """Write `data` to a file that is there whole or not at all."""
     with whole_file(path) as file:
         file.write(data)
+
+
+def remove_left_over(folder: Path, target: str | None = None) -> None:
+    """Remove the temporary files of writers that are gone: of one target, or of all in a folder."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = TEMPORARY.fullmatch(entry.name)
+            if found and target in (None, found["target"]):
+                _remove_if_left(Path(entry.path), found["machine"] == machine())
+
+
+def source_files(root: Path, part: str) -> list[Path]:
+    """The Python files of a part of this package: a folder with all below it, or files of that name."""
+    return [*root.glob(f"{part}/**/*.py"), *root.glob(f"{part}.py")]
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[bool]:
+    """Whether no other process has locked a file or folder; none can in the meantime."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        yield True
+        return
+    try:
+        yield lock(descriptor) is not False
+    finally:
+        os.close(descriptor)
+
+
+def lock(descriptor: int) -> bool | None:
+    """Whether an open file is now locked for this process, until it is closed; None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def folder_in_use(folder: Path) -> int:
+    """Make a folder, if need be, and lock it together with others who use it; what to close in the end."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            with contextlib.suppress(OSError):
+                if fcntl is not None:
+                    fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if _is_at(descriptor, folder):
+                return descriptor
+            os.close(descriptor)  # it was removed in the moment between the two
+
+
+@cache
+def machine() -> str:
+    """A name of this machine since it was started. Locks are seen by all processes on it, in containers too."""
+    try:
+        name = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        name = platform.node()
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
+
+
+@contextlib.contextmanager
+def _temporary(path: Path) -> Iterator[BinaryIO]:
+    """A new file beside `path`, locked; in the end it is gone, if it was not given another name."""
+    while True:
+        temporary = path.with_name(f".{path.name}.{machine()}-{uuid.uuid4().hex[:8]}.tmp")
+        file = open(temporary, "x+b")  # noqa: SIM115
+        if lock(file.fileno()) is not False and _is_at(file.fileno(), temporary):
+            break
+        file.close()  # it was taken for left over in the moment between the two
+    try:
+        with file:
+            yield file
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file or folder still has its name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _remove_if_left(path: Path, same_machine: bool) -> None:
+    """Remove a temporary file whose writer is gone."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            free = lock(descriptor)
+            old = time.time() - os.fstat(descriptor).st_mtime > DAY
+            if free is not False and (old or (free and same_machine)):
+                path.unlink()
+        finally:
+            os.close(descriptor)
 
 
 def _sync(folder: Path) -> None:

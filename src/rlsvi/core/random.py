@@ -12,7 +12,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+from rlsvi.core.compile import ONE, Bools, Floats, Longs, Words, compiled, unsigned
 
 Seed = int | np.random.SeedSequence | None
 
@@ -163,6 +163,26 @@ def pick(state: Words, probabilities: Floats) -> int:
             if u < total:
                 return i
     return last
+
+
+@compiled
+def only_maximum(values: Floats, at: unsigned, allowed: Bools) -> int:
+    """Where the one allowed maximum of `values[at:]` is; -1 when there are several, or not all are finite numbers.
+
+    What is not allowed need not be finite. The first and the last, which with two are all, take no loop.
+    """
+    last = unsigned(allowed.size) - ONE
+    head = values[at] if allowed[0] else -np.inf
+    tail = values[at + last] if allowed[last] else -np.inf
+    total = head + tail  # NaN if one of them is
+    best = head if head > tail else tail
+    where = 0 if head > tail else (np.int64(last) if head < tail else -1)
+    for i in range(ONE, last):
+        value = values[at + i] if allowed[i] else -np.inf
+        total += value
+        where = np.int64(i) if value > best else (where if value < best else -1)
+        best = value if value > best else best
+    return where if total == total and abs(best) < np.inf else -1  # type: ignore[return-value]
 
 
 @compiled

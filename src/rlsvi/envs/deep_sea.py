@@ -26,11 +26,11 @@ class DeepSeaEnv(FiniteMDPEnv):
         seed: Seed = 0,
         render_mode: str | None = None,
     ) -> None:
-        self.size = int(size)
         mdp = deep_sea(
             size, stochastic=stochastic, move_cost=move_cost, randomize_actions=randomize_actions, seed=seed
         )
         super().__init__(mdp, render_mode)
+        self.size = int(size)
 
     def _cells(self) -> list[tuple[int, int]]:
         """The cells (row, column) of this episode, without the end."""

@@ -26,6 +26,8 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:
+        if not isinstance(env, gymnasium.Env):
+            raise TypeError(f"env must be a Gymnasium environment, got {env!r:.80}")
         self.actions = _actions(env.action_space, choices)
         RecordConstructorArgs.__init__(self, choices=choices)
         super().__init__(env)

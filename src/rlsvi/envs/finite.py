@@ -33,9 +33,11 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            modes = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"render_mode must be one of {modes} or None, got {render_mode!r}")
+        if not isinstance(mdp, FiniteMDP):
+            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {mdp!r:.80}")
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
+            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
         if endless:
             check_alike(mdp)
         self.mdp, self.endless = mdp, endless

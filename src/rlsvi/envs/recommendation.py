@@ -53,9 +53,9 @@ class RecommendationEnv(gymnasium.Env[Any, Any]):
         numbered: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            modes = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"render_mode must be one of {modes} or None, got {render_mode!r}")
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
+            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
         count_histories(products, slots)
         self.products, self.slots = int(products), int(slots)
         self.taste = draw_taste(products, beta=beta, gamma=gamma, scale=scale, seed=seed)

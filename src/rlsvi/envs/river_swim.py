@@ -19,7 +19,8 @@ class RiverSwimEnv(FiniteMDPEnv):
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:
-        super().__init__(river_swim(states, horizon or 1), render_mode, endless=horizon is None)
+        mdp = river_swim(states, 1 if horizon is None else horizon)
+        super().__init__(mdp, render_mode, endless=horizon is None)
 
     def _text(self) -> str:
         cells = ["≈"] * self.mdp.states

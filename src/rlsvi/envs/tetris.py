@@ -14,7 +14,7 @@ from rlsvi.tetris.game import GameOver, get_board, landing, legal, new_game, rul
 from rlsvi.tetris.pieces import LETTERS
 
 
-class Placements(Discrete):
+class PlacementSpace(Discrete):
     """The numbers of placements; samples are placements that the piece at hand has."""
 
     legal = 1
@@ -55,16 +55,16 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
         max_pieces: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            modes = ", ".join(self.metadata["render_modes"])
-            raise ValueError(f"render_mode must be one of {modes} or None, got {render_mode!r}")
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
+            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
         self.rules = rules(height, width, pieces, game_over)
         self.game_over = game_over
         self.max_pieces = None if max_pieces is None else whole("max_pieces", max_pieces, 1)
         self.render_mode = render_mode
         board = MultiBinary((self.rules.height, self.rules.width))
         self.observation_space = Dict({"board": board, "piece": Discrete(len(LETTERS))})
-        self.action_space = self._placements = Placements(self.rules.actions)
+        self.action_space = self._placements = PlacementSpace(self.rules.actions)
         self._game = new_game(self.rules)
         self._stream = unseeded()
         self._view = View(np.zeros((len(self._game.rows), self.rules.width), dtype=np.int8))

@@ -13,7 +13,7 @@ def chain(length: int = 50) -> FiniteMDP:
 
     Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls: stay.
     """
-    N = whole("length", length, 2)
+    N = whole("length", length, 2, 10**6)
 
     def successors(s: int, a: int) -> list[tuple[float, int, float]]:
         left, right = max(s - 1, 0), min(s + 1, N - 1)
@@ -24,7 +24,7 @@ def chain(length: int = 50) -> FiniteMDP:
         horizon=N - 1,
         states=N,
         actions=2,
-        start=np.eye(N)[0],
-        terminal_reward=np.eye(N)[-1],
+        start=np.arange(N) == 0,
+        terminal_reward=(np.arange(N) == N - 1).astype(np.float64),
         name=f"chain of length {N}",
     )

@@ -6,7 +6,7 @@ lead away from the treasure, and without planned exploration it takes about 2^N 
 
 import numpy as np
 
-from rlsvi.core.checks import finite, whole
+from rlsvi.core.checks import finite, flag, shaped, whole
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
@@ -32,10 +32,11 @@ def deep_sea(
     randomize_actions : draw for each cell which of the two actions is right; else action 1 is, everywhere.
     seed : of that draw.
     """
-    N = whole("size", size, 1)
-    finite("move_cost", move_cost)
+    N = whole("size", size, 1, 10**4)
+    shaped("move_cost", finite("move_cost", move_cost), ())
+    flag("stochastic", stochastic)
     right = np.ones((N, N), dtype=int)
-    if randomize_actions:
+    if flag("randomize_actions", randomize_actions):
         right = np.random.default_rng(sequence(seed)).integers(2, size=(N, N))
 
     def successors(s: int, a: int) -> Successors:
@@ -59,7 +60,7 @@ def deep_sea(
         horizon=N,
         states=N * N + 1,
         actions=2,
-        start=np.eye(N * N + 1)[0],
+        start=np.arange(N * N + 1) == 0,
         absorbing=np.arange(N * N + 1) == N * N,
         rewards="gaussian" if stochastic else "deterministic",
         reward_std=np.array(std),

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import finite, fits, flag, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
@@ -34,7 +34,9 @@ def dirichlet(
     seed : of the draw.
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
-        whole(key, count, 1)
+        whole(key, count, 1, 2**31 - 1)
+    numbers = states * actions * states * (1 if flag("homogeneous", homogeneous) else horizon)
+    fits("states, actions and horizon", 3 * numbers, "make them fewer")
     weights_P, weights_R = weights_of("alpha_P", alpha_P, states), weights_of("alpha_R", alpha_R, 2)
     rng = np.random.default_rng(sequence(seed))
     shape = (states, actions) if homogeneous else (horizon, states, actions)
@@ -53,7 +55,7 @@ def dirichlet(
 
 def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
     """`alpha` as n positive weights."""
-    weights = np.asarray(alpha, dtype=np.float64)
+    weights = finite(name, alpha)
     if weights.shape not in ((), (n,)):
         raise ValueError(f"{name} must be a number or have shape {(n,)}, got shape {weights.shape}")
     if not (np.isfinite(weights) & (weights > 0)).all():

@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike
 
 from rlsvi.core.checks import finite, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs
+from rlsvi.core.plain import storable
 from rlsvi.mdp.table import BERNOULLI, DETERMINISTIC, GAUSSIAN, Table
 
 _NOISE = {"deterministic": DETERMINISTIC, "bernoulli": BERNOULLI, "gaussian": GAUSSIAN}
 Successors = Sequence[tuple[float, int, float]]
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class FiniteMDP:
     """A finite-horizon MDP.
@@ -57,7 +59,7 @@ class FiniteMDP:
 
     def __post_init__(self) -> None:
         for key in ("horizon", "states", "actions"):
-            whole(key, getattr(self, key), 1)
+            whole(key, getattr(self, key), 1, 2**31 - 1)
         if self.rewards not in _NOISE:
             raise ValueError(f"rewards must be one of {', '.join(_NOISE)}, got {self.rewards!r}")
         for key, dtype in (

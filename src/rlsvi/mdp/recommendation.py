@@ -117,6 +117,7 @@ def recommendation(
     reward_values : of a dislike and of a like; (-1, 0) is the same problem, but makes zero an optimistic guess.
     """
     low, high = coding(reward_values)
+    count_histories(products, slots)  # checks both
     x = histories(products, slots)
     taste = draw_taste(products, beta=beta, gamma=gamma, scale=scale, seed=seed)
     S, N = x.shape
@@ -154,8 +155,8 @@ def coding(reward_values: Any) -> tuple[float, float]:
 
 def count_histories(products: int, slots: int) -> int:
     """How many histories have fewer than J products: sum_{j<J} C(N, j) 2^j."""
-    whole("products", products, 1)
-    if whole("slots", slots, 1) > products:
+    whole("products", products, 1, 2**31 - 1)
+    if whole("slots", slots, 1, 2**31 - 1) > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")
     return sum(math.comb(products, j) * 2**j for j in range(slots))
 

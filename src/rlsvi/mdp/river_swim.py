@@ -15,7 +15,7 @@ def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
     and is washed back with 0.05; at the first state it goes on with 0.6 or stays, at the last it stays with
     0.6 or is washed back. Left pays 0.005 in the first state, right 1 in the last.
     """
-    last = whole("states", states, 2) - 1
+    last = whole("states", states, 2, 10**7) - 1
 
     def successors(s: int, a: int) -> Successors:
         if a == LEFT:
@@ -31,6 +31,6 @@ def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
         horizon=horizon,
         states=last + 1,
         actions=2,
-        start=np.eye(last + 1)[0],
+        start=np.arange(last + 1) == 0,
         name=f"river swim of {last + 1} states",
     )

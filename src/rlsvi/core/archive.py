@@ -1,0 +1,227 @@
+"""Saved agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code.
+
+The header lists every array with its type and shape. A file is refused if an array is missing, renamed, of another
+size, or not in the list; an array is read only when the caller has said which shape it must have.
+"""
+
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlsvi.core.files import whole_file
+
+FORMAT, VERSION = "rlsvi agent", 2
+HEADER = "header.json"
+LONGEST_HEADER = 2**26  # bytes
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError, ValueError, OverflowError)
+
+
+class ArchiveError(ValueError):
+    """A file that is not a whole, readable agent of this version."""
+
+
+def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write all or nothing: to a temporary name, synced to disk, then renamed."""
+    target = _path(path)
+    if target.is_dir() or not target.name:
+        raise IsADirectoryError(f"cannot save to {target}: it is a folder, name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot save to {target}: there is no folder {target.parent}")
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    listed = {name: [array.dtype.str, list(array.shape)] for name, array in plain.items()}
+    whole = {"format": FORMAT, "version": VERSION, **header, "arrays": listed}
+    text = json.dumps(whole, indent=1, allow_nan=False)
+    try:
+        with (
+            whole_file(target) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        ):
+            undated = zipfile.ZipInfo(HEADER)  # the same agent gives the same bytes at any time
+            archive.writestr(undated, text, compress_type=zipfile.ZIP_DEFLATED)
+            for name, array in plain.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, array, allow_pickle=False)
+    except OSError as error:
+        raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator["Archive"]:
+    """A file to read from. What is wrong with it is raised as an ArchiveError that begins with its name."""
+    _path(path)
+    try:
+        with zipfile.ZipFile(path) as file:
+            archive = Archive(file)
+            yield archive
+            archive.finish()
+    except IsADirectoryError:
+        raise IsADirectoryError(f"cannot load {path}: it is a folder, name the file of a saved agent") from None
+    except (FileNotFoundError, PermissionError):
+        raise
+    except ArchiveError as error:
+        raise ArchiveError(f"{path} {error}") from error
+    except RecursionError:
+        raise ArchiveError(f"{path} is refused: its header is nested too deeply") from None
+    except DAMAGE as error:
+        raise ArchiveError(f"{path} is damaged, truncated or not a saved agent: {error}") from error
+
+
+class Archive:
+    """An open file: its header, and its arrays, each to be taken once."""
+
+    def __init__(self, file: zipfile.ZipFile) -> None:
+        self._file = file
+        self.header = _header(file)
+        listed = self.header.get("arrays")
+        if not isinstance(listed, dict):
+            raise ArchiveError("is damaged: its header does not list its arrays")
+        self._listed = {name: _type_and_shape(name, plain) for name, plain in listed.items()}
+        there = sorted(entry.filename for entry in file.infolist())
+        if there != sorted([HEADER, *(f"{name}.npy" for name in listed)]):
+            odd = sorted(set(there) ^ {HEADER, *(f"{name}.npy" for name in listed)}) or ["an entry twice"]
+            raise ArchiveError(f"is damaged: it must hold what its header lists, but for {', '.join(odd)[:200]}")
+        self._left = set(self._listed)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._listed
+
+    def names(self) -> list[str]:
+        """The names of all arrays."""
+        return list(self._listed)
+
+    def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
+        """The shape of an array that has not been read yet."""
+        if name not in self._listed:
+            raise ArchiveError(f"is damaged: it lacks {name}")
+        shape = self._listed[name][1]
+        if len(shape) != dimensions:
+            raise ArchiveError(f"is damaged: {name} has {len(shape)} dimensions, expected {dimensions}")
+        return shape
+
+    def dtype(self, name: str) -> Any:
+        """The type of an array that has not been read yet."""
+        if name not in self._listed:
+            raise ArchiveError(f"is damaged: it lacks {name}")
+        return self._listed[name][0]
+
+    def take(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64, *, finite: bool = True) -> Any:
+        """An array, if it is of this shape and type; and of finite numbers, unless `finite` is False."""
+        if name not in self._listed:
+            raise ArchiveError(f"is damaged: it lacks {name}")
+        kind, found = self._listed[name]
+        if found != tuple(shape) or kind != np.dtype(dtype):
+            raise ArchiveError(f"is damaged: {name} is {kind}{found}, expected {np.dtype(dtype)}{tuple(shape)}")
+        array = self._read(name, kind, found)
+        if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ArchiveError(f"is damaged: {name} holds numbers that are not finite")
+        return array
+
+    def take_within(self, name: str, shape: tuple[int, ...], dtype: Any, least: int, most: int) -> Any:
+        """An array of whole numbers between two bounds, both included: indices that point nowhere outside."""
+        array = self.take(name, shape, dtype)
+        if array.size and not least <= array.min() <= array.max() <= most:
+            raise ArchiveError(f"is damaged: {name} points outside its tables, {least}..{most}")
+        return array
+
+    def take_any(self, name: str) -> Any:
+        """An array of whatever shape and type it has, such as an argument of a constructor that checks it."""
+        self.shape(name, len(self._listed[name][1]) if name in self._listed else 0)
+        return self._read(name, *self._listed[name])
+
+    def take_all(self, most: Mapping[str, int]) -> dict[str, Any]:
+        """All arrays, if they are those named, each of so many bytes at most."""
+        if odd := sorted(set(most) ^ set(self._listed)):
+            raise ArchiveError(f"is damaged or refused: its arrays are not those expected, but for {odd[0]!r:.80}")
+        for name, (kind, shape) in self._listed.items():
+            if math.prod(shape) * kind.itemsize > most[name]:
+                raise ArchiveError(f"is refused: {name} of shape {shape} is too large")
+        return {name: self.take_any(name) for name in self._listed}
+
+    def finish(self) -> None:
+        """Refuse a file that holds more than was taken from it."""
+        if self._left:
+            raise ArchiveError(f"is damaged: it holds {', '.join(sorted(self._left))[:200]}, which nobody expects")
+
+    def _read(self, name: str, kind: Any, shape: tuple[int, ...]) -> Any:
+        """The array, read straight into place; the end of the entry is read for its checksum."""
+        info = self._file.getinfo(f"{name}.npy")
+        data = math.prod(shape) * kind.itemsize
+        if not data < info.file_size <= data + 2**16:
+            raise ArchiveError(f"is damaged: {name} has {info.file_size} bytes, expected {data} and a header")
+        with self._file.open(info) as entry:
+            try:
+                if np.lib.format.read_magic(entry) != (1, 0):
+                    raise ValueError("another version of the format")
+                found, fortran, dtype = np.lib.format.read_array_header_1_0(entry)
+                if (found, fortran, dtype) != (shape, False, kind):
+                    raise ValueError("not what the header of the file lists")
+            except Exception as error:  # NumPy reads the header with Python's own parser, which raises many
+                raise ArchiveError(f"is refused: {name} is not a plain array ({error})") from error
+            array = np.empty(shape, kind)
+            flat = array.reshape(-1).view(np.uint8) if data else np.empty(0, np.uint8)
+            done = 0
+            while done < data:
+                part = entry.read(min(data - done, 2**24))
+                if not part:
+                    raise ArchiveError(f"is damaged: {name} is cut short")
+                flat[done : done + len(part)] = np.frombuffer(part, np.uint8)
+                done += len(part)
+            if entry.read(1):
+                raise ArchiveError(f"is damaged: {name} holds more than an array")
+        self._left.discard(name)
+        return array
+
+
+def _path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the name of a file, got {path!r:.80}")
+    return Path(path)
+
+
+def _header(file: zipfile.ZipFile) -> dict[str, Any]:
+    try:
+        info = file.getinfo(HEADER)
+    except KeyError:
+        raise ArchiveError("is not a saved agent: it has no header") from None
+    if info.file_size > LONGEST_HEADER:
+        raise ArchiveError(f"is refused: its header has {info.file_size} bytes, more than {LONGEST_HEADER}")
+    header = json.loads(file.read(info), parse_constant=_not_finite, parse_float=_finite)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ArchiveError("is not a saved agent: its header does not say so")
+    if header.get("version") != VERSION:
+        raise ArchiveError(
+            f"is of version {header.get('version')} of the format, this program reads version {VERSION}: load it "
+            f"with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')}), or let the agent learn anew"
+        )
+    return header
+
+
+def _not_finite(word: str) -> Any:
+    raise ArchiveError(f"is damaged: its header holds {word:.40}, which is not a finite number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else float(_not_finite(text))
+
+
+def _type_and_shape(name: str, plain: Any) -> tuple[Any, tuple[int, ...]]:
+    """What the header says of an array, checked before anything of it is read."""
+    try:
+        kind, shape = plain
+        dtype = np.dtype(kind)
+        sizes = tuple(shape)
+    except (TypeError, ValueError):
+        raise ArchiveError(f"is damaged: its header does not say what {name} is") from None
+    sane = all(type(size) is int and 0 <= size < 2**40 for size in sizes) and len(sizes) <= 8
+    if dtype.kind not in "biufU" or dtype.str != kind or not sane or math.prod(sizes) * dtype.itemsize >= 2**48:
+        raise ArchiveError(f"is damaged: {name} cannot be an array of type {kind!r} and shape {shape!r:.60}")
+    return dtype, sizes
