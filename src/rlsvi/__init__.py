@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlsvi.envs import register
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from rlsvi import (
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
         StationaryRLSVI,
         ThompsonSampling,
         agent_for,
+        load,
     )
     from rlsvi.agents.evidence import evidence
-    from rlsvi.agents.files import load
     from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
@@ -104,7 +104,7 @@ _HOME = {
     "compare": "study.compare",
     "evaluate": "study.evaluation",
     "evidence": "agents.evidence",
-    "load": "agents.files",
+    "load": "agents",
     "sweep": "study.sweep",
     "tensorboard": "study.tensorboard",
 }

@@ -1,18 +1,19 @@
-"""Agents, one file an algorithm."""
+"""Agents: one folder per family, one file per algorithm."""
 
 from rlsvi.agents.bandits.contextual import ContextualBandit
 from rlsvi.agents.bandits.optimal_policy import OptimalPolicy
 from rlsvi.agents.bandits.thompson import ThompsonSampling
 from rlsvi.agents.continual.agent import ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
+from rlsvi.agents.files import load
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.lsvi import LSVI
 from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.stationary.agent import DivergenceWarning
 from rlsvi.agents.stationary.lsvi import StationaryLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
@@ -48,4 +49,5 @@ __all__ = [
     "StationaryRLSVI",
     "ThompsonSampling",
     "agent_for",
+    "load",
 ]

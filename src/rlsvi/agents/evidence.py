@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
-from rlsvi.agents.finite.incremental import IncrementalLearner
-from rlsvi.agents.finite.learner import Learner
+from rlsvi.agents.finite.learner import FiniteLearner
+from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import known_values, regression_targets, squared_targets
 from rlsvi.core.checks import ridge_of
 from rlsvi.core.compile import Floats, Ints
+from rlsvi.core.regression import Factor
 
 ROUNDS = 50
 GRID = np.exp(np.linspace(math.log(1e-8), math.log(1e8), 65))  # of the ridge, in units of the mean eigenvalue
-LIVELY = GRID[:45]  # up to 1e3, where features have no effect any more; the factors of more would drown A'A
+WHERE_FEATURES_MATTER = GRID[:45]  # up to 1e3, beyond which features have no effect, and A'A would be lost
 
 
 class Evidence(NamedTuple):
@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     log_evidence: float  # of the last targets, under lam and sigma
 
 
-class Untold(ValueError):
+class NoEvidence(ValueError):
     """Data that speak for no lam and sigma."""
 
 
@@ -54,7 +54,7 @@ class Data(NamedTuple):
     mean: Floats
 
 
-def evidence(agent: FiniteHorizonAgent) -> Evidence:
+def evidence(agent: Any) -> Evidence:
     """The lam and sigma of the largest evidence, given all that `agent` has learned from. It is not changed.
 
     To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
@@ -64,18 +64,18 @@ def evidence(agent: FiniteHorizonAgent) -> Evidence:
     return _search(_judged_by(agent), GRID)
 
 
-def _search(learner: Learner, grid: Floats) -> Evidence:
+def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
     """The largest evidence with a ridge on the grid, or between two of it."""
-    spectra = [spectrum(learner, h) for h in range(learner.horizon)]
-    n = float(learner.memory.counts.sum())
+    spectra = [spectrum(learner, h) for h in range(len(learner.mind.memory.states))]
+    n = float(learner.mind.memory.counts.sum())
     unit = float(np.mean(np.concatenate([found.g.ravel() for found in spectra])))
     if not unit > 0:
-        raise Untold("all features seen are 0: there is nothing to tell lam and sigma by")
-    ridge = learner.prior.ridge
+        raise NoEvidence("all features seen are 0: there is nothing to tell lam and sigma by")
+    ridge = learner.mind.prior.ridge
     for _ in range(ROUNDS):
         data, squares = _targets(learner, ridge, spectra)
         if not squares > 0:
-            raise Untold("all targets are 0, which no noise explains: learn until a reward is not 0")
+            raise NoEvidence("all targets are 0, which no noise explains: learn until a reward is not 0")
         found = _best_ridge(data, squares, n, grid * unit)
         change = abs(math.log(found / ridge))
         if change < 1e-6:
@@ -92,22 +92,23 @@ def _search(learner: Learner, grid: Floats) -> Evidence:
     return Evidence(found / sigma**2, sigma, log_evidence)
 
 
-def settle(agent: Any) -> None:
-    """Give an agent the lam and sigma its data speak for. It keeps those in use where data speak for none."""
-    lam, sigma = agent.parameters()
+def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
+    """The lam and sigma that the data of a learner speak for, and its mind with them.
+
+    The given ones stay where data speak for none. The learner is not changed.
+    """
     try:
-        lam, sigma, _ = _search(_judged_by(agent), LIVELY)
-        change_prior(agent._learner, lam, sigma)
-    except Untold:
-        pass
-    agent.found = lam, sigma, agent.episodes
+        lam, sigma, _ = _search(learner, WHERE_FEATURES_MATTER)
+    except NoEvidence:
+        return lam, sigma, learner.mind
+    return lam, sigma, with_prior(learner, lam, sigma)
 
 
-def change_prior(learner: Learner, lam: float, sigma: float) -> None:
+def with_prior(learner: FiniteLearner, lam: float, sigma: float) -> FiniteMind:
     """Another lam and sigma for the data seen: the factors of ridge I + A'A with the new ridge."""
     ridge, d = ridge_of(lam, sigma), learner.features.dim
-    factor = learner.factor
-    for h in range(learner.horizon):
+    factor = Factor(*(part.copy() for part in learner.mind.factor))
+    for h in range(len(learner.mind.memory.states)):
         found, live = spectrum(learner, h), _live(learner, h)
         factor.U[h] = math.sqrt(ridge) * np.eye(d)
         rows = np.sqrt(ridge + found.g)[:, :, None] * np.swapaxes(found.vectors, 1, 2)
@@ -115,7 +116,8 @@ def change_prior(learner: Learner, lam: float, sigma: float) -> None:
             R = np.linalg.qr(root, mode="r")
             factor.U[h, b] = np.triu(R * np.sign(np.diag(R))[:, None])
         factor.inv[h] = 1.0 / np.diagonal(factor.U[h], axis1=1, axis2=2)
-    learner.prior = learner.prior._replace(lam=lam, ridge=ridge, sigma=sigma)
+    prior = learner.mind.prior._replace(lam=lam, ridge=ridge, sigma=sigma)
+    return learner.mind._replace(factor=factor, prior=prior)
 
 
 def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, float]:
@@ -127,26 +129,22 @@ def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, 
     return log_det - 0.5 * n * (math.log(2 * math.pi * variance) + 1.0), math.sqrt(variance)
 
 
-def spectrum(learner: Learner, h: int) -> Spectrum:
+def spectrum(learner: FiniteLearner, h: int) -> Spectrum:
     """The eigenvalues of A'A from the singular values of its factor, which keep the small ones."""
-    _, s, rows = np.linalg.svd(np.triu(learner.factor.U[h, _live(learner, h)]))
-    g = s**2 - learner.prior.ridge
+    _, s, rows = np.linalg.svd(np.triu(learner.mind.factor.U[h, _live(learner, h)]))
+    g = s**2 - learner.mind.prior.ridge
     floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # below it a number is rounding
     return Spectrum(np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2))
 
 
-def _judged_by(agent: FiniteHorizonAgent) -> Learner:
+def _judged_by(agent: Any) -> FiniteLearner:
     """What an agent has learned, if it can be judged by."""
-    learner = agent._learner
-    if learner is None or agent.episodes == 0:
+    learner = getattr(agent, "_learner", None)
+    if learner is None or agent.steps == 0:
         raise ValueError("agent has learned nothing yet: call learn first")
-    if not isinstance(learner, Learner):
+    if not isinstance(learner, FiniteLearner) or not learner.keeps_data:
         raise ValueError(
             f"{type(agent).__name__} keeps no sums of its data to judge by: learn with RLSVI, and ask that agent"
-        )
-    if isinstance(learner, IncrementalLearner):
-        raise ValueError(
-            "agent has forgotten its data: IncrementalRLSVI keeps sums of targets that were made once"
         )
     return learner
 
@@ -170,22 +168,22 @@ def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
     return math.exp((low + high) / 2)
 
 
-def _targets(learner: Learner, ridge: float, spectra: list[Spectrum]) -> tuple[Data, float]:
+def _targets(learner: FiniteLearner, ridge: float, spectra: list[Spectrum]) -> tuple[Data, float]:
     """The regressions of all periods with the targets of the posterior mean for a ridge, and |b|^2 of them all."""
-    values, prior = learner.blank_values(), learner.prior._replace(ridge=0.0)
+    values, prior = learner.blank_values(), learner.mind.prior._replace(ridge=0.0)
     parts, squares = [], 0.0
-    for h in reversed(range(learner.horizon)):
+    for h in reversed(range(len(learner.mind.memory.states))):
         g, vectors = spectra[h]
         live = _live(learner, h)
-        regression_targets(learner.memory, prior, values, h)
-        squares += squared_targets(learner.memory, values, h)
+        regression_targets(learner.mind.memory, prior, values, h)
+        squares += squared_targets(learner.mind.memory, values, h)
         y, mean = (np.einsum("nji,nj->ni", vectors, rows[h, live]) for rows in (values.theta, prior.mean))
         parts.append((g.ravel(), y.ravel(), mean.ravel()))
         values.theta[h, live] = np.einsum("nij,nj->ni", vectors, (y + ridge * mean) / (ridge + g))
-        known_values(learner.memory, values, h)
+        known_values(learner.mind.memory, values, h)
     return Data(*(np.concatenate(part) for part in zip(*parts, strict=True))), float(squares)
 
 
-def _live(learner: Learner, h: int) -> Ints:
-    live: Ints = learner.memory.live[h, : learner.memory.lives[h]]
+def _live(learner: FiniteLearner, h: int) -> Ints:
+    live: Ints = learner.mind.memory.live[h, : learner.mind.memory.lives[h]]
     return live

@@ -1,18 +1,21 @@
 """How an action is chosen from the values of the actions: greedily, or by dithering (appendix A)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.core.checks import finite, whole
+from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
+from rlsvi.core.plain import storable
 from rlsvi.core.random import argmax_set, pick
 
 Schedule = float | Callable[[int], float]
 GREEDY, BOLTZMANN = 0, 1
 
 
+@storable
 @dataclass(frozen=True)
 class Linear:
     """From `start` to `end` in equal steps over `episodes` episodes, then `end`."""
@@ -22,6 +25,8 @@ class Linear:
     episodes: int
 
     def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            shaped(name, finite(name, getattr(self, name)), ())
         whole("episodes", self.episodes, 1)
 
     def __call__(self, episode: int) -> float:
@@ -29,6 +34,7 @@ class Linear:
         return self.start + (self.end - self.start) * min(episode / self.episodes, 1.0)
 
 
+@storable
 @dataclass(frozen=True)
 class Exponential:
     """`start` times `decay` to the power of the episode, but never below `end`."""
@@ -37,11 +43,16 @@ class Exponential:
     decay: float
     end: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name in ("start", "decay", "end"):
+            shaped(name, finite(name, getattr(self, name)), ())
+
     def __call__(self, episode: int) -> float:
         """The value in an episode."""
         return max(self.start * self.decay**episode, self.end)
 
 
+@storable
 @dataclass(frozen=True)
 class Greedy:
     """An action of the highest value, ties broken fairly."""
@@ -51,6 +62,7 @@ class Greedy:
         return GREEDY, np.zeros(episodes)
 
 
+@storable
 @dataclass(frozen=True)
 class EpsilonGreedy:
     """With probability `epsilon` (a number or a function of the episode) a uniform action, else greedy."""
@@ -65,6 +77,7 @@ class EpsilonGreedy:
         return GREEDY, values
 
 
+@storable
 @dataclass(frozen=True)
 class Boltzmann:
     """Action a with probability proportional to exp(Q(a) / eta), eta a number or a function of the episode."""
@@ -82,11 +95,21 @@ class Boltzmann:
 Explore = Greedy | EpsilonGreedy | Boltzmann
 
 
+def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Floats]:
+    """The rule, and its parameter in `episodes` episodes from `first` on, checked: compiled code trusts them."""
+    rule, parameters = explore.parameters(first, episodes)
+    if rule not in (GREEDY, BOLTZMANN):
+        raise ValueError(f"explore must follow one of the rules of Greedy and Boltzmann, got {rule!r}")
+    values = shaped("the parameters of explore", finite("explore", parameters), (episodes,))
+    return rule, np.ascontiguousarray(values)
+
+
 def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
     """The values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
-        return finite(name, [schedule(first + i) for i in range(episodes)])
-    return np.full(episodes, finite(name, schedule))
+        values = [shaped(name, finite(name, schedule(first + i)), ()) for i in range(episodes)]
+        return np.array(values, dtype=np.float64)
+    return np.full(episodes, shaped(name, finite(name, schedule), ()))
 
 
 @compiled
@@ -101,7 +124,7 @@ def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Flo
                 best = max(best, Q[a])
         total = 0.0
         for a in range(Q.size):
-            out[a] = np.exp((Q[a] - best) / parameter) if legal[a] else 0.0
+            out[a] = math.exp((Q[a] - best) / parameter) if legal[a] else 0.0
             total += out[a]
         for a in range(Q.size):
             out[a] /= total

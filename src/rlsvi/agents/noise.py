@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from rlsvi.core.checks import positive, ridge_of, whole
+from rlsvi.core.plain import storable
 
 
+@storable
 @dataclass(frozen=True)
 class InverseGamma:
     """sigma^2 ~ InverseGamma(shape, scale): density proportional to v^(-shape - 1) exp(-scale / v).
@@ -21,6 +23,7 @@ class InverseGamma:
         positive("scale", self.scale)
 
 
+@storable
 @dataclass(frozen=True)
 class ByEvidence:
     """lam and sigma are those that all data so far speak for, as `rlsvi.evidence` finds them.

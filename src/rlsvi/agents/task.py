@@ -1,7 +1,7 @@
 """What an agent needs to know of a Gymnasium environment, and the checks at that border."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Env
@@ -37,6 +37,22 @@ class Task(NamedTuple):
         if not legal.any():
             raise ValueError("action_mask allows no action: an observation needs at least one legal action")
         return legal.astype(np.bool_)
+
+    def checked(self, observation: Any) -> Any:
+        """An observation one can learn from: a state that counts from 0, or whatever the basis takes."""
+        return checked_observation(self, observation)
+
+    @classmethod
+    def read(cls, plain: Any) -> Self:
+        """A task that a file holds, checked."""
+        horizon, actions, states, *first = plain
+        whole("horizon", horizon, 0)
+        whole("actions", actions, 1)
+        if states is not None:
+            whole("states", states, 1)
+        if max(horizon, actions, states or 0) >= 2**31 or len(first) != 2:
+            raise ValueError(f"a task cannot be {plain!r}")
+        return cls(horizon, actions, states, *(whole("the first number", n, -(2**62)) for n in first))
 
 
 def checked_env(env: Any) -> None:
@@ -104,6 +120,41 @@ def _task(env: Any, horizon: int) -> Task:
         int(env.action_space.start),
         int(observations.start) if numbered else 0,
     )
+
+
+def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
+    """What `env.reset(seed=seed)` returns, if it is what Gymnasium says: an observation and a dictionary."""
+    returned = env.reset(seed=seed)
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise TypeError(f"env.reset must return (observation, info), got {returned!r:.100}")
+    return returned[0], _info("reset", returned[1])
+
+
+def taken(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
+    """What `env.step(action)` returns, if it is what Gymnasium says: five values, two of them flags."""
+    returned: Any = env.step(action)
+    if not isinstance(returned, tuple) or len(returned) != 5:
+        raise TypeError(
+            "env.step must return (observation, reward, terminated, truncated, info), got "
+            f"{f'{len(returned)} values' if isinstance(returned, tuple) else repr(returned)[:100]}: "
+            "wrap an environment of the old API"
+        )
+    observation, reward, terminated, truncated, info = returned
+    return observation, reward, _flag("terminated", terminated), _flag("truncated", truncated), _info("step", info)
+
+
+def _info(verb: str, info: Any) -> Mapping[str, Any]:
+    if not isinstance(info, Mapping):
+        raise TypeError(f"env.{verb} must return a dictionary as its info, got {info!r:.100}")
+    return info
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, np.ndarray) and value.size == 1 and value.dtype == np.bool_:
+        return bool(value.item())
+    raise TypeError(f"env.step must return True or False as {name}, got {value!r:.100}")
 
 
 def checked_observation(task: Task, observation: Any) -> Any:

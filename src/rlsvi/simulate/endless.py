@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.continual.agent import KINDS, ContinualAgent
-from rlsvi.agents.continual.step import Walk, advance, row_values
-from rlsvi.agents.explore import choose
-from rlsvi.agents.finite.learner import Finite, broken, table_row
+from rlsvi.agents.continual.agent import ContinualAgent
+from rlsvi.agents.continual.step import Rule, Walk, advance, row_values
+from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, broken
+from rlsvi.agents.explore import choose, exploration
+from rlsvi.agents.finite.mind import FiniteMind, known_row
 from rlsvi.agents.task import Task
-from rlsvi.agents.verbs import ACTION, EPISODE, POSTERIOR
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
@@ -27,17 +27,16 @@ DONE, FULL, BROKEN = 0, 1, 2
 CHUNK_SECONDS = 0.1
 
 
-class Work(NamedTuple):
+class StepRoom(NamedTuple):
     """Room for the compiled loop to work in."""
 
-    state: Longs  # (1,) where the MDP stands, or -1 before its first step
+    state: Longs  # (1,) where the MDP stands, or -1 at the beginning of a life
     visited: Longs  # (2,)
     actions: Longs  # (1,)
     rewards: Floats  # (1,)
     Q: Floats  # (A,)
     chances: Floats  # (A,)
-    x: Floats  # (d,)
-    kept: Words  # the agent's streams before the step
+    streams: Words  # (5, 4) the agent's streams and the world's before the step
 
 
 def simulate_continual(
@@ -51,43 +50,39 @@ def simulate_continual(
     advance : called now and then with the number of steps just done.
     """
     whole("steps", steps, 0)
+    if not isinstance(agent, ContinualAgent):
+        raise TypeError(f"agent must be ContinualRLSVI or ContinualLSVI, got {agent!r}")
     check_alike(mdp)
-    table = mdp.table
-    agent.take_on(Task(0, table.actions, table.states))
+    table, task = mdp.table, Task(0, mdp.table.actions, mdp.table.states)
     if agent._env is not None:
         raise ValueError("this agent has learned in a Gymnasium environment, and stands there: go on with learn")
-    learner = agent._learner = agent._learner or agent._new(agent._task, agent.features(0))  # type: ignore[arg-type]
-    known = np.flatnonzero(learner.index[0] == agent._row) if agent._row >= 0 else [-1]
-    work = Work(
-        np.array([known[0]]),
+    agent.take_on(task)
+    learner = agent._learner = agent._learner or agent.new_learner(task, 0)
+    here, A = learner.here(), table.actions
+    desk = StepRoom(
+        np.array([-1 if here is None else here.observation]),
         np.zeros(2, np.int64),
         np.zeros(1, np.int64),
         np.zeros(1),
-        np.empty(table.actions),
-        np.empty(table.actions),
-        np.empty(learner.features.dim),
-        np.empty((4, 4), np.uint64),
+        np.empty(A),
+        np.empty(A),
+        np.empty((5, 4), np.uint64),
     )
-    rewards, done, chunk = np.zeros(steps), 0, 64
+    rewards = np.zeros(steps)
+    done, chunk = 0, 64
     while done < steps:
         begin = time.perf_counter()
-        count = min(chunk, steps - done)
-        rule, parameters = agent.explore.parameters(agent.steps, count)
-        part, kind = rewards[done : done + count], KINDS[agent.noise]
+        learner.make_room(2)
+        rule, parameters = exploration(agent.explore, agent.steps, min(chunk, steps - done))
+        part = rewards[done : done + len(parameters)]
         finished, status = run(
-            table, learner.finite(), learner.walk, learner.gamma, kind, rule, parameters, agent._streams,
-            agent._world, part, work,
-        )  # fmt: skip
-        if work.state[0] >= 0:
-            agent._row = int(learner.index[0, work.state[0]])
-        if finished:
-            agent.note(finished)
+            table, learner.mind, learner.walk, learner.rule, rule, parameters, agent._streams, part, desk
+        )
+        agent.notice()
         done += finished
         advance(finished)
         if status == BROKEN:
             raise broken()
-        if status == FULL:
-            learner.make_room(2)
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / (time.perf_counter() - begin))))
     return rewards
 
@@ -95,65 +90,57 @@ def simulate_continual(
 @compiled
 def run(
     table: Table,
-    learner: Finite,
+    mind: FiniteMind,
     walk: Walk,
-    gamma: float,
-    kind: int,
+    learned_by: Rule,
     rule: int,
     parameters: Floats,
     streams: Words,
-    nature: Words,
     rewards: Floats,
-    work: Work,
+    desk: StepRoom,
 ) -> tuple[int, int]:
     """Steps until all are done, memory is full or a number breaks: (steps, status)."""
-    memory, values, A = learner.memory, learner.values, table.actions
-    if memory.states[0] + 2 >= memory.sum_head.shape[1]:
-        return 0, FULL
-    if work.state[0] < 0:
-        work.state[0] = begin_anew(table, learner, streams, nature)
+    memory, values, A = mind.memory, mind.values, table.actions
     for i in range(parameters.size):
         if memory.states[0] + 2 >= memory.sum_head.shape[1] or memory.sums[0] >= memory.into.shape[1]:
             return i, FULL
-        copy(streams, work.kept)
-        s = work.state[0]
-        row = learner.rows[0, s]
+        copy(streams, desk.streams[:4])
+        for k in range(4):
+            desk.streams[4, k] = walk.world[k]
+        s = desk.state[0]
+        if s < 0:
+            reseed(walk.world, bits(streams[EPISODE]) >> np.uint64(32))
+            s = first_state(table, walk.world)
+        row = row_with_values(table, mind, s)
         for a in range(A):
-            work.Q[a] = values.Q[0, row * A + a]
-        action = choose(rule, parameters[i], work.Q, table.legal[0, s], work.chances, streams[ACTION])
-        if action < 0:
-            copy(work.kept, streams)
+            desk.Q[a] = values.Q[0, row * A + a]
+        action = choose(rule, parameters[i], desk.Q, table.legal[0, s], desk.chances, streams[ACTION])
+        following, reward, ends = 0, 0.0, False
+        if action >= 0:
+            following, reward = step(table, 0, s, action, walk.world)
+            ends = table.absorbing[following]
+            if ends:
+                reward += terminal_reward(table, following, walk.world)
+            desk.visited[0], desk.actions[0], desk.rewards[0] = row, action, reward
+            desk.visited[1] = -1 if ends else row_with_values(table, mind, following)
+        if action < 0 or not advance(
+            mind, walk, learned_by, desk.visited, desk.actions, desk.rewards, not ends, streams[POSTERIOR]
+        ):
+            copy(desk.streams[:4], streams)
+            for k in range(4):
+                walk.world[k] = desk.streams[4, k]
             return i, BROKEN
-        following, reward = step(table, 0, s, action, nature)
-        ends = table.absorbing[following]
-        if ends:
-            reward += terminal_reward(table, following, nature)
-        work.visited[0], work.actions[0], work.rewards[0] = row, action, reward
-        work.visited[1] = -1 if ends else known_row(table, learner, following)
         rewards[i] = reward
-        if not advance(
-            memory, learner.factor, learner.prior, values, walk, gamma, kind, work.visited, work.actions,
-            work.rewards, not ends, work.x, streams[POSTERIOR],
-        ):  # fmt: skip
-            return i, BROKEN
-        work.state[0] = begin_anew(table, learner, streams, nature) if ends else following
+        walk.row[0] = desk.visited[1]
+        desk.state[0] = -1 if ends else following
     return parameters.size, DONE
 
 
 @compiled
-def begin_anew(table: Table, learner: Finite, streams: Words, nature: Words) -> int:
-    """The first state of a life, which becomes known."""
-    reseed(nature, bits(streams[EPISODE]) >> np.uint64(32))
-    s = first_state(table, nature)
-    known_row(table, learner, s)
-    return s
-
-
-@compiled
-def known_row(table: Table, learner: Finite, s: int) -> int:
+def row_with_values(table: Table, mind: FiniteMind, s: int) -> int:
     """The row of a state, which becomes known if it was not, with its values under theta_t."""
-    new = learner.rows[0, s] < 0
-    row = table_row(learner, 0, s, table.legal[0, s])
+    new = mind.rows[0, s] < 0
+    row = known_row(mind, 0, s, table.legal[0, s])
     if new:
-        row_values(learner.memory, learner.values, row)
+        row_values(mind.memory, mind.values, row)
     return row

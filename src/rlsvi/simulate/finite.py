@@ -2,43 +2,27 @@
 
 It calls what the Gymnasium loop of an agent calls, in the same order and with the same random streams, so
 both give the same episodes bit for bit; an agent may go from one to the other at any episode.
-What an agent knows comes in one of four arguments, the others being None (agents/minds.py): the loop is compiled
-for each kind of agent alone.
+What an agent knows comes in one argument, its mind (agents/mind.py), and the loop is compiled anew for each class
+of minds. Streams, memory and counters change within the compiled call alone: whenever Python is interrupted, the
+agent is as it was after its last complete episode.
 """
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.bandits.contextual import ContextualBandit
-from rlsvi.agents.bandits.optimal_policy import OptimalPolicy
-from rlsvi.agents.bandits.thompson import Counts, ThompsonSampling, outside
-from rlsvi.agents.explore import choose, probabilities
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
-from rlsvi.agents.finite.incremental import IncrementalLearner
-from rlsvi.agents.finite.learner import Finite, Learner, broken
-from rlsvi.agents.minds import (
-    BATCH,
-    Tabled,
-    Work,
-    is_out_of_room,
-    learn_episode,
-    mind_values,
-    new_work,
-    plan_episode,
-)
-from rlsvi.agents.tabular.agent import TabulaRasaAgent
-from rlsvi.agents.task import Task
-from rlsvi.agents.verbs import ACTION, EPISODE, POSTERIOR
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
+from rlsvi.agents.explore import GREEDY, choose, exploration, probabilities
+from rlsvi.agents.mind import Workspace, is_full, learn, new_workspace, only_best, plan, values
 from rlsvi.core.checks import whole
-from rlsvi.core.compile import Floats, Ints, Words, compiled
+from rlsvi.core.compile import ONE, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp.table import Table, first_state, mask_of, row_of, step, terminal_reward
 from rlsvi.problems import Problem
 
-NO_STEPS = np.empty(0)
 DONE, FULL, BROKEN = 0, 1, 2
 CHUNK_SECONDS = 0.1  # between two looks at the world outside the compiled loop
 
@@ -68,9 +52,6 @@ class History(NamedTuple):
     trace: Trace
 
 
-Agent = FiniteHorizonAgent | ContextualBandit | ThompsonSampling | OptimalPolicy | TabulaRasaAgent
-
-
 def simulate(
     agent: Agent,
     problem: Problem,
@@ -87,32 +68,25 @@ def simulate(
     advance : called now and then with the number of episodes just finished.
     """
     whole("episodes", episodes, 0)
-    if isinstance(agent, TabulaRasaAgent):
-        from rlsvi.simulate.tabula_rasa import simulate_tabula_rasa
-
-        return simulate_tabula_rasa(agent, problem, episodes, regret, trace, advance)
+    if not isinstance(agent, Agent):
+        raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {agent!r}")
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {problem!r:.80}")
+    if not callable(advance):
+        raise TypeError(f"advance must be a function of the number of episodes just finished, got {advance!r}")
+    agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
-    learner, bandit, counts, known = _adopted(agent, problem)
     history = blank_history(episodes, table.horizon if trace else 0)
-    dim = learner.features.dim if learner else bandit.features.phi.shape[3] if bandit else 1
-    lanes = learner.lanes if isinstance(learner, IncrementalLearner) else None
-    work = new_work(table.horizon, table.states, table.actions, dim, lanes)
+    work = new_workspace(table.horizon, table.states, table.actions)
     done, chunk = 0, 64
     while done < episodes:
         begin = time.perf_counter()
-        count = min(chunk, episodes - done)
-        if isinstance(agent, FiniteHorizonAgent):
-            agent.settle()
-            count = agent.settled_for(count)
-        rule, parameters = agent.explore.parameters(agent.episodes, count)
-        finished, steps, status = run(
+        mind, count = agent.mind_for(min(chunk, episodes - done))
+        rule, parameters = exploration(agent.explore, agent.episodes, count)
+        finished, status = run(
             table,
-            learner.finite() if learner else None,
-            bandit,
-            counts,
-            known,
-            agent.samples,
-            agent.episodes if learner or bandit else 1,  # the first episode is played on the mean of the prior
+            mind,
+            agent.episodes_on_the_mean(count),
             rule,
             parameters,
             float(agent.reward_offset),
@@ -120,41 +94,16 @@ def simulate(
             solution.V,
             solution.Q,
             regret,
-            agent.step_sizes(agent.episodes, count) if isinstance(agent, FiniteHorizonAgent) else NO_STEPS,
-            agent.keep_prior if isinstance(agent, FiniteHorizonAgent) else True,
             part_of(history, slice(done, done + count)),
             work,
         )
-        if isinstance(agent, FiniteHorizonAgent):
-            agent.note(steps)
-        else:
-            agent.note(finished, steps)
         done += finished
         advance(finished)
         if status == BROKEN:
-            raise outside() if isinstance(agent, ThompsonSampling) else broken()
-        if status == FULL and learner:
-            learner.make_room()
+            raise agent.failure(work.rewards)
         took = time.perf_counter() - begin
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
     return history
-
-
-def _adopted(agent: Agent, problem: Problem) -> tuple[Learner | None, Tabled | None, Counts | None, Floats | None]:
-    """What the agent knows, once it has taken on the problem."""
-    table = problem.mdp.table
-    task = Task(table.horizon, table.actions, table.states)
-    if isinstance(agent, FiniteHorizonAgent):
-        return agent.adopt(task, problem.basis), None, None, None
-    if isinstance(agent, ContextualBandit):
-        features = agent.adopt(task, problem.basis).table
-        assert features is not None
-        return None, Tabled(features, agent._mind, agent.episode_plan()), None, None
-    if isinstance(agent, ThompsonSampling):
-        return None, None, agent.adopt(task), None
-    if isinstance(agent, OptimalPolicy):
-        return None, None, None, agent.adopt(problem.mdp)
-    raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {agent!r}")
 
 
 def blank_history(episodes: int, horizon: int) -> History:
@@ -175,12 +124,8 @@ def part_of(history: History, now: slice) -> History:
 @compiled
 def run(
     table: Table,
-    learner: Finite | None,
-    bandit: Tabled | None,
-    counts: Counts | None,
-    known: Floats | None,
-    samples: bool,
-    before: int,
+    mind: Any,
+    on_the_mean: int,
     rule: int,
     parameters: Floats,
     offset: float,
@@ -188,48 +133,38 @@ def run(
     V: Floats,
     Q: Floats,
     regret: bool,
-    nus: Floats,
-    keep_prior: bool,
     out: History,
-    work: Work,
-) -> tuple[int, int, int]:
-    """Episodes until all are played, memory is full or a number breaks: (episodes, steps, status).
+    work: Workspace,
+) -> tuple[int, int]:
+    """Episodes until all are played, the mind is full or an episode breaks: their number, and why it stopped.
 
-    `before` episodes were learned from, V and Q are the exact solution.
-    An episode that breaks before it is learned from leaves the agent as it was.
+    The first `on_the_mean` are played on the posterior mean. V and Q are the exact solution.
     """
-    total = 0
     for i in range(parameters.size):
-        if is_out_of_room(learner):
-            return i, total, FULL
+        if is_full(mind):
+            return i, FULL
         copy(streams, work.kept)
         reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(32))
         start = first_state(table, work.nature)
-        sampled = samples and before + i > 0
-        fine = plan_episode(learner, bandit, counts, known, sampled, streams[POSTERIOR])
+        fine = plan(mind, i >= on_the_mean, streams[POSTERIOR])
         if fine and regret:
-            value = policy_value(table, learner, bandit, counts, known, rule, parameters[i], start, work)
+            value = policy_value(table, mind, rule, parameters[i], start, work)
             out.regret[i] = V[0, start] - value
             fine = value == value
-        T = 0
-        if fine:
-            T = play(table, learner, bandit, counts, known, rule, parameters[i], start, streams[ACTION], work)
-        if T == 0:
+        T = play(table, mind, rule, parameters[i], start, streams[ACTION], work) if fine else 0
+        if T > 0:
+            tell(out, i, T, V, Q, work)
+            for h in range(T):
+                work.rewards[h] += offset
+            fine = learn(mind, table, T, work)
+        if T == 0 or not fine:
             copy(work.kept, streams)
-            return i, total, BROKEN
-        tell(out, i, T, V, Q, work)
-        for h in range(T):
-            work.rewards[h] += offset
-        nu = nus[i] if nus.size > 0 else BATCH
-        if not learn_episode(table, learner, bandit, counts, known, T, nu, keep_prior, work):
-            copy(work.kept, streams)
-            return i, total, BROKEN
-        total += T
-    return parameters.size, total, DONE
+            return i, BROKEN
+    return parameters.size, DONE
 
 
 @compiled
-def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Work) -> None:
+def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Workspace) -> None:
     """Write the episode of T steps in `work` down as the i-th of a history. V and Q are the exact solution."""
     path_regret = reward = 0.0
     for h in range(T):
@@ -247,22 +182,11 @@ def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Work) -> None
 
 
 @compiled
-def play(
-    table: Table,
-    learner: Finite | None,
-    bandit: Tabled | None,
-    counts: Counts | None,
-    known: Floats | None,
-    rule: int,
-    parameter: float,
-    start: int,
-    stream: Words,
-    work: Work,
-) -> int:
+def play(table: Table, mind: Any, rule: int, parameter: float, start: int, stream: Words, work: Workspace) -> int:
     """Act for one episode, into `work`; its number of steps, or 0 if values are not numbers one can compare."""
     s = start
     for h in range(table.horizon):
-        mind_values(learner, bandit, counts, known, h, s, work.Q, work.scratch)
+        values(mind, h, s, work.Q, work.scratch)
         legal = table.legal[mask_of(table, h)]
         a = choose(rule, parameter, work.Q, legal[s], work.chances[h], stream)
         if a < 0:
@@ -276,49 +200,64 @@ def play(
 
 
 @compiled
-def policy_value(
-    table: Table,
-    learner: Finite | None,
-    bandit: Tabled | None,
-    counts: Counts | None,
-    known: Floats | None,
-    rule: int,
-    parameter: float,
-    start: int,
-    work: Work,
-) -> float:
+def policy_value(table: Table, mind: Any, rule: int, parameter: float, start: int, work: Workspace) -> float:
     """V^mu_0(start) of the policy the agent plays in this episode, exactly; NaN if its values are not finite.
 
     Goes forward over the states the policy can reach, with the probability `mass` of being in each;
     `front` lists them. Both hold two periods, and `mass` is zero before and after.
     """
-    Q, chances, mass, front = work.Q, work.chances[0], work.mass, work.front
-    value = 0.0
-    here, size = 0, 1
-    front[0, 0] = start
-    mass[0, start] = 1.0
+    A, Q, chances, value, size = unsigned(table.actions), work.Q, work.chances[0], 0.0, ONE
+    greedy = rule == GREEDY and parameter == 0.0
+    mass, next_mass, front, next_front = work.mass[0], work.mass[1], work.front[0], work.front[1]
+    front[0] = start
+    mass[start] = 1.0
     for h in range(table.horizon):
-        there, reached = 1 - here, 0
+        legal, first, reached = table.legal[mask_of(table, h)], unsigned(row_of(table, h, 0, 0)), unsigned(0)
+        last = h + 1 == table.horizon
         for i in range(size):
-            s = front[here, i]
-            weight = mass[here, s]
-            mass[here, s] = 0.0
-            mind_values(learner, bandit, counts, known, h, s, Q, work.scratch)
-            if not probabilities(rule, parameter, Q, table.legal[mask_of(table, h), s], chances):
+            s = unsigned(front[i])
+            weight, row = mass[s], first + s * A
+            mass[s] = 0.0
+            best = only_best(mind, h, s, legal[s], Q, work.scratch) if greedy else -1  # type: ignore[arg-type]
+            if best >= 0:  # with probability 1
+                row += unsigned(best)
+                value, reached = go_on(table, last, row, weight, value, next_mass, next_front, reached)
+                continue
+            values(mind, h, s, Q, work.scratch)  # type: ignore[arg-type]
+            if not probabilities(rule, parameter, Q, legal[s], chances):
                 return np.nan
-            for a in range(table.actions):
+            for a in range(A):
                 if chances[a] > 0.0:
-                    row = row_of(table, h, s, a)
-                    value += weight * chances[a] * table.expected[row]
-                    for j in range(table.indptr[row], table.indptr[row + 1]):
-                        flow = weight * chances[a] * table.probability[j]
-                        following = table.successor[j]
-                        if h + 1 == table.horizon or table.absorbing[following]:
-                            value += flow * table.terminal[following]
-                        elif flow > 0.0:
-                            if mass[there, following] == 0.0:
-                                front[there, reached] = following
-                                reached += 1
-                            mass[there, following] += flow
-        here, size = there, reached
+                    share = weight * chances[a]
+                    value, reached = go_on(table, last, row + a, share, value, next_mass, next_front, reached)
+        mass, next_mass = next_mass, mass
+        front, next_front, size = next_front, front, reached
     return value
+
+
+@compiled
+def go_on(
+    table: Table,
+    last: bool,
+    row: unsigned,
+    weight: float,
+    value: float,
+    mass: Floats,
+    front: Longs,
+    reached: unsigned,
+) -> tuple[float, unsigned]:
+    """Follow the probability `weight` from a row of the table to the states after it, which join the next front.
+
+    Returns the value with the rewards on the way, and how many states there are in the next front.
+    """
+    value += weight * table.expected[row]
+    for j in range(unsigned(table.indptr[row]), unsigned(table.indptr[row + ONE])):
+        flow, following = weight * table.probability[j], unsigned(table.successor[j])
+        if last or table.absorbing[following]:
+            value += flow * table.terminal[following]
+        elif flow > 0.0:
+            before = mass[following]
+            front[reached] = following  # counts if it is new: no branch, which could not be predicted
+            reached += ONE if before == 0.0 else unsigned(0)
+            mass[following] = before + flow
+    return value, reached

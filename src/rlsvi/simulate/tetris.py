@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.agents.explore import choose
+from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, diverged
+from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.stationary.agent import StationaryAgent
-from rlsvi.agents.stationary.learner import StationaryLearner, unusable
+from rlsvi.agents.stationary.learner import StationaryLearner, StationaryPlan
+from rlsvi.agents.stationary.mind import StationaryMind, count_episode
 from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
 from rlsvi.agents.task import Task
-from rlsvi.agents.verbs import ACTION, EPISODE
 from rlsvi.bases.tetris import Tetris
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
@@ -86,21 +87,26 @@ def simulate_tetris(
         return found
     learner = adopted(agent, rules)
     desk, aside = _desk(agent, learner, rules), aside_of(learner, rules)
-    row = np.empty(len(learner.ring.units), learner.ring.gram.dtype)
     for g in range(games):
-        with agent.undone_if_it_fails():
+        with agent.undone_unless_learned():
             reseed(desk.nature, bits(agent._streams[EPISODE]) >> np.uint64(32))
-            plan = agent.episode_plan()
-            found.size[g] = math.hypot(*learner.theta.flat)
-            found.over[g], aside = _game(desk, *plan, agent._streams[ACTION], aside, limit)
-        poured = 0
-        while (poured := pour(aside, learner.ring, row, poured)) < aside.size[0]:
-            learner.make_room()
+            plan = learner.plan(agent.sampled(learner), agent._streams[POSTERIOR], learning=True)
+            rule, parameters = exploration(agent.explore, agent.episodes, 1)
+            found.over[g], aside = _game(desk, plan.w, rule, parameters[0], agent._streams[ACTION], aside, limit)
+            _learn(learner, plan, aside, int(desk.tally[PIECES]))
+        agent.notice()
         found.rows[g], found.pieces[g] = desk.tally[ROWS], desk.tally[PIECES]
-        agent.note(int(desk.tally[PIECES]))
-        found.excess[g] = agent.excess
+        found.size[g], found.excess[g] = math.hypot(*plan.theta.flat), agent.excess
         advance(1)
     return found
+
+
+def _learn(learner: StationaryLearner, plan: StationaryPlan, aside: Ring, pieces: int) -> None:
+    """Learn from the game aside, in one compiled call."""
+    order = (int(aside.first[0]) + np.arange(int(aside.size[0]))) % len(aside.x)
+    learner.make_room(aside.following[order])
+    row = np.empty(len(aside.units), aside.gram.dtype)
+    pour(aside, learner.mind, plan.theta, plan.largest, pieces, row)
 
 
 def mean_player(agent: StationaryAgent, rules: Rules) -> tuple[int, Floats, float]:
@@ -109,8 +115,8 @@ def mean_player(agent: StationaryAgent, rules: Rules) -> tuple[int, Floats, floa
     if agent.episodes == 0:
         raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
     learner = adopted(agent, rules)
-    w = agent._weights(True, True)[:, 0]
-    d = len(learner.ring.units)
+    w = agent.plan(True).w[:, 0]
+    d = len(learner.mind.ring.units)
     return _kind(agent), w[:d].copy(), float(w[d]) if len(w) > d else 0.0
 
 
@@ -131,7 +137,7 @@ def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
     _kind(agent)
     setting = checked_rules(rules).setting
     board = np.zeros((rules.height, rules.width), dtype=np.int8)
-    return agent.adopt(Task(0, rules.actions, None), setting, {"board": board, "piece": int(rules.letters[0])})
+    return agent.prepare(Task(0, rules.actions, None), setting, {"board": board, "piece": int(rules.letters[0])})
 
 
 def _kind(agent: StationaryAgent) -> int:
@@ -151,8 +157,8 @@ def _blank(rules: Rules, games: int) -> Games:
 
 
 def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> Desk:
-    A, P, d = rules.actions, len(learner.ring.next_x), len(learner.ring.units)
-    planes = np.zeros((P, A), learner.ring.x.dtype)
+    A, P, d = rules.actions, len(learner.mind.ring.next_x), len(learner.mind.ring.units)
+    planes = np.zeros((P, A), learner.mind.ring.x.dtype)
     return Desk(
         rules=rules,
         kind=_kind(agent),
@@ -168,7 +174,7 @@ def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> D
 
 def aside_of(learner: StationaryLearner, rules: Rules) -> Ring:
     """A ring for the transitions of one game, of which the last are enough if the agent remembers no more."""
-    ring = learner.ring
+    ring = learner.mind.ring
     memory, known = int(ring.limit[0]), len(ring.next_x) > len(ring.units)
     return empty_ring(rules.actions, 1, ring.units, ring.x.dtype, known, memory)
 
@@ -183,7 +189,7 @@ def _game(
         until = min(int(desk.tally[PIECES]) + CHUNK, limit)
         status = play_on(desk, weights, rule, parameter, stream, aside, until)
         if status == BROKEN:
-            raise unusable()
+            raise diverged()
         if status == FULL:
             aside = resized(aside, 2 * len(aside.x), 2 * aside.next_x.shape[1])
         elif status == OVER or desk.tally[PIECES] == limit:
@@ -265,38 +271,27 @@ def keep_planes(aside: Ring, planes: Numbers, p: int, count: int) -> None:
     for k in range(unsigned(planes.shape[0])):
         for a in range(n):
             aside.next_x[k, o + a] = planes[k, a]
-    if planes.itemsize == 1:
-        for k in range(unsigned(planes.shape[0])):
-            least, most = planes[k, 0], planes[k, 0]
-            for a in range(n):
-                least, most = min(least, planes[k, a]), max(most, planes[k, a])
-            aside.least[k], aside.most[k] = min(aside.least[k], least), max(aside.most[k], most)
 
 
 @compiled
-def pour(aside: Ring, ring: Ring, row: Numbers, begin: int) -> int:
-    """Add the transitions of a game to the ring, from number `begin` on; up to which, before there was no room.
+def pour(aside: Ring, mind: StationaryMind, theta: Floats, largest: float, pieces: int, row: Numbers) -> None:
+    """Learn from a game that was played on `theta`: add its transitions to the ring, which has room for them.
 
     Next placements that lie side by side, before and after, are moved together.
     """
+    ring = mind.ring
     at = to = n = 0
-    t = begin
-    while t < aside.size[0]:
+    for t in range(aside.size[0]):
         i = (aside.first[0] + t) % aside.x.shape[0]
         p = begin_transition(ring, aside.x[i], 0, aside.reward[i], aside.following[i], row)
-        if p < 0:
-            break
         if aside.start[i] != at + n or p != to + n or n > MOVED:
             move(aside, ring, at, to, n)
             at, to, n = aside.start[i], p, 0
         n += aside.following[i]
-        t += 1
     move(aside, ring, at, to, n)
     for k in range(ring.reach.size):
         ring.reach[k] = max(ring.reach[k], aside.reach[k])
-    for k in range(ring.least.size):
-        ring.least[k], ring.most[k] = min(ring.least[k], aside.least[k]), max(ring.most[k], aside.most[k])
-    return int(t)
+    count_episode(mind, theta, largest, pieces)
 
 
 @compiled

@@ -1,16 +1,69 @@
 """The optimal policy of a known MDP as an agent, and the best that looks no further than one step: yardsticks."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from rlsvi.agents.bandits.agent import OneStepAgent, Step
-from rlsvi.agents.task import Task, task_of
+import numpy as np
+
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.learner import MindLearner
+from rlsvi.agents.mind import (
+    Episode,
+    Workspace,
+    count,
+    learn,
+    new_counters,
+    plan,
+    remember,
+    values,
+)
+from rlsvi.agents.task import Task
+from rlsvi.bases import Basis
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
+from rlsvi.envs.making import Made
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction, myopic_values
+from rlsvi.mdp.table import Table
 
 
-class OptimalPolicy(OneStepAgent):
+class FixedValues(NamedTuple):
+    """Values that were known beforehand and stay as they are."""
+
+    Q: Floats  # (H, S, A)
+    counters: Longs  # (2,) episodes and steps played
+
+
+@plan.register(FixedValues)
+def fixed_plan(mind: FixedValues, sampled: bool, stream: Words) -> bool:
+    """There is nothing to plan."""
+    return True
+
+
+@values.register(FixedValues)
+def fixed_values(mind: FixedValues, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Look the values up."""
+    for a in range(Q.size):
+        Q[a] = mind.Q[h, s, a]
+
+
+@learn.register(FixedValues)
+def fixed_learn(mind: FixedValues, table: Table, T: int, work: Workspace) -> bool:
+    """Count the episode."""
+    count(mind.counters, T)
+    return True
+
+
+@remember.register(FixedValues)
+def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool:
+    """Count the episode."""
+    count(mind.counters, episode.actions.size)
+    return True
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class OptimalPolicy(Agent):
     """The optimal policy, by exact dynamic programming, ties broken fairly. `learn` plays, and learns nothing.
 
     Parameters
@@ -20,50 +73,66 @@ class OptimalPolicy(OneStepAgent):
     seed : breaks ties, and decides the environment's randomness.
     """
 
+    myopic: bool = False
+    mdp: FiniteMDP | None = None
+    seed: Seed = None
+
+    fused = True
+    takes_basis = False
+    needs_states = True
     samples = False
+    _known = None  # the MDP that its values are of
 
-    def __init__(self, *, myopic: bool = False, mdp: FiniteMDP | None = None, seed: Seed = None) -> None:
-        self.myopic, self.mdp, self.seed = myopic, mdp, seed
-        self._start()
-        if mdp is not None and not isinstance(mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(mdp).__name__}")
-        self._known: FiniteMDP | None = None
-        if mdp is not None:
-            self.adopt(mdp)
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+        if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
+            raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
 
-    def adopt(self, mdp: FiniteMDP) -> Floats:
-        """Take on an MDP, unless the agent was given one of its own; the values to act on, (H, S, A)."""
-        task = Task(mdp.table.horizon, mdp.table.actions, mdp.table.states)
-        if self.mdp is not None and self._known is self.mdp:
-            if self._task is not None and self._task[:3] != task[:3]:
-                raise ValueError(f"mdp is {self._task}, not {task}: leave mdp out to take the problem's")
-        elif mdp is not self._known:
-            self._mind = myopic_values(mdp) if self.myopic else backward_induction(mdp).Q
-            self._known, self._task = mdp, task
-            self._forget_plans()
-        values: Floats = self._mind
-        return values
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mdp is not None:
+            self.adopt(self.mdp)
 
-    def _task_of(self, env: Any) -> Task:
-        task, mdp = task_of(env, None), self.mdp or getattr(env.unwrapped, "mdp", None)
+    def adopt(self, mdp: FiniteMDP, basis: Basis | None = None) -> None:
+        """Take on an MDP, unless the agent was given one of its own."""
+        self._solve(self.task_in(mdp), self.mdp or mdp)
+
+    def take_on(self, task: Task, env: Any = None) -> None:
+        """Take on the task of an environment whose MDP is known."""
+        mdp = self.mdp or getattr(env.unwrapped, "mdp", None)
         if not isinstance(mdp, FiniteMDP):
             raise ValueError("the MDP behind env is not known: pass mdp= to the agent")
-        known = Task(mdp.table.horizon, mdp.table.actions, mdp.table.states)
+        self._solve(task, mdp)
+        self.environment = Made.of(env)
+
+    def _solve(self, task: Task, mdp: FiniteMDP) -> None:
+        """The values of an MDP, for a task that must be the one it sets; as nothing is learned, any may follow."""
+        known = self.task_in(mdp)
         if task[:3] != known[:3]:
-            raise ValueError(f"env sets {task}, but mdp is {known}: pass the mdp that env plays")
-        self.adopt(mdp)
+            raise ValueError(f"mdp is {known}, not {task}: pass the mdp that is played, or leave mdp out")
+        if mdp is not self._known:
+            Q = myopic_values(mdp) if self.myopic else backward_induction(mdp).Q
+            counters = new_counters() if self._learner is None else self._learner.counters
+            self._learner, self._known = FixedLearner(task, FixedValues(Q, counters)), mdp
+            self._forget_plans()
         self._task = task
-        return task
 
-    def _new_plan(self) -> bool:
-        return True
+    def restored_learner(self, task: Task, file: Archive) -> "FixedLearner":
+        """The values that a file holds."""
+        Q = file.take("Q", (task.horizon, task.states or 0, task.actions), finite=False)
+        if np.isnan(Q).any() or not np.isfinite(Q.max(axis=2)).all():
+            raise ArchiveError("is damaged: Q holds numbers that are not finite")
+        return FixedLearner(task, FixedValues(Q, file.take_within("counters", (2,), np.int64, 0, 2**62)))
 
-    def _plan(self, plan: bool, sampled: bool, stream: Words) -> None:
-        pass
+    def _can_predict(self) -> bool:
+        return self._learner is not None
 
-    def _values(self, plan: bool, step: Step) -> Floats:
-        values: Floats = self._mind[step.h, step.observation]
-        return values
 
-    def _learn(self, steps: list[Step], actions: Longs, rewards: Floats) -> None:
-        pass
+class FixedLearner(MindLearner):
+    """It counts what was played, and learns nothing."""
+
+    mind: FixedValues
+
+    def state(self) -> dict[str, Any]:
+        """The values, and how much was played."""
+        return self.mind._asdict()

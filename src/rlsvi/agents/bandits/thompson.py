@@ -8,45 +8,84 @@ for l = 0, 1, ..
 It knows nothing of states, and learns which actions are good wherever they are taken.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.bandits.agent import OneStepAgent, Step
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.contract import Place
+from rlsvi.agents.learner import MindLearner
+from rlsvi.agents.mind import (
+    Episode,
+    Workspace,
+    count,
+    learn,
+    new_counters,
+    plan,
+    remember,
+    values,
+)
 from rlsvi.agents.task import Task, endless_task_of
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, beta
+from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.table import Table
 
 
-class Counts(NamedTuple):
+class ThompsonMind(NamedTuple):
     """What is known of every action."""
 
     counts: Floats  # (2, A) alpha and beta
     p: Floats  # (A,) the sample to act on
+    counters: Longs  # (2,) episodes and steps learned from
 
 
-@compiled
-def sample_counts(mind: Counts, sampled: bool, stream: Words) -> None:
+@plan.register(ThompsonMind)
+def thompson_plan(mind: ThompsonMind, sampled: bool, stream: Words) -> bool:
     """p_a ~ Beta(alpha_a, beta_a), or its mean."""
     for a in range(mind.p.size):
         good, bad = mind.counts[0, a], mind.counts[1, a]
         mind.p[a] = beta(stream, good, bad) if sampled else good / (good + bad)
+    return True
+
+
+@values.register(ThompsonMind)
+def thompson_values(mind: ThompsonMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """The same in every state."""
+    for a in range(Q.size):
+        Q[a] = mind.p[a]
+
+
+@learn.register(ThompsonMind)
+def thompson_learn(mind: ThompsonMind, table: Table, T: int, work: Workspace) -> bool:
+    """Count the successes of every action taken."""
+    return count_rewards(mind, work.actions, work.rewards, T)
+
+
+@remember.register(ThompsonMind)
+def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere."""
+    return count_rewards(mind, episode.actions, episode.rewards, episode.actions.size)
 
 
 @compiled
-def count_rewards(counts: Floats, actions: Longs, rewards: Floats, steps: int) -> bool:
+def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: int) -> bool:
     """Learn from an episode; False, and nothing is learned, if a reward does not lie in [0, 1]."""
     for t in range(steps):
         if not 0.0 <= rewards[t] <= 1.0:
             return False
     for t in range(steps):
-        counts[0, actions[t]] += rewards[t]
-        counts[1, actions[t]] += 1.0 - rewards[t]
+        mind.counts[0, actions[t]] += rewards[t]
+        mind.counts[1, actions[t]] += 1.0 - rewards[t]
+    count(mind.counters, steps)
     return True
 
 
-class ThompsonSampling(OneStepAgent):
+@dataclass(kw_only=True, repr=False, eq=False)
+class ThompsonSampling(Agent):
     """Bernoulli Thompson sampling over the actions, whatever the state.
 
     Parameters
@@ -57,50 +96,62 @@ class ThompsonSampling(OneStepAgent):
     seed : decides all randomness, the environment's included.
     """
 
-    def __init__(
-        self, *, prior: tuple[float, float] = (1.0, 1.0), reward_offset: float = 0.0, seed: Seed = None
-    ) -> None:
-        self.prior, self.reward_offset, self.seed = prior, reward_offset, seed
-        self._start()
-        if (shaped("prior", finite("prior", prior), (2,)) < 0.1).any():
-            raise ValueError(f"prior must be two numbers of at least 0.1, got {prior!r}")
+    prior: tuple[float, float] = (1.0, 1.0)
+    reward_offset: float = 0.0
+    seed: Seed = None
 
-    def adopt(self, task: Task) -> Counts:
-        """Take on a task; of which only the actions matter."""
-        self._check(task._replace(horizon=0, states=None, first_state=0))
-        if self._mind is None:
-            self._bind(task, None)
-        counts: Counts = self.episode_plan()
-        return counts
+    fused = True
+    takes_basis = False
+    needs_horizon = False
+    samples_first = True
 
-    def _task_of(self, env: Any) -> Task:
-        return endless_task_of(env)._replace(states=None, first_state=0)  # it looks at no observation
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+        if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
+            raise ValueError(f"prior must be two numbers of at least 0.1, got {self.prior!r}")
 
-    def _bind(self, task: Task, example: Any) -> None:
-        self._mind = new_counts(self.prior, task.actions)
+    def task_of(self, env: Any) -> Task:
+        """The task that an environment sets, of which only the actions matter."""
+        return endless_task_of(env)._replace(states=None, first_state=0)
 
-    def _new_plan(self) -> Counts:
-        return Counts(self._mind.counts, np.empty_like(self._mind.p))
+    def task_in(self, mdp: FiniteMDP) -> Task:
+        """The task that an MDP sets, of which only the actions matter."""
+        return Task(0, mdp.table.actions, None)
 
-    def _plan(self, plan: Counts, sampled: bool, stream: Words) -> None:
-        sample_counts(plan, sampled, stream)
+    def failure(self, rewards: Floats) -> ValueError:
+        """What to raise for a reward that is no share of a success."""
+        return ValueError(
+            "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for "
+            "rewards {-1, 0}, or wrap the environment (gymnasium.wrappers.TransformReward)"
+        )
 
-    def _values(self, plan: Counts, step: Step) -> Floats:
-        return plan.p
+    def new_learner(self, task: Task, example: Any) -> "ThompsonLearner":
+        """A learner that has seen nothing."""
+        counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
+        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), self.failure)
 
-    def _learn(self, steps: list[Step], actions: Longs, rewards: Floats) -> None:
-        if not count_rewards(self._mind.counts, actions, rewards, len(actions)):
-            raise outside()
+    def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
+        """The learner that a file holds, after checking every array of it."""
+        counts = file.take("counts", (2, task.actions))
+        if (counts < 0.1).any():
+            raise ArchiveError("is damaged: a count in it is too small")
+        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
+        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), self.failure)
 
 
-def new_counts(prior: tuple[float, float], actions: int) -> Counts:
-    """What is known before anything is seen."""
-    return Counts(np.repeat(np.asarray(prior, np.float64)[:, None], actions, axis=1), np.zeros(actions))
+class ThompsonLearner(MindLearner):
+    """Counts of successes and failures."""
 
+    mind: ThompsonMind
 
-def outside() -> ValueError:
-    """What to raise for a reward that is no share of a success."""
-    return ValueError(
-        "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for rewards "
-        "{-1, 0}, or wrap the environment (gymnasium.wrappers.TransformReward)"
-    )
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """It looks at the legal actions alone."""
+        return Place(h, 0, self.task.legal(mask))
+
+    def another_plan(self) -> ThompsonMind:
+        """The mind with room for one more sample."""
+        return self.mind._replace(p=np.empty_like(self.mind.p))
+
+    def state(self) -> dict[str, Any]:
+        """The counts."""
+        return {"counts": self.mind.counts, "counters": self.mind.counters}

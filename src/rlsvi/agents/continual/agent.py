@@ -4,78 +4,94 @@ theta_0 = prior mean, w_0 = 0
 for t = 0, 1, ..
     sample a_t from argmax_a (Phi theta_t)(x_t, a)                          (ties broken fairly)
     observe r_t and x_t+1
-    theta_t+1 = theta-bar_t+1 + w_t+1, by one regression over all data      (continual_step.py)
+    theta_t+1 = theta-bar_t+1 + w_t+1, by one regression over all data      (step.py)
 
 The noise w moves slowly, so that the agent can follow a plan of several steps. Without noise, and with dithering
 instead, this is ContinualLSVI. An environment that ends all the same is begun anew, and learning goes on.
 """
 
+import math
 import warnings
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.batches import batched
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.arguments import checked_basis, weights_shaped
 from rlsvi.agents.continual.learner import ContinualLearner
-from rlsvi.agents.continual.step import INDEPENDENT, NONE, PAPER, WHITENED
-from rlsvi.agents.explore import Explore, Greedy, choose
-from rlsvi.agents.finite.learner import broken
+from rlsvi.agents.continual.step import (
+    DIVERGED,
+    EXCESS,
+    INDEPENDENT,
+    NONE,
+    PAPER,
+    WHITENED,
+    Rule,
+    explained_target,
+)
+from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, DivergenceWarning, Step
+from rlsvi.agents.explore import Explore, Greedy, choose, exploration
+from rlsvi.agents.finite.agent import read_features
+from rlsvi.agents.finite.learner import new_mind
 from rlsvi.agents.finite.value_iteration import Prior
-from rlsvi.agents.stationary.agent import DivergenceWarning
-from rlsvi.agents.stationary.learner import prior_mean_of
-from rlsvi.agents.task import Task, checked_observation, checked_reward, endless_task_of
-from rlsvi.agents.verbs import ACTION, EPISODE, POSTERIOR, PREDICT, Verbs, new_streams
-from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken
+from rlsvi.bases import Basis, Features
+from rlsvi.core.archive import Archive
 from rlsvi.core.checks import finite, positive, ridge_of, shaped, whole
-from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits
 
-Walking = Literal["paper", "whitened", "independent"]
+NoiseRecursion = Literal["paper", "whitened", "independent"]
 KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none": NONE}
 
 
-class ContinualAgent(Verbs):
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContinualAgent(Agent):
     """One value function for ever, regressed anew in every step. ContinualRLSVI and ContinualLSVI say how."""
 
-    lam: float
-    sigma: float
-    gamma: float
-    noise: str
-    basis: Basis | None
-    prior_mean: float | Floats
-    explore: Explore
-    diverged_above: float
-    seed: Seed
+    lam: float = 1.0
+    gamma: float = 0.99
+    basis: Basis | None = None
+    prior_mean: float | Floats = 0.0
+    diverged_above: float = 1000.0
+    seed: Seed = None
 
-    def _start(self) -> None:
-        """Check the arguments a constructor has stored; nothing is learned yet."""
+    samples_first = True
+    noise = "none"
+    needs_horizon = False
+    _warned = False
+    _env = None  # the environment that stands where the agent stands
+
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
         ridge_of(self.lam, self.sigma)
         gamma = shaped("gamma", finite("gamma", self.gamma), ())
         if not 0 <= gamma < 1:
             raise ValueError(f"gamma must lie in [0, 1): without end there must be a discount; got {self.gamma!r}")
-        if self.noise not in KINDS:
-            raise ValueError(f'noise must be "paper", "whitened" or "independent", got {self.noise!r}')
         finite("prior_mean", self.prior_mean)
         positive("diverged_above", self.diverged_above)
-        if self.basis is not None and not hasattr(self.basis, "bind"):
-            raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {self.basis!r}")
-        if not isinstance(self.explore, Explore):
-            raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
-        self.explore.parameters(0, 1)
-        self._streams = new_streams(self.seed)
-        self._world = np.zeros(4, np.uint64)  # the random stream of an MDP in the compiled loop
-        self._task: Task | None = None
-        self._problem_basis: Basis | None = None
-        self._learner: ContinualLearner | None = None
-        self._env: Env[Any, Any] | None = None  # the one that stands where the agent stands
-        self._row = -1  # where the agent stands, as a row of its memory
-        self._overshoot = self.steps = 0
-        self.excess = 0.0
-        self.diverged = False
+        checked_basis(self.basis)
 
-    def learn(self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool = False) -> Self:
+    @property
+    def excess(self) -> float:
+        """The largest target there can be, in multiples of what rewards, prior and discount explain."""
+        return float(self._learner.walk.watch[EXCESS]) if self._learner else 0.0
+
+    @property
+    def diverged(self) -> bool:
+        """Whether `excess` was ever larger than `diverged_above`."""
+        return bool(self._learner.walk.watch[DIVERGED]) if self._learner else False
+
+    def task_of(self, env: Any) -> Task:
+        """The task that an environment sets, without end."""
+        return endless_task_of(env)
+
+    def learn(  # type: ignore[override]
+        self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool = False
+    ) -> Self:
         """Act and learn for `steps` more steps.
 
         reset : begin the environment anew, with a seed that the agent's own decides. None: unless it was the last
@@ -83,132 +99,87 @@ class ContinualAgent(Verbs):
             come from a checkpoint.
         """
         whole("steps", steps, 0)
-        self.take_on(endless_task_of(env))
-        if reset is None:
-            reset = env is not self._env
-        if not reset and self._row < 0:
+        self.take_on(self.task_of(env), env)
+        anew = env is not self._env if reset is None else reset
+        if not anew and self.steps == 0:
             raise ValueError("reset=False needs an agent that has learned: it does not know where env stands")
-        if reset:
-            self._begin(env)
         with bar(steps, "steps", progress) as advance:
             for _ in range(steps):
-                self._step(env)
+                self._step(env, anew)
+                anew = False
                 advance(1)
         return self
 
-    def _begin(self, env: Env[Any, Any]) -> None:
-        self._env, kept = None, self._streams.copy()
-        try:
-            observation, info = env.reset(seed=int(bits(self._streams[EPISODE]) >> np.uint64(32)))
-            self._row = self._known(observation, info.get("action_mask"))
-        except BaseException:
-            self._streams[:] = kept
-            raise
-        self._env = env
-
-    def _step(self, env: Env[Any, Any]) -> None:
+    def _step(self, env: Env[Any, Any], anew: bool) -> None:
         """Act once, and learn from it. If it fails before it is learned from, nothing has been learned."""
-        assert self._learner is not None
-        kept = self._streams.copy()
-        try:
-            Q, legal = self._learner.at(self._row)
-            rule, parameter = self.explore.parameters(self.steps, 1)
-            a = choose(rule, parameter[0], Q, legal, np.empty_like(Q), self._streams[ACTION])
-            if a < 0:
-                raise broken()
-            observation, reward, terminated, truncated, info = env.step(self._first_action + a)
-            paid = checked_reward(reward)
-            following = -1 if terminated else self._known(observation, info.get("action_mask"))
-        except BaseException:
-            self._streams[:], self._env = kept, None
-            raise
-        self._learner.advance(self._row, a, paid, following, KINDS[self.noise], self._streams[POSTERIOR])
-        self._row = following
-        self.note(1)
-        if terminated or truncated:
-            self._begin(env)
-
-    def _known(self, observation: Any, mask: Any) -> int:
-        """The row of an observation, which becomes known if it was not."""
         assert self._task is not None
-        observation, legal = checked_observation(self._task, observation), self._task.legal(mask)
-        learner = self._learner or self._new(self._task, self.features(observation))
-        row = learner.row(observation, legal)
-        self._learner = learner
-        return row
+        self._env = None
+        with self.undone_unless_learned():
+            learner = self._learner
+            place = None if anew or learner is None else learner.here()
+            if place is None:
+                observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+                learner = learner or self.new_learner(self._task, self._task.checked(observation))
+                place = learner.look(0, observation, info.get("action_mask"))
+            Q = learner.values(learner.plan(True, self._streams[POSTERIOR]), place)
+            rule, parameter = exploration(self.explore, self.steps, 1)
+            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
+            if a < 0:
+                raise self.broken()
+            observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
+            following = None if terminated else learner.look(0, observation, info.get("action_mask"))
+            step = Step(place, a, checked_reward(reward), following)
+            self._learner = learner.live(step, terminated or truncated, self._streams[POSTERIOR])
+        self._env = env
+        self.notice()
 
-    def note(self, steps: int) -> None:
-        """Count steps that have been learned from, and notice targets that nothing explains."""
-        assert self._learner is not None
-        self.steps += steps
-        self._learner.forget_mean()
-        reward, feature, largest = self._learner.walk.reach
-        spread = 0.0 if self.noise == "none" else 1 / np.sqrt(self.lam)
-        explained = (reward + feature * (self._learner.prior_reach + spread)) / (1 - self.gamma)
-        self.excess = float(largest / explained) if explained > 0 else 0.0
-        if self.excess > self.diverged_above and not self.diverged:
-            self.diverged = True
+    def notice(self) -> None:
+        """Warn, once, of targets that rewards, the prior and the discount cannot explain."""
+        if self.diverged and not self._warned:
+            self._warned = True
+            walk = self._learner.walk
             warnings.warn(
-                f"the values diverge: a target of size {largest:.3g} at step {self.steps}, where rewards, prior "
-                f"and discount explain {explained:.3g}; use a smaller gamma, features of a smaller scale, a "
-                "larger lam, or fewer features",
+                f"the values diverge: a target of size {walk.reach[2]:.3g} at step {self.steps}, where rewards, "
+                f"prior and discount explain {explained_target(walk, self._learner.rule):.3g}; use a smaller "
+                "gamma, features of a smaller scale, a larger lam, or fewer features",
                 DivergenceWarning,
                 stacklevel=4,
             )
 
-    @batched
-    def predict(
-        self,
-        observation: Any,
-        state: int | None = None,
-        episode_start: bool | None = None,
-        deterministic: bool = False,
-        action_mask: Bools | None = None,
-    ) -> tuple[int, int]:
-        """An action; and a state, which is always 0, for there is one value function whatever came before.
+    def _predict(self, *given: Any) -> tuple[int, int]:
+        """An action; and a state, which is always 0, for there is one value function whatever came before."""
+        action, _ = super()._predict(*given)
+        return action, 0
 
-        deterministic : act on theta-bar_t, greedily. Otherwise as in learning, on theta_t.
-        action_mask : which actions are legal; all of them by default.
-        """
-        if self._learner is None or self._task is None or self.steps == 0:
-            raise RuntimeError("this agent has learned nothing yet: call learn first")
-        legal = self._task.legal(action_mask)
-        Q = self._learner.values_of(checked_observation(self._task, observation), deterministic)
-        rule, parameter = self.explore.parameters(self.steps, 1)
-        if deterministic:
-            a = int(np.argmax(np.where(legal, Q, -np.inf)))
-        else:
-            a = choose(rule, parameter[0], Q, legal, np.empty_like(Q), self._streams[PREDICT])
-        if a < 0 or not np.isfinite(Q[a]):
-            raise broken()
-        return self._first_action + a, 0
+    def plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
+        """The values of theta-bar_t, or of theta_t, on which it learns."""
+        return super().plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
 
-    @property
-    def _first_action(self) -> int:
-        return self._task.first_action if self._task else 0
+    def new_learner(self, task: Task, example: Any) -> ContinualLearner:
+        """A learner that has seen nothing."""
+        return self._learner_of(task, self.features(task, example))
 
-    def take_on(self, task: Task) -> None:
-        """Take on a task, or check that it is the one learned so far."""
-        if self._learner is None:
-            self._task = task
-        elif self._task != task:
-            raise ValueError(
-                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
-            )
+    def restored_learner(self, task: Task, file: Archive) -> ContinualLearner:
+        """The learner that a file holds, after checking every array of it."""
+        learner = self._learner_of(task, read_features(self, task, file))
+        learner.restore(file)
+        self._warned = bool(learner.walk.watch[DIVERGED])
+        return learner
 
-    def features(self, example: Any) -> Features:
-        """The agent's basis, or the problem's, or else a table, bound to the task."""
-        assert self._task is not None
-        basis = self.basis or self._problem_basis or Tabular()
-        return basis.bind(self._task.states, self._task.actions, 1, example)
-
-    def _new(self, task: Task, features: Features) -> ContinualLearner:
-        mean = prior_mean_of(self.prior_mean, (features.blocks, features.dim))[None]
+    def _learner_of(self, task: Task, features: Features) -> ContinualLearner:
+        mean = weights_shaped(self.prior_mean, (1, features.blocks, features.dim))
         prior = Prior(mean, float(self.lam), ridge_of(self.lam, self.sigma), float(self.sigma), 0.0, 0.0)
-        learner = ContinualLearner.new(features, task.actions, 1, task.states, prior)
-        return learner.begun(float(self.gamma))
+        spread = 0.0 if self.noise == "none" else 1 / math.sqrt(self.lam)
+        rule = Rule(
+            float(self.gamma),
+            KINDS[self.noise],
+            float(np.abs(mean).max()) + spread,
+            float(self.diverged_above),
+        )
+        return ContinualLearner(task, features, new_mind(task._replace(horizon=1), features, prior), rule)
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ContinualRLSVI(ContinualAgent):
     """Randomized least-squares value iteration for discounted problems without end.
 
@@ -228,27 +199,19 @@ class ContinualRLSVI(ContinualAgent):
     seed : decides all randomness, the environment's included.
     """
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        sigma: float = 1.0,
-        gamma: float = 0.99,
-        noise: Walking = "paper",
-        basis: Basis | None = None,
-        prior_mean: float | Floats = 0.0,
-        diverged_above: float = 1000.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.sigma, self.gamma, self.noise = lam, sigma, gamma, noise
-        self.basis, self.prior_mean, self.diverged_above = basis, prior_mean, diverged_above
-        self.seed = seed
-        self.explore = Greedy()
-        if str(noise) == "none":
+    sigma: float = 1.0
+    noise: NoiseRecursion = "paper"
+
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+        super().check()
+        if str(self.noise) == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
-        self._start()
+        if self.noise not in KINDS:
+            raise ValueError(f'noise must be "paper", "whitened" or "independent", got {self.noise!r}')
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class ContinualLSVI(ContinualAgent):
     """Least-squares value iteration for discounted problems without end: ContinualRLSVI without noise.
 
@@ -259,21 +222,4 @@ class ContinualLSVI(ContinualAgent):
     gamma, basis, prior_mean, diverged_above, seed : as for ContinualRLSVI.
     """
 
-    sigma = 1.0
-    noise = "none"
-
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        explore: Explore = Greedy(),
-        gamma: float = 0.99,
-        basis: Basis | None = None,
-        prior_mean: float | Floats = 0.0,
-        diverged_above: float = 1000.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.explore, self.gamma = lam, explore, gamma
-        self.basis, self.prior_mean, self.diverged_above = basis, prior_mean, diverged_above
-        self.seed = seed
-        self._start()
+    explore: Explore = Greedy()

@@ -1,79 +1,89 @@
-"""What a continual agent knows: a memory of which all periods are one, its posterior, and theta_t."""
+"""The learner of continual agents: a memory of which all periods are one, its posterior, and theta_t."""
 
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
-from rlsvi.agents.continual.step import Walk, advance, new_walk, row_values
-from rlsvi.agents.finite.learner import Learner, broken
+from rlsvi.agents.continual.step import Rule, Walk, live, new_walk, place_values
+from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.finite.learner import FiniteLearner
+from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Values, known_values
-from rlsvi.core.compile import Bools, Floats, Words
+from rlsvi.agents.task import Task
+from rlsvi.bases import Features
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Floats, Words
 
 
-@dataclass
-class ContinualLearner(Learner):
-    """The regression of one value function, for finitely many states or for observations of any kind."""
+class ContinualLearner(FiniteLearner):
+    """The regression of one value function, anew in every step; an episode of the contract is one step."""
 
-    walk: Walk = field(default_factory=lambda: new_walk(1, 1))
-    gamma: float = 0.0
-    prior_reach: float = 0.0  # the largest |prior mean|
+    keeps_data = False  # its targets are discounted, which evidence does not know
 
-    def begun(self, gamma: float) -> Self:
-        """Begin with theta_0, the prior mean."""
-        self.gamma, self.walk = gamma, new_walk(self.features.blocks, self.features.dim)
-        self.values.theta[:] = self.walk.mean[:] = self.prior.mean
-        self.prior_reach = float(np.abs(self.prior.mean).max())
-        self.forget_mean()
+    def __init__(self, task: Task, features: Features, mind: FiniteMind, rule: Rule) -> None:
+        super().__init__(task, features, mind)
+        self.rule, self.walk = rule, new_walk(features.blocks, features.dim)
+        self.mind.values.theta[:] = self.walk.mean[:] = self.mind.prior.mean
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Where an observation stands, and its features if it is not known; all periods are one."""
+        return super().look(0, observation, mask, learning)
+
+    def here(self) -> Place | None:
+        """Where the agent stands; None at the beginning of a life."""
+        row = int(self.walk.row[0])
+        if row < 0:
+            return None
+        return Place(0, self.state_of(row), self.mind.memory.barred[0, self.pairs(row)] == 0.0, row)
+
+    def state_of(self, row: int) -> int:
+        """The state of a row; -1 for observations of any kind."""
+        found = np.flatnonzero(self.mind.rows[0] == row)
+        return int(found[0]) if len(found) else -1
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
+        """The values of theta_t, which the last step has brought; or of theta-bar_t."""
+        if sampled:
+            return self.mind.values
+        mean = self.blank_values()
+        mean.theta[:] = self.walk.mean
+        known_values(self.mind.memory, mean, 0)
+        return mean
+
+    def values(self, plan: Values, place: Place) -> Floats:
+        """Q under a plan, also where nothing has been seen."""
+        if place.block is None:
+            return plan.Q[0, self.pairs(place.row)].copy()
+        Q = np.empty(self.task.actions)
+        place_values(plan.theta[0], place.block, place.x, Q)
+        return Q
+
+    def live(self, step: Step, over: bool, stream: Words) -> Self:
+        """Learn from one step, in one compiled call; `over`: a new life begins after it."""
+        self.make_room(2)
+        if not live(self.mind, self.walk, self.rule, self.stacked([step]), over, np.empty(2, np.int64), stream):
+            raise broken()
         return self
 
-    def row(self, observation: Any, legal: Bools) -> int:
-        """The row of an observation, which becomes known if it was not."""
-        place = self.look(0, observation, legal)
-        if place.block is None:
-            return place.row
-        self.make_room()
-        row = self._add(place)
-        row_values(self.memory, self.values, row)
-        return row
+    def remember(self, steps: list[Step], plan: Values, ended: bool) -> Self:
+        """It learns step by step, not from episodes."""
+        raise NotImplementedError("a continual learner learns from one step at a time: call live")
 
-    def at(self, row: int) -> tuple[Floats, Bools]:
-        """Q under theta_t of a known state, and which actions are legal."""
-        return self.values.Q[0, self._pairs(row)], self.memory.barred[0, self._pairs(row)] == 0.0
+    def state(self) -> dict[str, Any]:
+        """Memory, factor, theta, its noise, and where the agent stands."""
+        walk = {f"walk.{name}": array for name, array in self.walk._asdict().items() if name != "e"}
+        return super().state() | walk | {"theta": self.mind.values.theta}
 
-    def advance(self, row: int, action: int, reward: float, following: int, kind: int, stream: Words) -> None:
-        """Learn from a transition to the row `following`, or to the end if it is -1."""
-        self.make_room()
-        fine = advance(
-            self.memory,
-            self.factor,
-            self.prior,
-            self.values,
-            self.walk,
-            self.gamma,
-            kind,
-            np.array([row, following]),
-            np.array([action]),
-            np.array([reward]),
-            following >= 0,
-            np.empty(self.features.dim),
-            stream,
-        )
-        if not fine:
-            raise broken()
-
-    def values_of(self, observation: Any, mean: bool) -> Floats:
-        """Q under theta_t, or theta-bar_t, at an observation, also where nothing has been seen."""
-        return self.action_values(self.mean_values() if mean else self.values, 0, observation)
-
-    def forget_mean(self) -> None:
-        """Forget the values of a mean that is no longer the latest."""
-        self._mean: Values | None = None
-
-    def mean_values(self) -> Values:
-        """The values of theta-bar_t."""
-        if self._mean is None:
-            self._mean = self.blank_values()
-            self._mean.theta[:] = self.walk.mean
-            known_values(self.memory, self._mean, 0)
-        return self._mean
+    def restore(self, file: Archive) -> None:
+        """Take what a file holds, after checking every array of it."""
+        super().restore(file)
+        memory, walk = self.mind.memory, self.walk
+        for name in Walk._fields:
+            if name != "e":
+                part = getattr(walk, name)
+                part[...] = file.take(f"walk.{name}", part.shape, part.dtype)
+        if not -1 <= walk.row[0] < memory.states[0] or not 0 <= walk.begun[0] <= memory.lives[0]:
+            raise ArchiveError("is damaged: an index in it points outside its tables")
+        theta = self.mind.values.theta
+        theta[:] = file.take("theta", theta.shape)
+        known_values(memory, self.mind.values, 0)

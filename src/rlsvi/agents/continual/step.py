@@ -16,14 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.finite.memory import Memory, add_episode
+from rlsvi.agents.finite.memory import Memory, add_state, add_transitions
+from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Prior, Values, all_finite, known_values
+from rlsvi.agents.mind import Episode, count
 from rlsvi.core.cholesky import solve_upper
-from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal
-from rlsvi.core.regression import Factor, solve
+from rlsvi.core.regression import solve
 
 PAPER, WHITENED, INDEPENDENT, NONE = range(4)
+EXCESS, DIVERGED = range(2)  # of Walk.watch
 
 
 class Walk(NamedTuple):
@@ -34,52 +37,91 @@ class Walk(NamedTuple):
     mean: Floats  # (1, B, d) theta-bar_t
     e: Floats  # (d,) room
     reach: Floats  # (3,) the largest |r| and |phi| so far, and the largest |b| there can be in the next step
+    watch: Floats  # (2,) that |b| as a multiple of what is explained, and whether it was ever too much
+    row: Longs  # (1,) where the agent stands, as a row of its memory; -1: at the beginning of a life
+    world: Words  # (4,) the random stream of an MDP in the fused loop
+
+
+class Rule(NamedTuple):
+    """How a step is learned from."""
+
+    gamma: float
+    kind: int  # of the noise
+    spread: float  # the largest size of a weight that the prior explains
+    diverged_above: float
 
 
 def new_walk(B: int, d: int) -> Walk:
     """A walk that has not begun: w_0 = 0."""
-    return Walk(np.zeros((B, d)), np.zeros(1, np.int64), np.zeros((1, B, d)), np.zeros(d), np.zeros(3))
+    return Walk(
+        w=np.zeros((B, d)),
+        begun=np.zeros(1, np.int64),
+        mean=np.zeros((1, B, d)),
+        e=np.zeros(d),
+        reach=np.zeros(3),
+        watch=np.zeros(2),
+        row=np.full(1, -1),
+        world=np.zeros(4, np.uint64),
+    )
+
+
+@compiled
+def live(
+    mind: FiniteMind, walk: Walk, rule: Rule, episode: Episode, over: bool, visited: Longs, stream: Words
+) -> bool:
+    """Learn from one step: make its states known, go from theta_t to theta_t+1, and move on.
+
+    `over`: a new life begins after it. False when a number is not finite. `visited` (2,) is overwritten.
+    """
+    for i in range(episode.rows.size):
+        visited[i] = episode.rows[i]
+        if visited[i] < 0 and mind.rows.shape[1] > 0:
+            visited[i] = mind.rows[0, episode.states[i]]  # a step may lead back to where it began
+        if visited[i] < 0:
+            visited[i] = add_state(mind.memory, 0, episode.phi[i], episode.block[i], episode.legal[i])
+            if mind.rows.shape[1] > 0:
+                mind.rows[0, episode.states[i]] = visited[i]
+            row_values(mind.memory, mind.values, visited[i])
+    if not advance(mind, walk, rule, visited, episode.actions, episode.rewards, episode.goes_on, stream):
+        return False
+    walk.row[0] = -1 if over else visited[1]
+    return True
 
 
 @compiled
 def advance(
-    memory: Memory,
-    factor: Factor,
-    prior: Prior,
-    values: Values,
+    mind: FiniteMind,
     walk: Walk,
-    gamma: float,
-    kind: int,
+    rule: Rule,
     visited: Longs,
     actions: Longs,
     rewards: Floats,
     goes_on: bool,
-    x: Floats,
     stream: Words,
 ) -> bool:
     """Learn from the transition from row visited[0] to visited[1], or to the end; theta_t becomes theta_t+1.
 
-    False when a factor or weight is not a finite number. `x` (d,) is overwritten.
+    False when a factor or weight is not a finite number.
     """
-    if not add_episode(memory, factor, visited, actions, rewards, 1, goes_on, x):
+    memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
+    if not add_transitions(memory, factor, visited, actions, rewards, 1, goes_on, mind.x):
         return False
     theta = values.theta[0]
-    targets(memory, prior, values, gamma)
+    targets(memory, prior, values, rule.gamma)
     for i in range(memory.lives[0]):
         b = memory.live[0, i]
         solve(factor.U[0, b], factor.inv[0, b], theta[b])
-        for k in range(x.size):
+        for k in range(mind.x.size):
             walk.mean[0, b, k] = theta[b, k]
-        if kind != NONE:
-            disturb(
-                factor.U[0, b], factor.inv[0, b], theta[b], walk.w[b], walk, i, prior.sigma, gamma, kind, stream
-            )
+        if rule.kind != NONE:
+            disturb(factor.U[0, b], factor.inv[0, b], theta[b], walk.w[b], walk, i, prior.sigma, rule, stream)
         if not all_finite(theta[b]):
             return False
     walk.begun[0] = memory.lives[0]
     known_values(memory, values, 0)
     A = memory.block.shape[1] // memory.sum_head.shape[1]
-    watch(memory, values, walk, gamma, rewards[0], visited[0] * A + actions[0])
+    watch(memory, values, walk, rule, rewards[0], visited[0] * A + actions[0])
+    count(memory.counters, 1)
     return True
 
 
@@ -106,15 +148,15 @@ def disturb(
     walk: Walk,
     i: int,
     sigma: float,
-    gamma: float,
-    kind: int,
+    rule: Rule,
     stream: Words,
 ) -> None:
     """theta <- theta + w_t+1 for the i-th live block; `w` holds w_t or z_t and then w_t+1 or z_t+1.
 
     The whitened noise of a block begins with its own distribution, that of the paper with 0.
     """
-    e, other = walk.e, math.sqrt(1.0 - gamma * gamma)
+    e, gamma, kind = walk.e, rule.gamma, rule.kind
+    other = math.sqrt(1.0 - gamma * gamma)
     for k in range(e.size):
         e[k] = normal(stream)
         if kind == WHITENED:
@@ -130,15 +172,25 @@ def disturb(
 
 
 @compiled
-def watch(memory: Memory, values: Values, walk: Walk, gamma: float, reward: float, pair: int) -> None:
-    """Note the largest reward, feature and target."""
+def watch(memory: Memory, values: Values, walk: Walk, rule: Rule, reward: float, pair: int) -> None:
+    """Note the largest reward, feature and target, and whether rewards, prior and discount explain it."""
     walk.reach[0] = max(walk.reach[0], abs(reward))
     for k in range(memory.phi.shape[1]):
         walk.reach[1] = max(walk.reach[1], abs(memory.phi[0, k, pair]))
     largest = 0.0
     for j in range(memory.states[0]):
         largest = max(largest, abs(values.V[0, j]))
-    walk.reach[2] = walk.reach[0] + gamma * largest
+    walk.reach[2] = walk.reach[0] + rule.gamma * largest
+    explained = explained_target(walk, rule)
+    walk.watch[EXCESS] = walk.reach[2] / explained if explained > 0.0 else 0.0
+    if walk.watch[EXCESS] > rule.diverged_above:
+        walk.watch[DIVERGED] = 1.0
+
+
+@compiled
+def explained_target(walk: Walk, rule: Rule) -> float:
+    """The largest target that rewards, prior and discount explain."""
+    return float((walk.reach[0] + walk.reach[1] * rule.spread) / (1.0 - rule.gamma))
 
 
 @compiled
@@ -153,3 +205,12 @@ def row_values(memory: Memory, values: Values, row: int) -> None:
             Q[pair] += memory.phi[0, k, pair] * theta[memory.block[0, pair], k]
         best = max(best, Q[pair])
     V[row] = best
+
+
+@compiled
+def place_values(theta: Floats, block: Ints, phi: Floats, Q: Floats) -> None:
+    """Q under theta (B, d) at an observation that is not known yet: what `row_values` will say of it."""
+    for a in range(Q.size):
+        Q[a] = 0.0
+        for k in range(theta.shape[1]):
+            Q[a] += phi[a, k] * theta[block[a], k]

@@ -1,205 +1,175 @@
-"""What a finite-horizon agent knows: its memory, its posterior, and the value function it acts on."""
+"""The learner of finite-horizon agents: a regression in every period, over all past episodes."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
-from rlsvi.agents.finite.memory import Memory, add_episode, add_state, empty, is_full, resized
-from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, no_values, value_iteration
-from rlsvi.bases.basis import Features, FeatureTable
-from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
-from rlsvi.core.regression import Factor, FactorError, prior_factor
+from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.finite.memory import Memory, empty, read_memory, resized
+from rlsvi.agents.finite.mind import FiniteMind
+from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, no_values
+from rlsvi.agents.learner import MindLearner
+from rlsvi.agents.mind import Episode, is_full, no_features, plan
+from rlsvi.agents.task import Task
+from rlsvi.bases import Features
+from rlsvi.bases.basis import FeatureTable, same_table
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Floats, Ints, Longs, Words
+from rlsvi.core.regression import prior_factor
 
 
-class Place(NamedTuple):
-    """An observation in its period: the row of a known state, or else the features of a new one."""
+class FiniteLearner(MindLearner):
+    """Regressions for finitely many states, or for observations of any kind.
 
-    h: int
-    observation: Any
-    legal: Bools
-    row: int
-    block: Any
-    phi: Any
-
-
-@dataclass
-class Learner:
-    """The regression of every period, for finitely many states or for observations of any kind.
-
-    With `states`, a state has one row in the tables of a period (`index` says which); otherwise every
-    observation gets a row of its own.
+    A state has one row in the tables of a period (`mind.rows` says which); observations of any kind get a row each
+    time. All that changes in learning is in `mind`: compiled code changes its arrays, one episode at a time, and
+    where arrays have to grow the whole mind is replaced.
     """
 
-    features: Features
-    prior: Prior
-    memory: Memory
-    factor: Factor
-    values: Values
-    index: Ints  # (H, S) the row of a state, or -1; (H, 0) for observations of any kind
+    keeps_data = True  # sums of them, from which everything can be made anew
 
-    @classmethod
-    def new(cls, features: Features, actions: int, horizon: int, states: int | None, prior: Prior) -> Self:
-        """A learner that has seen nothing."""
-        shape = horizon, actions, features.blocks, features.dim
-        memory = empty(*shape)
-        try:
-            factor = prior_factor((horizon, features.blocks), features.dim, prior.ridge)
-        except MemoryError:
-            raise MemoryError(
-                f"{horizon} periods x {features.blocks} blocks of {features.dim} features need "
-                f"{8e-9 * horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
-                "features, or more and smaller blocks"
-            ) from None
-        return cls(
-            features,
-            prior,
-            memory,
-            factor,
-            no_values(*shape, memory.sum_head.shape[1]),
-            np.full((horizon, states or 0), -1, dtype=np.int32),
-        )
+    mind: FiniteMind
+
+    def __init__(self, task: Task, features: Features, mind: Any) -> None:
+        super().__init__(task, mind)
+        self.features = features
 
     @property
-    def horizon(self) -> int:
-        """H."""
-        return len(self.memory.states)
+    def counters(self) -> Longs:
+        """The episodes and steps learned from, (2,)."""
+        return self.mind.memory.counters
 
-    @cached_property
-    def actions(self) -> int:
-        """A."""
-        return int(self.memory.block.shape[1] // self.memory.sum_head.shape[1])
-
-    @property
-    def states(self) -> int | None:
-        """S, or None for observations of any kind."""
-        return self.index.shape[1] or None
-
-    def finite(self) -> "Finite":
-        """The learner as compiled code takes it, if its states are finitely many."""
-        assert self.features.table is not None
-        return Finite(self.features.table, self.index, self.memory, self.factor, self.prior, self.values)
-
-    def plan(self, sampled: bool, stream: Words, values: Values | None = None) -> Values:
-        """A value function sampled from the posterior, or its mean; into `values`, or the one to act on."""
-        values = values or self.values
-        if not value_iteration(self.memory, self.factor, self.prior, values, sampled, stream):
-            raise broken()
-        return values
-
-    def blank_values(self) -> Values:
-        """Arrays for one more value function of this memory."""
-        H, d, _ = self.memory.phi.shape
-        return no_values(H, self.actions, self.memory.alive.shape[1], d, self.memory.sum_head.shape[1])
-
-    def look(self, h: int, observation: Any, legal: Bools) -> Place:
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Where an observation stands in period h, and its features if it is not known."""
-        row = int(self.index[h, observation]) if self.states else -1
+        observation, legal = self.task.checked(observation), self.task.legal(mask)
+        row = int(self.mind.rows[h, observation]) if self.task.states is not None else -1
         if row < 0:
             block, phi = self.features.at(h, observation)
-            return Place(h, observation, legal, row, block, np.array(phi))
-        if ((self.memory.barred[h, self._pairs(row)] == 0.0) != legal).any():
+            return Place(h, observation, legal, row, block, np.array(phi, dtype=np.float64))
+        known = self.mind.memory.barred[h, self.pairs(row)] == 0.0
+        if learning and (known != legal).any():
             raise ValueError(
                 f"the action mask of state {observation} in period {h} has changed: legal actions must depend on "
                 "the period and the observation alone, so put into the observation what they depend on"
             )
-        return Place(h, observation, legal, row, None, None)
+        if not (legal & known).any():
+            raise ValueError("action_mask allows only actions that were not legal in this state before")
+        return Place(h, observation, legal & known, row)
 
-    def legal(self, h: int, observation: Any) -> Bools | None:
-        """Which actions were legal when this state was learned from; None if it was not."""
-        row = self.index[h, observation] if self.states else -1
-        return self.memory.barred[h, self._pairs(row)] == 0.0 if row >= 0 else None
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
+        """A value function sampled from the posterior, or its mean, by Algorithm 1."""
+        mind = self.mind if learning else self.mind._replace(values=self.blank_values())
+        if not plan(mind, sampled, stream):
+            raise broken()
+        return mind.values
 
-    def action_values(self, values: Values, h: int, observation: Any) -> Floats:
-        """Q_h(s, .), also where nothing has been seen; -inf for what was not legal."""
-        legal = self.legal(h, observation)
-        return self.values_at(
-            values, self.look(h, observation, np.ones(self.actions, bool) if legal is None else legal)
-        )
-
-    def values_at(self, values: Values, place: Place) -> Floats:
-        """Q_h(s, .) at a place."""
+    def values(self, plan: Values, place: Place) -> Floats:
+        """Q_h(s, .) under a plan, also where nothing has been seen; -inf for what was not legal."""
         if place.block is None:
-            return values.Q[place.h, self._pairs(place.row)].copy()
-        Q, scratch = np.empty(self.actions), np.empty(4, dtype=np.uint64)
-        new_values(self.memory, self.prior, values, place.h, place.block, place.phi, Q, scratch)
+            return plan.Q[place.h, self.pairs(place.row)].copy()
+        Q, scratch = np.empty(self.task.actions), np.empty(4, dtype=np.uint64)
+        new_values(self.mind.memory, self.mind.prior, plan, place.h, place.block, place.x, Q, scratch)
         return Q
 
-    def remember(self, places: list[Place], actions: Longs, rewards: Floats, goes_on: bool) -> None:
-        """Learn from an episode; `places` has one more entry than `actions` if it goes on."""
+    def mind_for(self, episodes: int) -> Any:
+        """The mind to learn the next episodes with; there is room for one at least."""
         self.make_room()
-        visited = np.array([place.row if place.block is None else self._add(place) for place in places])
-        x = np.empty(self.features.dim)
-        if not add_episode(self.memory, self.factor, visited, actions, rewards, len(actions), goes_on, x):
-            raise broken()
+        return self.mind
 
-    def _pairs(self, row: int) -> slice:
+    def stacked(self, steps: list[Step], d: int = 0) -> Episode:
+        """An episode as compiled code takes it."""
+        return super().stacked(steps, self.features.dim)
+
+    def pairs(self, row: int) -> slice:
         """Where the actions of a known state stand."""
-        return slice(row * self.actions, (row + 1) * self.actions)
+        return slice(row * self.task.actions, (row + 1) * self.task.actions)
 
-    def _add(self, place: Place) -> int:
-        row = add_state(self.memory, place.h, place.phi, place.block, place.legal)
-        if self.states:
-            self.index[place.h, place.observation] = row
-        return row
+    def blank_values(self, room: int | None = None) -> Values:
+        """Arrays for one more value function, with room for so many states, or for those known."""
+        memory = self.mind.memory
+        H, d, _ = memory.phi.shape
+        room = memory.sum_head.shape[1] if room is None else room
+        return no_values(H, self.task.actions, memory.alive.shape[1], d, room)
 
     def make_room(self, spare: int = 0) -> None:
         """See to it that one more episode fits, and `spare` more states."""
-        if not spare and not is_full(self.memory):
+        if not spare and not is_full(self.mind):
             return
-        rooms = []
+        memory, old, rooms = self.mind.memory, self.mind.values, []
         for used, room in (
-            (self.memory.states.max(), self.memory.sum_head.shape[1]),
-            (self.memory.sums.max(), self.memory.into.shape[1]),
+            (memory.states.max(), memory.sum_head.shape[1]),
+            (memory.sums.max(), memory.into.shape[1]),
         ):
-            rooms.append(
-                room + max(room // 4, 4) if used + spare >= room else room
-            )  # idle room costs planning time
-        self.memory = resized(self.memory, *rooms)
-        old, self.values = self.values, self.blank_values()
+            larger = room + max(room // 4, 4)  # idle room costs planning time
+            rooms.append(larger if used + spare >= room else room)
+        if rooms == [memory.sum_head.shape[1], memory.into.shape[1]]:
+            return
+        values = self.blank_values(rooms[0])
         for name in ("theta", "key", "spread", "sigma"):
-            getattr(self.values, name)[:] = getattr(old, name)
-        self.values.Q[:, : old.Q.shape[1]], self.values.V[:, : old.V.shape[1]] = old.Q, old.V
+            getattr(values, name)[:] = getattr(old, name)
+        values.Q[:, : old.Q.shape[1]], values.V[:, : old.V.shape[1]] = old.Q, old.V
+        self.mind = self.mind._replace(memory=resized(memory, *rooms), values=values)
+
+    def check_basis(self, features: Features) -> None:
+        """Refuse another basis than the one learned through."""
+        if not same_table(self.features.table, features.table):
+            raise ValueError("this agent has learned through another basis: use agent.clone()")
+
+    def state(self) -> dict[str, Any]:
+        """Memory without idle room, and factors."""
+        mind = self.mind
+        memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
+        arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
+        return arrays | {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "rows": mind.rows}
+
+    def restore(self, file: Archive) -> None:
+        """Take what a file holds, after checking every array of it."""
+        mind, H = self.mind, len(self.mind.memory.states)
+        memory = read_memory(file, H, self.task.actions, self.features.blocks, self.features.dim)
+        room = memory.sum_head.shape[1]
+        if self.task.horizon and memory.sums[-1] != 0:
+            raise ArchiveError("is damaged: it has states after the last period")
+        rows = file.take_within("rows", mind.rows.shape, np.int32, -1, room - 1)
+        if (rows.max(axis=1, initial=-1) >= memory.states).any():
+            raise ArchiveError("is damaged: a state in it has a row that holds nothing")
+        if self.features.table is not None and not _same_features(self.features.table, memory, rows):
+            raise ArchiveError("was learned through another basis: give the one that it was learned with")
+        for name in ("U", "inv"):
+            part = getattr(mind.factor, name)
+            part[...] = file.take(f"factor.{name}", part.shape)
+        self.mind = mind._replace(memory=memory, rows=rows, values=self.blank_values(room))
 
 
-def broken() -> FactorError:
-    """What to raise when compiled code reports numbers that are not finite."""
-    return FactorError(
-        "a posterior factor or value stopped being finite: features, rewards, 1/lam or sigma are too large "
-        "for float64; scale them down"
+def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
+    """Whether the states in memory have the features of a table, but for rounding on another machine."""
+    A = table.block.shape[1]
+    for h in range(len(rows)):
+        s = np.flatnonzero(rows[h] >= 0)
+        pairs = rows[h, s][:, None] * A + np.arange(A)
+        kept, now = memory.phi[h].T[pairs], table.phi[h % len(table.phi), s]
+        if (memory.block[h][pairs] != table.block[s]).any() or not np.allclose(kept, now, rtol=1e-9, atol=1e-12):
+            return False
+    return True
+
+
+def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
+    """The mind of a learner that has seen nothing."""
+    shape = task.horizon, task.actions, features.blocks, features.dim
+    memory = empty(*shape)
+    try:
+        factor = prior_factor((task.horizon, features.blocks), features.dim, prior.ridge)
+    except MemoryError:
+        raise MemoryError(
+            f"{task.horizon} periods x {features.blocks} blocks of {features.dim} features need "
+            f"{8e-9 * task.horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
+            "features, or more and smaller blocks"
+        ) from None
+    return FiniteMind(
+        features.table or no_features(features.dim),
+        np.full((task.horizon, task.states or 0), -1, dtype=np.int32),
+        memory,
+        factor,
+        prior,
+        no_values(*shape, memory.sum_head.shape[1]),
+        np.empty(features.dim),
     )
-
-
-class Finite(NamedTuple):
-    """A learner of finitely many states, as compiled code takes it."""
-
-    features: FeatureTable
-    rows: Ints  # (H, S) the row of a state, or -1
-    memory: Memory
-    factor: Factor
-    prior: Prior
-    values: Values
-
-
-@compiled
-def table_values(learner: Finite, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Q_h(s, .) for one of finitely many states: what Learner.action_values does, compiled."""
-    row = learner.rows[h, s]
-    if row >= 0:
-        for a in range(Q.size):
-            Q[a] = learner.values.Q[h, row * Q.size + a]
-    else:
-        phi, block = learner.features.phi, learner.features.block
-        features = phi[h if phi.shape[0] > 1 else 0, s]
-        new_values(learner.memory, learner.prior, learner.values, h, block[s], features, Q, scratch)
-
-
-@compiled
-def table_row(learner: Finite, h: int, s: int, legal: Bools) -> int:
-    """The row of one of finitely many states, which becomes known if it was not."""
-    if learner.rows[h, s] < 0:
-        phi, block = learner.features.phi, learner.features.block
-        learner.rows[h, s] = add_state(learner.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
-    row: int = learner.rows[h, s]
-    return row

@@ -9,13 +9,13 @@ for l = 0, 1, ..
         observe r_lh and s_l,h+1
 """
 
+from dataclasses import dataclass
+
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.agent import FiniteHorizonAgent
-from rlsvi.bases import Basis
-from rlsvi.core.compile import Floats
-from rlsvi.core.random import Seed
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class LSVI(FiniteHorizonAgent):
     """Least-squares value iteration with greedy, epsilon-greedy or Boltzmann exploration.
 
@@ -27,22 +27,6 @@ class LSVI(FiniteHorizonAgent):
     basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
     """
 
-    samples = False
-    sigma = 1.0
+    explore: Explore = Greedy()
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        explore: Explore = Greedy(),
-        basis: Basis | None = None,
-        horizon: int | None = None,
-        prior_mean: float | Floats = 0.0,
-        reward_offset: float = 0.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.explore = lam, explore
-        self.basis, self.horizon = basis, horizon
-        self.prior_mean, self.reward_offset = prior_mean, reward_offset
-        self.seed = seed
-        self._start()
+    samples = False

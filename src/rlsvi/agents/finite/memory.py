@@ -9,10 +9,13 @@ For noise that is not known, |b|^2 is rebuilt likewise, from the sum of all r^2 
 state, the number of transitions that led there and the sum of their rewards.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.mind import count, new_counters
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 from rlsvi.core.regression import Factor, add
@@ -21,7 +24,7 @@ from rlsvi.core.regression import Factor, add
 class Memory(NamedTuple):
     """H periods, B blocks of d weights, A actions; room for C states and E sums a period."""
 
-    episodes: Longs  # (1,) learned from so far
+    counters: Longs  # (2,) episodes and steps learned from
     states: Longs  # (H,) known states
     phi: Floats  # (H, d, C A) the features of each pair of a known state j and an action a, at j A + a
     block: Ints  # (H, C A)
@@ -47,7 +50,7 @@ class Memory(NamedTuple):
 def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
     """A memory of nothing."""
     return Memory(
-        episodes=np.zeros(1, dtype=np.int64),
+        counters=new_counters(),
         states=np.zeros(H, dtype=np.int64),
         phi=np.zeros((H, d, room * A)),
         block=np.zeros((H, room * A), dtype=np.int32),
@@ -77,7 +80,7 @@ _SUMS = dict.fromkeys(("sum_block", "sum_next", "sum_link", "into", "into_error"
 
 
 @compiled
-def is_full(memory: Memory) -> bool:
+def memory_is_full(memory: Memory) -> bool:
     """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
     for h in range(memory.states.size):
         if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
@@ -137,7 +140,7 @@ def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
 
 
 @compiled
-def add_episode(
+def add_transitions(
     memory: Memory,
     factor: Factor,
     visited: Longs,
@@ -147,7 +150,7 @@ def add_episode(
     goes_on: bool,
     x: Floats,
 ) -> bool:
-    """Learn from an episode of `steps` steps through the known states `visited`.
+    """Add the transitions of `steps` steps through the known states `visited` to the sums.
 
     `goes_on`: it was cut off, and visited[steps] is where it would have gone on; otherwise it ended.
     False when a factor failed. `x` (d,) is overwritten.
@@ -169,5 +172,86 @@ def add_episode(
             memory.into_reward[h, e] += rewards[h]
         if not rank_one(factor.U[h, b], factor.inv[h, b], x):
             return False
-    memory.episodes[0] += 1
     return True
+
+
+@compiled
+def add_episode(
+    memory: Memory,
+    factor: Factor,
+    visited: Longs,
+    actions: Longs,
+    rewards: Floats,
+    steps: int,
+    goes_on: bool,
+    x: Floats,
+) -> bool:
+    """Learn from an episode, and count it."""
+    if not add_transitions(memory, factor, visited, actions, rewards, steps, goes_on, x):
+        return False
+    count(memory.counters, steps)
+    return True
+
+
+def read_memory(file: Archive, H: int, A: int, B: int, d: int) -> Memory:
+    """The memory of a file, if its arrays fit together and point nowhere outside."""
+    (_, room), (_, sums, _) = file.shape("memory.sum_head", 2), file.shape("memory.into", 3)
+    if room < 1 or sums < 1:
+        raise ArchiveError("is damaged: its memory has no room")
+    bounds = {
+        "counters": (0, 2**62),
+        "states": (0, room),
+        "sums": (0, sums),
+        "lives": (0, B),
+        "block": (0, B - 1),
+        "live": (0, B - 1),
+        "sum_block": (0, B - 1),
+        "sum_next": (0, room - 1),
+        "sum_link": (-1, sums - 1),
+        "sum_head": (-1, sums - 1),
+    }
+    fields = {}
+    for name, one in empty(1, 1, 1, 1, 1)._asdict().items():
+        shape = tuple(_sizes(name, one.shape, H, A, B, d, room, sums))
+        if name in bounds:
+            fields[name] = file.take_within(f"memory.{name}", shape, one.dtype, *bounds[name])
+        else:
+            fields[name] = file.take(f"memory.{name}", shape, one.dtype, finite=name != "barred")
+    memory = Memory(**fields)
+    if (room, sums) != (max(memory.states.max(), 1), max(memory.sums.max(), 1)):
+        raise ArchiveError("is damaged: its memory has other numbers of states and sums than it says")
+    listed = np.zeros((H, B), np.bool_)
+    for h, n in enumerate(memory.lives):
+        listed[h, memory.live[h, :n]] = True
+    sound = np.array_equal(listed, memory.alive) and np.array_equal(memory.alive.sum(axis=1), memory.lives)
+    if not sound or not ((memory.barred == 0) | (memory.barred == -np.inf)).all():
+        raise ArchiveError("is damaged: the blocks of weights in its memory do not fit together")
+    if not all(_is_linked(memory, h) for h in range(H)):
+        raise ArchiveError("is damaged: the sums in its memory are not linked as they were")
+    return memory
+
+
+def _is_linked(memory: Memory, h: int) -> bool:
+    """Whether every sum of a period is found from its next state, once."""
+    last: dict[int, int] = {}
+    for e, (following, link) in enumerate(zip(memory.sum_next[h], memory.sum_link[h], strict=True)):
+        if e >= memory.sums[h]:
+            break
+        if last.get(int(following), -1) != link:
+            return False
+        last[int(following)] = e
+    heads = {j: int(e) for j, e in enumerate(memory.sum_head[h]) if e >= 0}
+    return heads == last
+
+
+def _sizes(name: str, one: tuple[int, ...], H: int, A: int, B: int, d: int, room: int, sums: int) -> Iterator[int]:
+    """The shape of an array of a memory of this size."""
+    if name == "counters":
+        yield 2
+        return
+    rest = {
+        "phi": (d, room * A), "block": (room * A,), "barred": (room * A,), "alive": (B,), "live": (B,),
+        "reward": (B, d), "reward_error": (B, d), "sum_head": (room,), "into": (sums, d), "into_error": (sums, d),
+    }  # fmt: skip
+    yield H
+    yield from rest.get(name, (sums,) if len(one) == 2 else ())

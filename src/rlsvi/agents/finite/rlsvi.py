@@ -11,15 +11,20 @@ Algorithm 2 of the paper, with Algorithm 1 in value_iteration.py:
         observe r_lH                                                (paid with the last step)
 """
 
-from rlsvi.agents.evidence import settle
-from rlsvi.agents.explore import Greedy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.evidence import settled
 from rlsvi.agents.finite.agent import FiniteHorizonAgent
 from rlsvi.agents.noise import ByEvidence, Noise
-from rlsvi.bases import Basis
-from rlsvi.core.compile import Floats
-from rlsvi.core.random import Seed
+from rlsvi.agents.task import Task
+from rlsvi.core.archive import Archive
+from rlsvi.core.checks import ridge_of
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class RLSVI(FiniteHorizonAgent):
     """Randomized least-squares value iteration.
 
@@ -38,28 +43,9 @@ class RLSVI(FiniteHorizonAgent):
     In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
     """
 
-    samples = True
+    sigma: Noise | ByEvidence = 0.1
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        sigma: Noise | ByEvidence = 0.1,
-        basis: Basis | None = None,
-        horizon: int | None = None,
-        prior_mean: float | Floats = 0.0,
-        reward_offset: float = 0.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.sigma = lam, sigma
-        self.found: tuple[float, float, int] | None = (
-            None  # lam and sigma by evidence, and after how many episodes
-        )
-        self.basis, self.horizon = basis, horizon
-        self.prior_mean, self.reward_offset = prior_mean, reward_offset
-        self.seed = seed
-        self.explore = Greedy()
-        self._start()
+    found: Any = field(default=None, init=False)  # lam and sigma by evidence, and after how many episodes
 
     def parameters(self) -> tuple[float, Noise]:
         """The lam and sigma in use."""
@@ -71,13 +57,26 @@ class RLSVI(FiniteHorizonAgent):
         """Find lam and sigma anew where they are due; a second time does nothing."""
         due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
         if due and (self.found is None or self.found[2] != self.episodes):
-            settle(self)
+            lam, sigma, mind = settled(self._learner, *self.parameters())  # type: ignore[arg-type]
+            self._learner.mind, self.found = mind, (lam, sigma, self.episodes)
 
-    def settled_for(self, episodes: int) -> int:
-        """How many of the next episodes have the same lam and sigma, at most `episodes`."""
-        if not isinstance(self.sigma, ByEvidence):
-            return episodes
-        following = int(self.sigma.first)
-        while following <= self.episodes:
-            following *= 2
-        return min(episodes, following - self.episodes)
+    def mind_for(self, episodes: int) -> tuple[Any, int]:
+        """The mind for the fused loop, and for how many of the next `episodes` its lam and sigma are good."""
+        if isinstance(self.sigma, ByEvidence):
+            following = int(self.sigma.first)
+            while following <= self.episodes:
+                following *= 2
+            episodes = min(episodes, following - self.episodes)
+        return super().mind_for(episodes)
+
+    def state(self) -> dict[str, Any]:
+        """Every array that a file must hold."""
+        return super().state() | ({} if self.found is None else {"found": np.array(self.found, np.float64)})
+
+    def restored_learner(self, task: Task, file: Archive) -> Any:
+        """The learner that a file holds, after checking every array of it."""
+        if isinstance(self.sigma, ByEvidence) and "found" in file:
+            lam, sigma, at = (float(number) for number in file.take("found", (3,)))
+            ridge_of(lam, sigma)
+            self.found = lam, sigma, int(min(at, 2.0**61))
+        return super().restored_learner(task, file)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.core.cholesky import solve_lower, solve_upper
-from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, kernel, unsigned
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import Factor, draw, solve
@@ -42,7 +42,7 @@ class Values(NamedTuple):
     key: Words  # (1,) names the noise of the blocks that are not alive
     spread: Floats  # (H,) and its scale
     sigma: Floats  # (H,) of the targets, as known or drawn
-    ordered: Longs  # (H,) how many of the first known states have a block an action, in the order of the actions
+    ordered: Longs  # (H,) how many of the first known states have one block per action, in their order
     tile: Floats  # (d, a multiple of A) room for theta_h side by side, if there are as many blocks as actions
 
 
@@ -155,7 +155,7 @@ def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> 
                 theta[k] += into[e, k] * v
 
 
-@compiled
+@kernel
 def add_in_order(theta: Floats, into: Floats, following: Ints, V: Floats, count: unsigned) -> None:
     """theta += sum_e into[e] V[following[e]] for e < count, in this order, with few passes over theta."""
     d = unsigned(theta.size)
@@ -193,7 +193,7 @@ def known_values(memory: Memory, values: Values, h: int) -> None:
             V[j] = max(V[j], Q[j * A + a])
 
 
-@compiled
+@kernel
 def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: unsigned) -> None:
     """Q = barred + theta . phi for one block: features are added in their order, four a pass over Q."""
     d = unsigned(theta.size)
@@ -219,7 +219,7 @@ def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: u
 
 @compiled
 def in_order(memory: Memory, values: Values, h: int) -> bool:
-    """Whether every known state has a block an action, in the order of the actions; looks at new states only."""
+    """Whether every known state has one block per action, in their order; looks at new states only."""
     B = values.theta.shape[1]
     if values.tile.shape[1] == 0:
         return False
@@ -232,9 +232,9 @@ def in_order(memory: Memory, values: Values, h: int) -> bool:
     return True
 
 
-@compiled
+@kernel
 def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: Floats, pairs: unsigned) -> None:
-    """Q = barred + theta . phi for a block an action, in the order of features: theta laid out as phi is."""
+    """Q = barred + theta . phi for one block per action, in the order of features: theta laid out as phi is."""
     B, d, width = unsigned(theta.shape[0]), unsigned(theta.shape[1]), unsigned(tile.shape[1])
     for k in range(d):
         for b in range(B):
@@ -267,13 +267,15 @@ def new_values(
     they are asked for within the episode.
     """
     for a in range(block.size):
-        b = block[a]
-        Q[a] = 0.0
+        b, q, x = block[a], 0.0, phi[a]
         if memory.alive[h, b]:
-            for k in range(phi.shape[1]):
-                Q[a] += phi[a, k] * values.theta[h, b, k]
+            theta = values.theta[h, b]
+            for k in range(unsigned(x.size)):
+                q += x[k] * theta[k]
         else:
+            mean = prior.mean[h, b]
             place = np.uint64(h * memory.alive.shape[1] + b + 1)
             reseed(scratch, values.key[0] ^ (place * np.uint64(0x9E3779B97F4A7C15)))
-            for k in range(phi.shape[1]):
-                Q[a] += phi[a, k] * (prior.mean[h, b, k] + values.spread[h] * normal(scratch))
+            for k in range(unsigned(x.size)):
+                q += x[k] * (mean[k] + values.spread[h] * normal(scratch))
+        Q[a] = q

@@ -14,12 +14,12 @@ uncertain as the values are different.
 
 import numpy as np
 
-from rlsvi.agents.practice.history import History
+from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.core.compile import Floats
 
 
 def cell_prior(
-    history: History, b: Floats, mean: float | None, unit: float, sigma: float, shape: float, scale: float
+    history: CountedHistory, b: Floats, mean: float | None, unit: float, sigma: float, shape: float, scale: float
 ) -> tuple[float, float]:
     """The prior mean of all cells, where it is not given, and the ridge; from the targets b of all transitions."""
     steps, actions = history.transitions, history.legal.shape[1]

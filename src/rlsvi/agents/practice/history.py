@@ -1,13 +1,15 @@
 """All that has happened: every distinct observation once, every distinct transition with how often it happened.
 
 What repeats costs nothing more, and nothing that a regression needs is lost: the history of a finite problem stops
-growing, that of a continuous one grows by a row a step. Successive transitions share the observation between them.
+growing, that of a continuous one grows by one row per step. Successive transitions share the observation between
+them.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Longs
 
 END = -1
@@ -23,7 +25,7 @@ class Transitions(NamedTuple):
     times: Floats  # how often it happened
 
 
-class History:
+class CountedHistory:
     """Observations as rows (n,), with their legal actions, and transitions between them."""
 
     def __init__(self, width: int, actions: int) -> None:
@@ -49,9 +51,9 @@ class History:
         columns: Any = self._columns
         return Transitions(*(column[: len(self._places)] for column in columns))
 
-    def copy(self) -> "History":
+    def copy(self) -> "CountedHistory":
         """A history of its own."""
-        other = History(self._x.shape[1], self._legal.shape[1])
+        other = CountedHistory(self._x.shape[1], self._legal.shape[1])
         other._x, other._legal = self._x.copy(), self._legal.copy()
         columns: Any = self._columns
         other._columns = Transitions(*(column.copy() for column in columns))
@@ -88,7 +90,7 @@ class History:
         return i
 
     @classmethod
-    def of(cls, x: Floats, legal: Bools, transitions: Transitions) -> "History":
+    def of(cls, x: Floats, legal: Bools, transitions: Transitions) -> "CountedHistory":
         """A history read from a file."""
         history = cls(x.shape[1], legal.shape[1])
         for i in range(len(x)):
@@ -97,6 +99,30 @@ class History:
             place = history.add(row, action, reward, following)  # which may move the columns
             history._columns.times[place] = count
         return history
+
+
+def read_history(file: Archive, actions: int) -> CountedHistory:
+    """The history of a file, if its arrays fit together and point nowhere outside."""
+    (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
+    if N < 1 or T < 1:
+        raise ArchiveError("is damaged: its history is empty")
+    x, legal = file.take("history.x", (N, width)), file.take("history.legal", (N, actions), np.bool_)
+    kept = Transitions(
+        file.take_within("history.row", (T,), np.int64, 0, N - 1),
+        file.take_within("history.action", (T,), np.int64, 0, actions - 1),
+        file.take("history.reward", (T,)),
+        file.take_within("history.next", (T,), np.int64, END, N - 1),
+        file.take("history.times", (T,)),
+    )
+    history = CountedHistory.of(x, legal, kept)
+    if (
+        len(history.x) != N
+        or len(history.transitions.row) != T
+        or (kept.times < 1).any()
+        or not legal.any(1).all()
+    ):
+        raise ArchiveError("is damaged: an observation or a transition in its history makes no sense")
+    return history
 
 
 def _longer(array: Any) -> Any:

@@ -1,96 +1,41 @@
-"""What BoundedRLSVI has learned: the history, the design, and the values that the sweeps go on from."""
+"""The learner of the practice agent: all that has happened, counted, and one regression over it."""
 
 import logging
 import warnings
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.contract import DivergenceWarning, Place, Step
 from rlsvi.agents.practice.cell_prior import cell_prior
-from rlsvi.agents.practice.history import END, History
-from rlsvi.agents.practice.regression import Dense, Design, Table
-from rlsvi.agents.practice.value_iteration import Belief, Outcome, attainable, plan, targets, usual_reward
-from rlsvi.agents.stationary.agent import DivergenceWarning
-from rlsvi.agents.task import Task, checked_observation
-from rlsvi.bases import Observed
-from rlsvi.bases.layout import vector_of
-from rlsvi.bases.observed import rows_of
-from rlsvi.bases.scaling import grown, ranges_of
-from rlsvi.core.checks import LARGEST
-from rlsvi.core.compile import Bools, Floats, Words
+from rlsvi.agents.practice.exported import counted_policy, feature_policy
+from rlsvi.agents.practice.history import END, CountedHistory
+from rlsvi.agents.practice.lookup import Lookup
+from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
+from rlsvi.agents.practice.value_iteration import Belief, SweptValues, attainable, sweep, targets, usual_reward
+from rlsvi.agents.task import Task
+from rlsvi.bases.layout import Layout
+from rlsvi.core.compile import Floats, Words
 from rlsvi.core.regression import FactorError
 
 FAR = 10  # times the largest value that can be meant: larger ones have diverged
 TRIALS = 6  # ridges, each ten times the one before, until values that diverge are given up
+MEAN_SWEEPS = 10  # times as many sweeps at most for the posterior mean
+RESCALINGS, RECOVERIES = 2, 3  # of BoundedLearner.counters, behind episodes and steps
 log = logging.getLogger("rlsvi")
 
 
-class Place(NamedTuple):
-    """An observation as a row of the history, with its legal actions."""
+class Sweeps(NamedTuple):
+    """How value iteration is done."""
 
-    x: Floats
-    legal: Bools
-
-
-Step = tuple[Place, int, float, Place | None]
-
-
-class Lookup:
-    """Observations to rows, rows to features.
-
-    With an `Observed` basis a row is the observation as it was; with any other it is its features. The bounds of
-    a `given` basis are taken as they are; those of the environment's space only limit what is observed.
-    """
-
-    def __init__(self, basis: Any, table: bool, task: Task, given: bool) -> None:
-        self.basis, self.table, self.task, self.actions = basis, table, task, task.actions
-        scaled = isinstance(basis, Observed) and not table
-        low, high = (basis.low, basis.high) if scaled else ([], [])
-        self.ranges = ranges_of(low, high, observed=not given)
-        self._at: Any = None
-
-    def row(self, observation: Any) -> Floats:
-        """An observation as a row, checked."""
-        if isinstance(self.basis, Observed):
-            return vector_of(self.basis.layout, observation)
-        state = checked_observation(self.task, observation)
-        if self._at is None:
-            features = self.basis.bind(self.task.states, self.actions, 1, state)
-            if features.blocks != self.actions:
-                raise ValueError(
-                    f"BoundedRLSVI needs a basis with one block of weights an action, {self.basis!r} has "
-                    f"{features.blocks}: use bases.StateFeatures, or StationaryRLSVI(basis=...)"
-                )
-            self._at = features.at
-        x = np.array(self._at(0, state)[1][0], dtype=np.float64)
-        if not (np.abs(x) <= LARGEST).all():
-            raise ValueError(
-                f"features must be finite, got NaN, infinity or more than {LARGEST:g}: clean the data"
-            )
-        return x
-
-    def features(self, x: Floats) -> Floats:
-        """The features of rows, (N, d)."""
-        if self.table or not isinstance(self.basis, Observed):
-            return x
-        return rows_of(self.basis.layout, self.basis.basis, self.ranges, x)
-
-    def tried(self, x: Floats) -> Self:
-        """Itself, if features of a row can be made: else an error says so, before anything is played."""
-        trial = copy(self)
-        trial.follow(x[None])
-        trial.features(x[None])
-        return self
-
-    def follow(self, x: Floats) -> bool:
-        """Let the ranges hold new rows; whether they changed, and with them all features."""
-        ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
-        self.ranges = ranges or self.ranges
-        return ranges is not None
+    noise: tuple[float, float, float, float, float]  # ridge, sigma, shape, scale, gamma
+    bounds: Any  # of the targets: "attainable", two numbers, or None
+    most: int  # sweeps of a sample
+    tolerance: float
 
 
-class Prior(NamedTuple):
+class WeightPrior(NamedTuple):
     """What is believed of the weights before anything has happened."""
 
     mean: float | None  # None: 0, or of a table by evidence what the cells tried so far have
@@ -100,55 +45,75 @@ class Prior(NamedTuple):
 
 
 class BoundedLearner:
-    """One regression over all that has happened."""
+    """One regression over all that has happened. Learning gives another learner, and leaves this one as it was."""
 
-    def __init__(self, lookup: Lookup, width: int, prior: Prior) -> None:
-        self.lookup, self.prior, self.begin = lookup, prior, prior.mean or 0.0
-        self.history = History(width, lookup.actions)
-        self.design: Design | None = None
+    def __init__(self, task: Task, lookup: Lookup, width: int, prior: WeightPrior, sweeps: Sweeps) -> None:
+        self.task, self.lookup, self.prior, self.sweeps = task, lookup, prior, sweeps
+        self.begin = prior.mean or 0.0
+        self.history = CountedHistory(width, lookup.actions)
+        self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), (A, rows) of a table; None: the prior mean
         self.Q = np.zeros((0, lookup.actions))  # of all rows: where the sweeps go on from
-        self.rescalings = self.recoveries = 0
+        self.planned: SweptValues | None = None  # the sweeps of the last episode
+        self.counters = np.zeros(4, np.int64)  # episodes, steps, rescalings, recoveries
 
-    def values(self, theta: Floats | None, place: Place) -> Floats:
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """An observation as a row of the history, checked."""
+        legal, x = self.task.legal(mask), self.lookup.row(observation)
+        known = None if learning or mask is not None else self.history.find(x)
+        return Place(h, observation, legal if known is None else self.history.legal[known], x=x)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues | None:
+        """A sample of the posterior, or its mean, which is worked out once and acted on for long."""
+        if self.regression is None:
+            return None
+        if sampled:
+            return self._plan(stream, self.sweeps.most)
+        return self._plan(None, MEAN_SWEEPS * self.sweeps.most)
+
+    def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Q of every action."""
-        if theta is None:
+        if plan is None:
             return np.full(self.lookup.actions, self.begin)
         if self.lookup.table:
             i = self.history.find(place.x)
-            known = i is not None and i < theta.shape[1]
-            return theta[:, i] if known else np.full(self.lookup.actions, self.begin)
-        Q: Floats = theta @ self.lookup.features(place.x[None])[0]
+            known = i is not None and i < plan.theta.shape[1]
+            return plan.theta[:, i] if known else np.full(self.lookup.actions, self.begin)
+        Q: Floats = plan.theta @ self.lookup.features(place.x[None])[0]
         return Q
 
-    def after(self, steps: list[Step]) -> "BoundedLearner":
+    def remember(self, steps: list[Step], plan: SweptValues | None, ended: bool) -> "BoundedLearner":
         """A learner that has taken these transitions in; this one stays as it is, whatever happens on the way."""
         later = copy(self)
         later.lookup, later.history = copy(self.lookup), self.history.copy()
-        later.design = self.design.copy() if self.design is not None else None
+        later.regression = self.regression.copy() if self.regression is not None else None
+        later.counters = self.counters + np.array([ended, len(steps), 0, plan.recoveries if plan else 0])
+        if plan is not None:
+            later.planned, later.theta, later.Q = plan, plan.theta, plan.Q
         later._learn(steps)
         return later
 
     def _learn(self, steps: list[Step]) -> None:
-        """Take transitions in. The design is then as if the ranges had always been what they are now."""
+        """Take transitions in. The regression is then as if the ranges had always been what they are now."""
         history, before = self.history, len(self.history.x)
         places = []
         for place, action, reward, following in steps:
-            row = history.row(*place)
-            places.append(history.add(row, action, reward, END if following is None else history.row(*following)))
+            row = history.row(place.x, place.legal)
+            then = END if following is None else history.row(following.x, following.legal)
+            places.append(history.add(row, action, reward, then))
         new = history.x[before:]
         self.Q = np.concatenate([self.Q, self._begin(new)])
         if self.lookup.follow(new):
-            self.rescalings += before > 0
+            self.counters[RESCALINGS] += before > 0
             if before:
                 log.info("the observed range grew: features of %d observations worked out anew", len(history.x))
-            self.design = None
-        if self.design is None:
+            self.regression = None
+        if self.regression is None:
             self.build()
         else:
-            self.design.extend(self.lookup.features(new))
+            self.regression.extend(self.lookup.features(new))
             at, kept = np.array(places, dtype=np.int64), history.transitions
-            self.design.add(kept.row[at], kept.action[at], np.ones(len(places)))
+            self.regression.add(kept.row[at], kept.action[at], np.ones(len(places)))
 
     def _begin(self, new: Floats) -> Floats:
         """What the weights acted on say of new rows."""
@@ -157,28 +122,33 @@ class BoundedLearner:
         return self.lookup.features(new) @ self.theta.T
 
     def build(self) -> None:
-        """The design, from the history alone."""
+        """The regression, from the history alone."""
         actions, steps = self.lookup.actions, self.history.transitions
         phi = self.lookup.features(self.history.x)
-        self.design = Table(actions) if self.lookup.table else Dense(actions, phi.shape[1], self.prior.alike)
-        self.design.extend(phi)
-        self.design.add(steps.row, steps.action, steps.times)
+        self.regression = (
+            TableRegression(actions)
+            if self.lookup.table
+            else FeatureRegression(actions, phi.shape[1], self.prior.alike)
+        )
+        self.regression.extend(phi)
+        self.regression.add(steps.row, steps.action, steps.times)
 
-    def plan(self, noise: Any, bounds: Any, stream: Words | None, cap: int, tolerance: float) -> Outcome:
-        """A sample of the posterior, or without a stream its mean. `noise`: ridge, sigma, shape, scale, gamma."""
-        assert self.design is not None
+    def _plan(self, stream: Words | None, most: int) -> SweptValues:
+        """A sample of the posterior, or without a stream its mean, by so many sweeps at most."""
+        assert self.regression is not None
+        noise, bounds, tolerance = self.sweeps.noise, self.sweeps.bounds, self.sweeps.tolerance
         belief, gamma = self._belief(*noise), noise[-1]
         within = attainable(self.history, gamma) if bounds == "attainable" else bounds or (-np.inf, np.inf)
         largest = self._largest(gamma, within)
         belief, Q = self._by_evidence(belief, within), self.Q
         for trial in range(TRIALS):
             with np.errstate(over="ignore", invalid="ignore"):
-                outcome = plan(self.history, self.design, belief, Q, stream, within, cap, tolerance)
+                outcome = sweep(self.history, self.regression, belief, Q, stream, within, most, tolerance)
             if not diverged(outcome, largest):
                 return outcome._replace(recoveries=trial)
-            least, most = outcome.span
+            least, greatest = outcome.span
             warnings.warn(
-                f"the values diverged ({least:.3g} to {most:.3g}, which no policy has): planned anew with ten "
+                f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "
                 "times the ridge; a larger lam, or bounds of the targets, would prevent it",
                 DivergenceWarning,
                 stacklevel=2,
@@ -197,8 +167,8 @@ class BoundedLearner:
         return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
 
     def _belief(self, ridge: float, sigma: float, shape: float, scale: float, gamma: float) -> Belief:
-        assert self.design is not None
-        mean = np.full((self.lookup.actions, self.design.dim), self.begin)
+        assert self.regression is not None
+        mean = np.full((self.lookup.actions, self.regression.dim), self.begin)
         if self.prior.in_usual_rewards:
             scale *= usual_reward(self.history) ** 2
         return Belief(mean, ridge, sigma, shape, scale, gamma)
@@ -212,8 +182,22 @@ class BoundedLearner:
         level, ridge = cell_prior(self.history, b, self.prior.mean, unit, *noise)
         return belief._replace(mean=np.full_like(belief.mean, level), ridge=ridge)
 
+    def exported(self, plan: SweptValues) -> tuple[Layout, dict[str, Any]]:
+        """The layout of observations and the arrays of a policy, for NumPy alone."""
+        policy = counted_policy if self.lookup.table else feature_policy
+        return policy(self.task, self.lookup, self.history, plan.theta)
 
-def diverged(outcome: Outcome, largest: float) -> bool:
+    def state(self) -> dict[str, Any]:
+        """The history, the values where sweeps go on, and sums; features are worked out anew."""
+        history, ranges, regression = self.history, self.lookup.ranges, self.regression
+        assert regression is not None
+        arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
+        arrays |= {"history.x": history.x, "history.legal": history.legal, "Q": self.Q, "sums": regression.sums}
+        arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "counters": self.counters}
+        return arrays | ({} if self.theta is None else {"theta": self.theta})
+
+
+def diverged(outcome: SweptValues, largest: float) -> bool:
     """Whether values are no longer finite, or far larger than any that can be meant."""
     if not np.isfinite(outcome.theta).all() or not np.isfinite(outcome.Q).all():
         return True

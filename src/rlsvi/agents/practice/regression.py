@@ -1,6 +1,6 @@
 """The regression of per-action blocks on the features of states, all at once in matrix products.
 
-A design holds Phi, the features of N distinct states, and for every action G_a, the sum of phi phi' over its
+A regression holds Phi, the features of N distinct states, and for every action G_a, the sum of phi phi' over its
 transitions. The weights of an action are theta_a = u + v_a: u, which all share, has the prior variance
 alike / ridge, v_a has (1 - alike) / ridge, so that the weights of two actions for the same feature correlate by
 `alike`. Their joint precision P has an arrow's shape,
@@ -20,12 +20,17 @@ from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
 
 
-class Table:
+class TableRegression:
     """One weight a state and action: weights (A, N)."""
 
     def __init__(self, actions: int) -> None:
         self.counts = np.zeros((actions, 0))
         self._ridge = 1.0
+
+    @property
+    def sums(self) -> Floats:
+        """What is known of the transitions: how many there were of each state and action."""
+        return self.counts
 
     @property
     def dim(self) -> int:
@@ -46,9 +51,9 @@ class Table:
         """Transitions of these states and actions."""
         np.add.at(self.counts, (action, row), count)
 
-    def copy(self) -> "Table":
-        """A design of its own."""
-        other = Table(len(self.counts))
+    def copy(self) -> "TableRegression":
+        """A regression of its own."""
+        other = TableRegression(len(self.counts))
         other.counts = self.counts.copy()
         return other
 
@@ -75,7 +80,7 @@ class Table:
         return shaped
 
 
-class Dense:
+class FeatureRegression:
     """d features a state: weights (A, d)."""
 
     def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
@@ -88,13 +93,18 @@ class Dense:
         self._ridge = 1.0
 
     @property
+    def sums(self) -> Floats:
+        """What is known of the transitions: G_a of every action."""
+        return self.gram
+
+    @property
     def dim(self) -> int:
         """Weights of an action."""
         return self.gram.shape[1]
 
     @property
     def drawn(self) -> tuple[int, int]:
-        """The normal variates of a sample: a row an action, and one for what they share."""
+        """The normal variates of a sample: one row per action, and one for what they share."""
         return len(self.gram) + (self.alike > 0), self.dim
 
     @property
@@ -118,9 +128,9 @@ class Dense:
             x = self.phi[row[its]]
             self.gram[a] += x.T @ (x * count[its, None])
 
-    def copy(self) -> "Dense":
-        """A design of its own. Features are shared: what either adds, it adds behind those of both."""
-        other = Dense(len(self.gram), self.dim, self.alike)
+    def copy(self) -> "FeatureRegression":
+        """A regression of its own. Features are shared: what either adds, it adds behind those of both."""
+        other = FeatureRegression(len(self.gram), self.dim, self.alike)
         other._phi, other._n, other.gram = self._phi, self._n, self.gram.copy()
         return other
 
@@ -177,4 +187,4 @@ def _solve(L: Floats, y: Floats, trans: str = "N") -> Floats:
     return solved
 
 
-Design = Table | Dense
+Regression = TableRegression | FeatureRegression

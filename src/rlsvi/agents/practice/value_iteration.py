@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.practice.history import History
-from rlsvi.agents.practice.regression import Design
+from rlsvi.agents.practice.history import CountedHistory
+from rlsvi.agents.practice.regression import Regression
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
@@ -32,7 +32,7 @@ class Belief(NamedTuple):
     gamma: float
 
 
-class Outcome(NamedTuple):
+class SweptValues(NamedTuple):
     """What the sweeps came to."""
 
     theta: Floats  # (A, d)
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     recoveries: int = 0  # how often values diverged before, and were planned anew with ten times the ridge
 
 
-def attainable(history: History, gamma: float) -> tuple[float, float]:
+def attainable(history: CountedHistory, gamma: float) -> tuple[float, float]:
     """The least and the most that an episode of one step or more is thought to be worth, by the rewards seen.
 
     A usual reward is always thought possible: where there was none yet, or only costs, nothing else would be worth
@@ -58,7 +58,7 @@ def attainable(history: History, gamma: float) -> tuple[float, float]:
     return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
 
 
-def usual_reward(history: History) -> float:
+def usual_reward(history: CountedHistory) -> float:
     """The unit of an agent that is told nothing: the geometric mean of the sizes of all rewards but 0, or 1.
 
     It is 1 at least, because small costs say nothing of a prize that was not found yet.
@@ -70,7 +70,7 @@ def usual_reward(history: History) -> float:
     return max(1.0, math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some]))))
 
 
-def targets(history: History, Q: Floats, gamma: float) -> Floats:
+def targets(history: CountedHistory, Q: Floats, gamma: float) -> Floats:
     """r + gamma max_a Q(s', a) of every transition, by the values Q (N, A) of the rows; r at the end."""
     steps, legal = history.transitions, history.legal
     best = np.zeros(len(Q) + 1)  # the last one is of the end
@@ -79,47 +79,49 @@ def targets(history: History, Q: Floats, gamma: float) -> Floats:
     return raw
 
 
-def plan(
-    history: History,
-    design: Design,
+def sweep(
+    history: CountedHistory,
+    regression: Regression,
     belief: Belief,
     Q: Floats,
     stream: Words | None,
     bounds: tuple[float, float],
-    cap: int,
+    most: int,
     tolerance: float,
-) -> Outcome:
+) -> SweptValues:
     """From the values Q (N, A) before to a sample of the posterior, or without a stream to its mean."""
     steps = history.transitions
     cell = steps.row * Q.shape[1] + steps.action
-    design.factor(belief.ridge)
+    regression.factor(belief.ridge)
     shift, variate = np.zeros_like(belief.mean), 1.0
     if stream is not None:
         if belief.shape > 0:
             variate = gamma_variate(stream, belief.shape + 0.5 * float(steps.times.sum()))
-        z = np.empty(design.drawn)
+        z = np.empty(regression.drawn)
         fill_normal(stream, z)
-        shift = design.shape(z)
-    drift = design.values(shift)
-    sigma, change, sweep = belief.sigma, math.inf, 0
-    while sweep < cap and change > tolerance:
+        shift = regression.shape(z)
+    drift = regression.values(shift)
+    sigma, change, done = belief.sigma, math.inf, 0
+    while done < most and change > tolerance:
         raw = targets(history, Q, belief.gamma)
         b = np.clip(raw, *bounds)
         sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
-        theta = design.fit(sums, belief.mean)
-        fitted = design.values(theta)
+        theta = regression.fit(sums, belief.mean)
+        fitted = regression.values(theta)
         if stream is not None and belief.shape > 0:
-            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + design.penalty(theta - belief.mean)
+            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + regression.penalty(
+                theta - belief.mean
+            )
             sigma = math.sqrt((belief.scale + 0.5 * misfit) / variate)
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
-        Q, sweep = new, sweep + 1
+        Q, done = new, done + 1
         if not change <= 1e300:  # NaN or infinity: it cannot end well
             break
     if stream is not None:
         theta = theta + sigma * shift
-    least, most = float(fitted.min()), float(fitted.max())
-    return Outcome(theta, Q, sweep, change, sigma, float((raw != b).mean()), (least, most))
+    least, greatest = float(fitted.min()), float(fitted.max())
+    return SweptValues(theta, Q, done, change, sigma, float((raw != b).mean()), (least, greatest))
 
 
 @compiled

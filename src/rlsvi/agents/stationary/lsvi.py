@@ -1,12 +1,12 @@
 """Stationary LSVI: stationary RLSVI without its noise, and with dithering instead (appendix D)."""
 
+from dataclasses import dataclass
+
 from rlsvi.agents.explore import Explore, Greedy
-from rlsvi.agents.stationary.agent import Form, StationaryAgent
-from rlsvi.bases import Basis
-from rlsvi.core.compile import Floats
-from rlsvi.core.random import Seed
+from rlsvi.agents.stationary.agent import StationaryAgent
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class StationaryLSVI(StationaryAgent):
     """Least-squares value iteration without a fixed number of periods.
 
@@ -18,26 +18,6 @@ class StationaryLSVI(StationaryAgent):
     gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed : as for StationaryRLSVI.
     """
 
-    samples = False
-    sigma = 1.0
+    explore: Explore = Greedy()
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        explore: Explore = Greedy(),
-        gamma: float = 0.99,
-        basis: Basis | None = None,
-        form: Form = "literal",
-        memory: int | None = 100_000,
-        regressions: int = 1,
-        prior_mean: float | Floats = 0.0,
-        diverged_above: float = 1000.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.explore, self.gamma = lam, explore, gamma
-        self.basis, self.form = basis, form
-        self.memory, self.regressions = memory, regressions
-        self.prior_mean, self.diverged_above = prior_mean, diverged_above
-        self.seed = seed
-        self._start()
+    samples = False

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 from rlsvi.core.exact import add_outer
 
 Numbers = NDArray[Any]
 FOREVER = 2**62  # a ring of so many transitions evicts none
+KEPT = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float64))  # types of features
 LINE = 64  # columns: planes of bytes that all begin alike within a line of the cache are read faster
 
 
@@ -34,8 +36,6 @@ class Ring(NamedTuple):
     following: Ints  # (N,) .. and how many: the legal actions of the next state
     next_x: Numbers  # (P, M) features of the next actions; in plane d, if there, their known rewards
     next_block: Ints  # (M,)
-    least: Floats  # (P,) the smallest number ever kept in a plane of uint8
-    most: Floats  # (P,) and the largest
     units: Floats  # (d,) a feature is the number kept times its unit
     gram: Numbers  # (B, d, d) the sum of x x', upper triangle: int64, or float64 ..
     low: Floats  # (B, d, d) .. and what that leaves out; (B, 0, 0) for int64
@@ -60,8 +60,6 @@ def empty_ring(
         following=np.zeros(room, np.int32),
         next_x=np.zeros((d + known, M), dtype),
         next_block=np.zeros(M, np.int32),
-        least=np.full(d + known, np.inf),
-        most=np.full(d + known, -np.inf),
         units=np.array(units, dtype=np.float64),
         gram=np.zeros((blocks, d, d), np.int64 if whole else np.float64),
         low=np.zeros((blocks, 0 if whole else d, 0 if whole else d)),
@@ -105,6 +103,36 @@ def pairs_of(ring: Ring) -> int:
     """How many next actions are kept."""
     order = (int(ring.first[0]) + np.arange(int(ring.size[0]))) % len(ring.x)
     return int(ring.following[order].sum())
+
+
+def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> Ring:
+    """The ring of a file, if its arrays fit together and point nowhere outside."""
+    (room, d), (planes, columns), (blocks, *_) = (
+        file.shape(f"ring.{name}", n) for name, n in (("x", 2), ("next_x", 2), ("gram", 3))
+    )
+    dtype, limit = file.dtype("ring.x"), FOREVER if memory is None else memory
+    if dtype not in KEPT or min(room, d, columns, blocks) < 1 or planes != d + known:
+        raise ArchiveError(f"is damaged: no ring holds {dtype} features of shape {(room, d)} and {planes} planes")
+    shapes = {"x": (room, d), "next_x": (planes, columns), "gram": (blocks, d, d), "units": (d,), "reach": (2,)}
+    shapes |= dict.fromkeys(("block", "reward", "start", "following"), (room,))
+    shapes["next_block"] = (columns,)
+    shapes["low"] = (blocks, 0, 0) if dtype.kind in "iu" else (blocks, d, d)
+    fields = {}
+    for name, kind in empty_ring(1, 1, np.ones(1), dtype, known, memory, 1)._asdict().items():
+        fields[name] = file.take(f"ring.{name}", shapes.get(name, (1,)), kind.dtype)
+    ring = Ring(**fields)
+    size, following = int(ring.size[0]), ring.following.astype(np.int64)
+    pairs = following[: max(size, 0)]
+    fine = ring.limit[0] == limit and 0 <= size <= min(room, limit) and ring.first[0] == 0
+    fine = fine and bool(((following >= 0) & (following <= actions)).all())
+    fine = fine and np.array_equal(ring.start[:size], np.cumsum(pairs) - pairs)
+    fine = fine and ring.head[0] == pairs.sum() <= columns and bool((ring.units != 0).all())
+    fine = fine and not any(part[..., int(pairs.sum()) :].any() for part in (ring.next_x, ring.next_block))
+    for block in (ring.block, ring.next_block):
+        fine = fine and bool(((block >= 0) & (block < blocks)).all())
+    if not fine:
+        raise ArchiveError("is damaged: an index in its ring points outside its tables")
+    return ring
 
 
 @compiled
@@ -193,6 +221,3 @@ def keep_pair(ring: Ring, p: int, x: Numbers, block: int) -> None:
     ring.next_block[p] = block
     for k in range(x.size):
         ring.next_x[k, p] = x[k]
-    if ring.next_x.itemsize == 1:
-        for k in range(x.size):
-            ring.least[k], ring.most[k] = min(ring.least[k], x[k]), max(ring.most[k], x[k])

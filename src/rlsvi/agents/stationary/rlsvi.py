@@ -11,14 +11,13 @@ for l = 0, 1, ..
     theta^-_l+1 = theta_l
 """
 
-from rlsvi.agents.explore import Greedy
+from dataclasses import dataclass
+
 from rlsvi.agents.noise import Noise
-from rlsvi.agents.stationary.agent import Form, StationaryAgent
-from rlsvi.bases import Basis
-from rlsvi.core.compile import Floats
-from rlsvi.core.random import Seed
+from rlsvi.agents.stationary.agent import StationaryAgent
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
 class StationaryRLSVI(StationaryAgent):
     """Randomized least-squares value iteration without a fixed number of periods.
 
@@ -42,26 +41,4 @@ class StationaryRLSVI(StationaryAgent):
     In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
     """
 
-    samples = True
-
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        sigma: Noise = 1.0,
-        gamma: float = 0.99,
-        basis: Basis | None = None,
-        form: Form = "literal",
-        memory: int | None = 100_000,
-        regressions: int = 1,
-        prior_mean: float | Floats = 0.0,
-        diverged_above: float = 1000.0,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.sigma, self.gamma = lam, sigma, gamma
-        self.basis, self.form = basis, form
-        self.memory, self.regressions = memory, regressions
-        self.prior_mean, self.diverged_above = prior_mean, diverged_above
-        self.seed = seed
-        self.explore = Greedy()
-        self._start()
+    sigma: Noise = 1.0

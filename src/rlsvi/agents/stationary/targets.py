@@ -6,14 +6,12 @@ afterstate: Q(s, a) = r(s, a) + gamma theta . phi(s, a),    b_i = max_a Q(s_i', 
 where the maximum is over the legal actions, and 0 after a terminal state. A Q is always the sum over the planes of
 numbers times weights, in their order and in float64: the known reward of the afterstate form is one more plane, of
 weight 1. One pass over all next actions is all that this costs, but most of a regression.
-Features of one byte are read faster, by quick.py, with the same result bit for bit.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.stationary.quick import Plan, Quick, new_quick, quick_best, shorten
 from rlsvi.agents.stationary.ring import Numbers, Ring
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, compiled, unsigned
 
@@ -24,14 +22,13 @@ class Weights(NamedTuple):
     """The weights of the planes, and room to work in."""
 
     w: Floats  # (P, B) of Q, times the units
-    q: Floats  # (batch,) of next actions, or the best after each transition
-    quick: Quick
+    q: Floats  # (batch,) of next actions
 
 
 def new_weights(ring: Ring, actions: int) -> Weights:
     """Room for the weights of a ring."""
     planes, batch = len(ring.next_x), max(BATCH, actions)
-    return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch), new_quick(planes, batch, actions))
+    return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch))
 
 
 @compiled
@@ -61,10 +58,6 @@ def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
     """The targets b of all transitions, oldest first; and the largest of their sizes."""
     room, size, first = ring.x.shape[0], ring.size[0], ring.first[0]
     known = ring.next_x.shape[0] > ring.units.size
-    plan = Plan(0, 0, 0, -1)
-    if weights.w.shape[1] == 1 and ring.next_x.itemsize == 1:
-        plan = shorten(ring, weights.w, weights.quick)
-    quick = plan.margin >= 0
     t = 0
     while t < size:
         i = (first + t) % room
@@ -73,14 +66,12 @@ def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
         while end < last and ring.start[end] == begin + pairs and pairs + ring.following[end] <= weights.q.size:
             pairs += ring.following[end]
             end += 1
-        if quick:
-            quick_best(ring, weights.quick, plan, i, end, pairs, weights.q)
-        elif weights.w.shape[1] == 1:
+        if weights.w.shape[1] == 1:
             dense_values(weights, ring.next_x, unsigned(begin), unsigned(pairs))
         else:
             block_values(weights, ring.next_x, ring.next_block, begin, pairs)
         for j in range(i, end):
-            best = weights.q[j - i] if quick else best_of(weights.q, ring.start[j] - begin, ring.following[j])
+            best = best_of(weights.q, ring.start[j] - begin, ring.following[j])
             b[t] = best if known else ring.reward[j] + gamma * best
             t += 1
     largest = 0.0

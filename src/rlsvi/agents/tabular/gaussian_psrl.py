@@ -20,22 +20,30 @@ RLSVI with a table is the same with one weight of evidence, shrunk towards zero 
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.tabular.agent import TabulaRasaAgent, range_of
-from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.agent import TabularAgent, range_of
+from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.agents.tabular.psrl import ALPHA_HIGH, ALPHA_LOW, HIGH, LOW, mean_reward, next_value
 from rlsvi.core.checks import positive
-from rlsvi.core.compile import Floats, Words, compiled
-from rlsvi.core.random import Seed, normal
+from rlsvi.core.compile import Floats, Words
+from rlsvi.core.random import normal
 from rlsvi.mdp.dirichlet import weights_of
 
-SCALE, ALPHA_P = 5, 6  # of Known.numbers, after those of PSRL
+SCALE, ALPHA_P = 5, 6  # of mind.numbers, after those of PSRL
 
 
-class GaussianPSRL(TabulaRasaAgent):
+class GaussianPSRLMind(TabularMind):
+    """What GaussianPSRL knows."""
+
+    __slots__ = ()
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class GaussianPSRL(TabularAgent):
     """PSRL with normal noise in place of the Dirichlet's.
 
     Parameters
@@ -45,39 +53,26 @@ class GaussianPSRL(TabulaRasaAgent):
     """
 
     samples = True
-    kind = 1
+    mind_class = GaussianPSRLMind
 
-    def __init__(
-        self,
-        *,
-        scale: float = 1.0,
-        alpha_P: float | Floats = 1.0,
-        alpha_R: float | tuple[float, float] = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        horizon: int | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.scale = scale
-        self.alpha_P, self.alpha_R, self.reward_range = alpha_P, alpha_R, reward_range
-        self.horizon, self.seed = horizon, seed
-        self._start()
+    scale: float = 1.0
+    alpha_P: float | Floats = 1.0
+    alpha_R: float | tuple[float, float] = 1.0
 
-    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        """What the planner takes, after checking it."""
         rewards = *range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2)
-        return np.array([*rewards, 0.0, positive("scale", self.scale), self._alpha(states).sum()])
+        return np.array([*rewards, 0.0, positive("scale", self.scale), self.prior_weights(states).sum()])
 
-    def _alpha(self, states: int) -> Floats:
+    def prior_weights(self, states: int) -> Floats:
+        """Prior weights of the next state."""
         return weights_of("alpha_P", self.alpha_P, states)
 
-    @staticmethod
-    def _planner(known: Known, mean: bool, stream: Words) -> Any:
-        return gaussian_psrl(known, mean, stream)
 
-
-@compiled
-def gaussian_psrl(known: Known, mean: bool, stream: Words) -> bool:
+@plan.register(GaussianPSRLMind)
+def gaussian_psrl(mind: GaussianPSRLMind, sampled: bool, stream: Words) -> bool:
     """Values drawn around the mean of the posterior, or that mean; False where a value is not finite."""
-    counts, plan, numbers = known.counts, known.plan, known.numbers
+    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     width, alpha_R = numbers[HIGH] - numbers[LOW], numbers[ALPHA_LOW] + numbers[ALPHA_HIGH]
     for h in range(H - 1, -1, -1):
@@ -85,14 +80,14 @@ def gaussian_psrl(known: Known, mean: bool, stream: Words) -> bool:
             for a in range(A):
                 if counts.legal[h, s, a]:
                     n = counts.visits[h, s, a]
-                    Q = mean_reward(numbers, n, counts.reward[h, s, a], True, stream)
+                    Q = mean_reward(numbers, n, counts.reward[h, s, a], False, stream)
                     variance = 1.0 / (alpha_R + n)
                     if h + 1 < H:
-                        Q += next_value(known.alpha, counts.into[h, s, a], plan.V[h + 1], plan.p, True, stream)
+                        Q += next_value(mind.alpha, counts.into[h, s, a], plan.V[h + 1], plan.p, False, stream)
                         variance += H * H / (numbers[ALPHA_P] + n)
-                    if not mean:
+                    if sampled:
                         Q += numbers[SCALE] * width * math.sqrt(variance) * normal(stream)
                     plan.Q[h, s, a] = Q
-        if not best_values(known, h):
+        if not best_values(mind, h):
             return False
     return True

@@ -14,24 +14,31 @@ The theory asks for |phi(s, a)| <= 1, which is checked.
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of, wide_range
-from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.agent import TabularAgent, linear_features, probability, range_of, wide_range
+from rlsvi.agents.tabular.mind import LinearFeatures, TabularMind, best_values
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.cholesky import solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
-from rlsvi.core.random import Seed
 from rlsvi.core.regression import solve
 
-TOP, BETA = range(2)  # of Known.numbers
+TOP, BETA = range(2)  # of mind.numbers
 
 
-class LSVIUCB(TabulaRasaAgent):
+class LSVIUCBMind(TabularMind):
+    """What LSVIUCB knows."""
+
+    __slots__ = ()
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LSVIUCB(TabularAgent):
     """Optimistic least-squares value iteration; states must be finitely many.
 
     Parameters
@@ -46,58 +53,47 @@ class LSVIUCB(TabulaRasaAgent):
     """
 
     samples = False
-    kind = 4
+    takes_basis = True
+    mind_class = LSVIUCBMind
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        scale: float = 1.0,
-        delta: float = 0.05,
-        planned: int = 100_000,
-        basis: Basis | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        horizon: int | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.lam, self.scale, self.delta, self.planned = lam, scale, delta, planned
-        self.basis, self.reward_range, self.horizon, self.seed = basis, reward_range, horizon, seed
-        positive("lam", lam)
-        self._start()
+    lam: float = 1.0
+    scale: float = 1.0
+    delta: float = 0.05
+    planned: int = 100_000
+    basis: Basis | None = None
 
-    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        """What the planner takes, after checking it."""
         low, high = wide_range(range_of(self.reward_range))
         steps = whole("planned", self.planned, 1) * horizon
         root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
 
-    def blank(self, task: Task) -> Known:
-        """Nothing seen, nothing planned; features that are too long are refused."""
-        known = super().blank(task)
-        longest = float(np.sqrt((known.linear.phi**2).sum(axis=-1).max()))
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+        positive("lam", self.lam)
+        super().check()
+
+    def linear(self, task: Task) -> LinearFeatures:
+        """Features and their factors; features that are too long are refused."""
+        linear = linear_features(self, task, positive("lam", self.lam))
+        longest = float(np.sqrt((linear.phi**2).sum(axis=-1).max()))
         if longest > 1 + 1e-9:
             raise ValueError(
                 f"basis has features of 2-norm {longest:.3g}, where the bonus of LSVI-UCB needs at most 1: divide "
                 "all of them by that number"
             )
-        return known
-
-    def _ridge(self) -> float:
-        return positive("lam", self.lam)
-
-    @staticmethod
-    def _planner(known: Known, mean: bool, stream: Words) -> Any:
-        return lsvi_ucb(known, mean, stream)
+        return linear
 
 
-@compiled
-def lsvi_ucb(known: Known, mean: bool, stream: Words) -> bool:
+@plan.register(LSVIUCBMind)
+def lsvi_ucb(mind: LSVIUCBMind, sampled: bool, stream: Words) -> bool:
     """Optimistic value iteration by least squares; False where a value is not finite."""
-    plan, linear, numbers = known.plan, known.linear, known.numbers
+    plan, linear, numbers = mind.plan, mind.linear, mind.numbers
     H, S, A = plan.Q.shape
     theta, x = linear.theta, linear.x
     for h in range(H - 1, -1, -1):
-        regress(known, h)
+        regress(mind, h)
         for s in range(S):
             for a in range(A):
                 b, phi = linear.block[s, a], linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a]
@@ -109,15 +105,15 @@ def lsvi_ucb(known: Known, mean: bool, stream: Words) -> bool:
                 for k in range(x.size):
                     square += x[k] * x[k]
                 plan.Q[h, s, a] = min(Q + numbers[BETA] * math.sqrt(square), (H - h) * numbers[TOP])
-        if not best_values(known, h):
+        if not best_values(mind, h):
             return False
     return True
 
 
 @compiled
-def regress(known: Known, h: int) -> None:
+def regress(mind: TabularMind, h: int) -> None:
     """theta <- w_h, from the counts of period h."""
-    counts, plan, linear = known.counts, known.plan, known.linear
+    counts, plan, linear = mind.counts, mind.plan, mind.linear
     _, S, A = plan.Q.shape
     theta = linear.theta
     for b in range(theta.shape[0]):

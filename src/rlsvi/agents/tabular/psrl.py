@@ -11,21 +11,29 @@ Osband, Russo and Van Roy (2013), with the conjugate prior of Theorem 1:
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.tabular.agent import TabulaRasaAgent, range_of
-from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.agent import TabularAgent, range_of
+from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words, compiled
-from rlsvi.core.random import Seed, gamma, normal, pick
+from rlsvi.core.random import gamma, normal, pick
 from rlsvi.mdp.dirichlet import weights_of
 
-LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # of Known.numbers
+LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # of mind.numbers
 
 
-class PSRL(TabulaRasaAgent):
+class PSRLMind(TabularMind):
+    """What PSRL knows."""
+
+    __slots__ = ()
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class PSRL(TabularAgent):
     """Posterior sampling for reinforcement learning.
 
     Parameters
@@ -40,84 +48,72 @@ class PSRL(TabulaRasaAgent):
     """
 
     samples = True
-    kind = 0
+    mind_class = PSRLMind
 
-    def __init__(
-        self,
-        *,
-        alpha_P: float | Floats = 1.0,
-        alpha_R: float | tuple[float, float] = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        reward_noise: float | None = None,
-        horizon: int | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.alpha_P, self.alpha_R = alpha_P, alpha_R
-        self.reward_range, self.reward_noise = reward_range, reward_noise
-        self.horizon, self.seed = horizon, seed
-        self._start()
+    alpha_P: float | Floats = 1.0
+    alpha_R: float | tuple[float, float] = 1.0
+    reward_noise: float | None = None
 
-    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        """What the planner takes, after checking it."""
         noise = 0.0 if self.reward_noise is None else positive("reward_noise", self.reward_noise)
         return np.array([*range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2), noise])
 
-    def _alpha(self, states: int) -> Floats:
+    def prior_weights(self, states: int) -> Floats:
+        """Prior weights of the next state."""
         return weights_of("alpha_P", self.alpha_P, states)
 
-    def _any_reward(self) -> bool:
-        return self.reward_noise is not None
-
-    @staticmethod
-    def _planner(known: Known, mean: bool, stream: Words) -> Any:
-        return psrl(known, mean, stream)
+    def rewards(self) -> tuple[float, float]:
+        """The lowest and the highest reward that can be learned from; any, if they are normal."""
+        return (-math.inf, math.inf) if self.reward_noise is not None else super().rewards()
 
 
-@compiled
-def psrl(known: Known, mean: bool, stream: Words) -> bool:
+@plan.register(PSRLMind)
+def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
     """Solve an MDP drawn from the posterior, or the posterior's mean; False where a value is not finite."""
-    counts, plan = known.counts, known.plan
+    counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
         for s in range(S):
             for a in range(A):
                 if counts.legal[h, s, a]:
                     n, total = counts.visits[h, s, a], counts.reward[h, s, a]
-                    Q = mean_reward(known.numbers, n, total, mean, stream)
+                    Q = mean_reward(mind.numbers, n, total, sampled, stream)
                     if h + 1 < H:
                         into = counts.into[h, s, a]
-                        Q += next_value(known.alpha, into, plan.V[h + 1], plan.p, mean, stream)
+                        Q += next_value(mind.alpha, into, plan.V[h + 1], plan.p, sampled, stream)
                     plan.Q[h, s, a] = Q
-        if not best_values(known, h):
+        if not best_values(mind, h):
             return False
     return True
 
 
 @compiled
-def mean_reward(numbers: Floats, n: float, total: float, mean: bool, stream: Words) -> float:
+def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: Words) -> float:
     """The mean reward of a pair tried n times, drawn from its posterior, or the posterior's mean."""
     low, high, noise = numbers[LOW], numbers[HIGH], numbers[NOISE]
     if noise > 0.0:
         middle, width = 0.5 * (low + high), 0.5 * (high - low)
         weight = noise * noise / (width * width)  # of the prior, in rewards
         centre = (weight * middle + total) / (weight + n)
-        if not mean:
+        if sampled:
             centre += noise / math.sqrt(weight + n) * normal(stream)
         return float(centre)
     highs = min(max((total - n * low) / (high - low), 0.0), n)
     up, down = numbers[ALPHA_HIGH] + highs, numbers[ALPHA_LOW] + (n - highs)
-    if not mean:
+    if sampled:
         up, down = gamma(stream, up), gamma(stream, down)
     return float(low + (high - low) * (up / (up + down)))
 
 
 @compiled
-def next_value(alpha: Floats, into: Floats, V: Floats, p: Floats, mean: bool, stream: Words) -> float:
+def next_value(alpha: Floats, into: Floats, V: Floats, p: Floats, sampled: bool, stream: Words) -> float:
     """P'V for P ~ Dirichlet(alpha + into), or its mean; `p` is overwritten."""
     total, value, weights = 0.0, 0.0, 0.0
     for j in range(p.size):
         weight = alpha[j] + into[j]
         weights += weight
-        p[j] = weight if mean or weight == 0.0 else gamma(stream, weight)
+        p[j] = weight if not sampled or weight == 0.0 else gamma(stream, weight)
         total += p[j]
         value += p[j] * V[j]
     if total > 0.0:

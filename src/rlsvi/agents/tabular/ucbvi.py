@@ -19,20 +19,28 @@ takes as known; the first bonus is wide enough for it.
 """
 
 import math
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of, wide_range
-from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of, wide_range
+from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
-from rlsvi.core.random import Seed
 
-TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # of Known.numbers
+TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # of mind.numbers
 
 
-class UCBVI(TabulaRasaAgent):
+class UCBVIMind(TabularMind):
+    """What UCBVI knows."""
+
+    __slots__ = ()
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class UCBVI(TabularAgent):
     """Optimism by a bonus.
 
     Parameters
@@ -46,24 +54,15 @@ class UCBVI(TabulaRasaAgent):
     """
 
     samples = False
-    kind = 3
+    mind_class = UCBVIMind
 
-    def __init__(
-        self,
-        *,
-        bonus: Literal["hoeffding", "bernstein"] = "hoeffding",
-        delta: float = 0.05,
-        planned: int = 100_000,
-        scale: float = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        horizon: int | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.bonus, self.delta, self.planned, self.scale = bonus, delta, planned, scale
-        self.reward_range, self.horizon, self.seed = reward_range, horizon, seed
-        self._start()
+    bonus: Literal["hoeffding", "bernstein"] = "hoeffding"
+    delta: float = 0.05
+    planned: int = 100_000
+    scale: float = 1.0
 
-    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        """What the planner takes, after checking it."""
         if self.bonus not in ("hoeffding", "bernstein"):
             raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
         low, high = wide_range(range_of(self.reward_range))
@@ -71,15 +70,11 @@ class UCBVI(TabulaRasaAgent):
         L = math.log(5 * horizon * states * actions * steps / probability("delta", self.delta))
         return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
 
-    @staticmethod
-    def _planner(known: Known, mean: bool, stream: Words) -> Any:
-        return ucbvi(known, mean, stream)
 
-
-@compiled
-def ucbvi(known: Known, mean: bool, stream: Words) -> bool:
+@plan.register(UCBVIMind)
+def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
     """Optimistic value iteration; False where a value is not finite."""
-    counts, plan, numbers = known.counts, known.plan, known.numbers
+    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
         top = (H - h) * numbers[TOP]
@@ -91,25 +86,25 @@ def ucbvi(known: Known, mean: bool, stream: Words) -> bool:
                     expected = counts.reward[h, s, a] / n
                     for y in range(S if h + 1 < H else 0):
                         expected += counts.into[h, s, a, y] / n * plan.V[h + 1, y]
-                    bonus = bernstein(known, h, s, a) if numbers[BERNSTEIN] > 0.0 else hoeffding(known, n)
+                    bonus = bernstein(mind, h, s, a) if numbers[BERNSTEIN] > 0.0 else hoeffding(mind, n)
                     Q = min(Q, expected + numbers[SCALE] * numbers[SPAN] * bonus)
                 plan.Q[h, s, a] = Q
-        if not best_values(known, h):
+        if not best_values(mind, h):
             return False
     return True
 
 
 @compiled
-def hoeffding(known: Known, n: float) -> float:
+def hoeffding(mind: TabularMind, n: float) -> float:
     """The bonus of UCBVI-CH, for rewards of width 1."""
-    return float(7.0 * known.plan.Q.shape[0] * known.numbers[LOG] / math.sqrt(n))
+    return float(7.0 * mind.plan.Q.shape[0] * mind.numbers[LOG] / math.sqrt(n))
 
 
 @compiled
-def bernstein(known: Known, h: int, s: int, a: int) -> float:
+def bernstein(mind: TabularMind, h: int, s: int, a: int) -> float:
     """The bonus of UCBVI-BF, for rewards of width 1."""
-    counts, V, L, span = known.counts, known.plan.V, known.numbers[LOG], known.numbers[SPAN]
-    H, S, A = known.plan.Q.shape
+    counts, V, L, span = mind.counts, mind.plan.V, mind.numbers[LOG], mind.numbers[SPAN]
+    H, S, A = mind.plan.Q.shape
     n, first, spread, doubt = counts.visits[h, s, a], 0.0, 0.0, 0.0
     for y in range(S + 1):
         first += counts.into[h, s, a, y] / n * V[h + 1, y]

@@ -12,20 +12,28 @@ Jaksch, Ortner and Auer (2010), where (h, s) takes the place of a state:
 """
 
 import math
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.tabular.agent import TabulaRasaAgent, probability, range_of
-from rlsvi.agents.tabular.counts import Known, best_values
+from rlsvi.agents.contract import STEPS
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
+from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Longs, Words, compiled
-from rlsvi.core.random import Seed
 
-LOW, HIGH, SCALE, DELTA = range(4)  # of Known.numbers
+LOW, HIGH, SCALE, DELTA = range(4)  # of mind.numbers
 
 
-class UCRL2(TabulaRasaAgent):
+class UCRL2Mind(TabularMind):
+    """What UCRL2 knows."""
+
+    __slots__ = ()
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class UCRL2(TabularAgent):
     """Optimism over L1 confidence sets.
 
     Parameters
@@ -39,29 +47,16 @@ class UCRL2(TabulaRasaAgent):
     """
 
     samples = False
-    kind = 2
+    mind_class = UCRL2Mind
 
-    def __init__(
-        self,
-        *,
-        delta: float = 0.05,
-        scale: float = 1.0,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        horizon: int | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.delta, self.scale, self.reward_range = delta, scale, reward_range
-        self.horizon, self.seed = horizon, seed
-        self._start()
+    delta: float = 0.05
+    scale: float = 1.0
 
-    def _numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
+        """What the planner takes, after checking it."""
         return np.array(
             [*range_of(self.reward_range), positive("scale", self.scale), probability("delta", self.delta)]
         )
-
-    @staticmethod
-    def _planner(known: Known, mean: bool, stream: Words) -> Any:
-        return ucrl2(known, mean, stream)
 
 
 @compiled
@@ -72,10 +67,10 @@ def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[
     return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * math.log(2.0 * A * H * t / delta) / n)
 
 
-@compiled
-def ucrl2(known: Known, mean: bool, stream: Words) -> bool:
+@plan.register(UCRL2Mind)
+def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
     """Extended value iteration, if the phase is over; False where a value is not finite."""
-    counts, plan, numbers = known.counts, known.plan, known.numbers
+    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     if not plan.due[0]:
         return True
@@ -85,7 +80,7 @@ def ucrl2(known: Known, mean: bool, stream: Words) -> bool:
         for s in range(S):
             for a in range(A):
                 n = counts.visits[h, s, a]
-                r, d = radii(numbers, H, S, A, counts.steps[0] + 1.0, n)
+                r, d = radii(numbers, H, S, A, counts.counters[STEPS] + 1.0, n)
                 if n == 0.0:
                     Q, d = numbers[HIGH], 2.0
                 else:
@@ -94,7 +89,7 @@ def ucrl2(known: Known, mean: bool, stream: Words) -> bool:
                     Q += optimistic(counts.into[h, s, a], n, d, plan.V[h + 1], plan.order, outcomes, plan.p)
                 plan.Q[h, s, a] = Q
                 plan.visits[h, s, a] = n
-        if not best_values(known, h):
+        if not best_values(mind, h):
             return False
     plan.due[0] = False
     return True

@@ -1,19 +1,20 @@
-"""What tabula rasa agents know: how often each period, state and action was tried, and what came of it."""
+"""The mind of tabular agents: how often each period, state and action was tried, what came of it, and the plan."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, values
 from rlsvi.core.cholesky import rank_one
-from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.regression import prior_factor
+from rlsvi.mdp.table import Table, mask_of
 
 
 class Counts(NamedTuple):
     """Sums over all episodes. Column S of `into` counts the episodes that ended there."""
 
-    episodes: Longs  # (1,)
-    steps: Longs  # (1,)
+    counters: Longs  # (2,) episodes and steps
     visits: Floats  # (H, S, A)
     reward: Floats  # (H, S, A) sum of rewards
     into: Floats  # (H, S, A, S + 1)
@@ -33,7 +34,7 @@ class Plan(NamedTuple):
     order: Longs  # (S + 1,)
 
 
-class Linear(NamedTuple):
+class LinearFeatures(NamedTuple):
     """Features and the factors of the precision of every period; of no features for agents without them."""
 
     phi: Floats  # (H, or 1 if the periods are alike; S, A, d)
@@ -44,22 +45,25 @@ class Linear(NamedTuple):
     x: Floats  # (d,) to work in
 
 
-class Known(NamedTuple):
-    """All a planner takes: what was seen, the plan to fill in, and what the algorithm was given."""
+class TabularMind(NamedTuple):
+    """What was seen, the plan to act on, and what the algorithm was given.
+
+    Every algorithm derives a class of its own, for which it registers `plan` (agents/mind.py).
+    """
 
     counts: Counts
     plan: Plan
-    linear: Linear
+    linear: LinearFeatures
     numbers: Floats  # in the order the algorithm's file says
     alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
+    rewards: Floats  # (2,) the lowest and the highest reward it can learn from
 
 
 def no_counts(H: int, S: int, A: int) -> Counts:
     """Nothing seen yet."""
     shape = H, S, A
     return Counts(
-        episodes=np.zeros(1, np.int64),
-        steps=np.zeros(1, np.int64),
+        counters=new_counters(),
         visits=np.zeros(shape),
         reward=np.zeros(shape),
         into=np.zeros((*shape, S + 1)),
@@ -81,16 +85,70 @@ def no_plan(H: int, S: int, A: int) -> Plan:
     )
 
 
-def linear_of(H: int, phi: Floats, block: Ints, blocks: int, ridge: float) -> Linear:
+def linear_of(H: int, phi: Floats, block: Ints, blocks: int, ridge: float) -> LinearFeatures:
     """Features that have seen no data."""
     d = phi.shape[3]
     factor = prior_factor((H, blocks), d, ridge)
-    return Linear(phi, block, factor.U, factor.inv, np.zeros((blocks, d)), np.zeros(d))
+    return LinearFeatures(phi, block, factor.U, factor.inv, np.zeros((blocks, d)), np.zeros(d))
 
 
-def no_linear() -> Linear:
+def no_linear() -> LinearFeatures:
     """No features."""
     return linear_of(1, np.zeros((1, 0, 0, 0)), np.zeros((0, 0), np.int32), 0, 1.0)
+
+
+@values.register(TabularMind)
+def tabular_values(mind: TabularMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Look the values of the plan up."""
+    for a in range(Q.size):
+        Q[a] = mind.plan.Q[h, s, a]
+
+
+@learn.register(TabularMind)
+def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> bool:
+    """Count the episode."""
+    if not in_range(mind, work.rewards, T):
+        return False
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        see(mind.counts, h, s, legal[s])
+    return count_transitions(mind, work.states, work.actions, work.rewards, T, table.states)
+
+
+@compiled
+def count_episode(mind: TabularMind, episode: Episode) -> bool:
+    """Make the states of an episode known, and count its transitions."""
+    T, S = episode.actions.size, mind.plan.Q.shape[1]
+    for h in range(episode.states.size):
+        see(mind.counts, h, episode.states[h], episode.legal[h])
+    last = episode.states[T] if episode.goes_on else S
+    return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
+
+
+@compiled
+def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
+    """Learn from an episode that was played on another plan, which becomes that of the mind."""
+    if not in_range(mind, episode.rewards, episode.actions.size):
+        return False
+    mine, Q, V = mind.plan, plan.Q, plan.V
+    for h in range(Q.shape[0]):
+        for s in range(Q.shape[1]):
+            for a in range(Q.shape[2]):
+                mine.Q[h, s, a], mine.visits[h, s, a] = Q[h, s, a], plan.visits[h, s, a]
+    for h in range(V.shape[0]):
+        for s in range(V.shape[1]):
+            mine.V[h, s] = V[h, s]
+    mine.due[0] = plan.due[0]
+    return count_episode(mind, episode)
+
+
+@compiled
+def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
+    """Whether the agent can learn from all rewards of an episode."""
+    inside = True
+    for t in range(steps):
+        inside = inside and mind.rewards[0] <= rewards[t] <= mind.rewards[1]
+    return inside
 
 
 @compiled
@@ -102,12 +160,14 @@ def see(counts: Counts, h: int, s: int, legal: Bools) -> None:
 
 
 @compiled
-def count_episode(known: Known, states: Longs, actions: Longs, rewards: Floats, steps: int, last: int) -> bool:
+def count_transitions(
+    mind: TabularMind, states: Longs, actions: Longs, rewards: Floats, steps: int, last: int
+) -> bool:
     """Learn from an episode of `steps` steps that led to the state `last`, or to its end at `last` = S.
 
     False when a factor failed.
     """
-    counts, plan, linear = known.counts, known.plan, known.linear
+    counts, plan, linear = mind.counts, mind.plan, mind.linear
     for h in range(steps):
         s, a = states[h], actions[h]
         following = states[h + 1] if h + 1 < steps else last
@@ -124,15 +184,14 @@ def count_episode(known: Known, states: Longs, actions: Longs, rewards: Floats, 
                 linear.x[k] = linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a, k]
             if not rank_one(linear.U[h, b], linear.inv[h, b], linear.x):
                 return False
-    counts.steps[0] += steps
-    counts.episodes[0] += 1
+    count(counts.counters, steps)
     return True
 
 
 @compiled
-def best_values(known: Known, h: int) -> bool:
+def best_values(mind: TabularMind, h: int) -> bool:
     """V_h(s) = max_a Q_h(s, a), with illegal actions barred; False where it is not a finite number."""
-    Q, V, legal = known.plan.Q, known.plan.V, known.counts.legal
+    Q, V, legal = mind.plan.Q, mind.plan.V, mind.counts.legal
     for s in range(Q.shape[1]):
         best = -np.inf
         for a in range(Q.shape[2]):

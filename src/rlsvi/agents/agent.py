@@ -1,0 +1,334 @@
+"""What every agent does: learn, predict, save, export and clone. A family only says what its learner is."""
+
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy as np
+from gymnasium import Env
+
+from rlsvi.agents import export, files
+from rlsvi.agents.contract import (
+    ACTION,
+    EPISODE,
+    EPISODES,
+    POSTERIOR,
+    STEPS,
+    Broken,
+    Learner,
+    Place,
+    Step,
+    broken,
+    checked_values,
+    register,
+)
+from rlsvi.agents.explore import Explore, Greedy, choose, exploration
+from rlsvi.agents.predicting import Predicting
+from rlsvi.agents.task import Task, begun, checked_reward, taken, task_of
+from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases.binding import bound
+from rlsvi.core.archive import Archive
+from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.compile import Floats, Words
+from rlsvi.core.progress import bar
+from rlsvi.core.random import Seed, bits, sequence, stream
+from rlsvi.envs.making import Made
+from rlsvi.mdp.finite import FiniteMDP
+
+OnEpisode = Callable[[Any, float], object]  # the agent, and the rewards of the episode it has just learned from
+
+
+class Agent(Predicting):
+    """An agent: its arguments, its random streams, and its learner once the first episode has begun.
+
+    A subclass is a dataclass of keyword arguments, or has an `__init__` that stores them and calls `_start`.
+    """
+
+    seed: Seed = None
+    horizon: int | None = None
+    basis: Any = None
+    lam: Any = 1.0
+    sigma: Any = 1.0
+    explore: Explore = Greedy()
+    reward_offset: float = 0.0
+    samples: bool = True  # acts on a sample of the posterior, not on its mean ..
+    samples_first: bool = False  # .. from the first episode on, and not only once there are data
+    keeps_factors: bool = True  # a matrix for each block of weights
+    takes_basis: bool = True  # whether a problem's basis matters to it
+    needs_horizon: bool | None = True  # episodes of a known number of periods; False: of any length; None: either
+    needs_states: bool = False  # observations must be numbered
+    fused: bool = False  # whether its learner has a mind that the fused loop can learn with
+    update_every: int | None = None  # steps within an episode after which to learn and plan anew
+    broken: Broken = staticmethod(broken)
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        register(cls)
+
+    def __post_init__(self) -> None:
+        self._start()
+
+    # What a family says.
+
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+
+    def new_learner(self, task: Task, example: Any) -> Learner:
+        """A learner that knows nothing of a task yet; `example` is one of its observations, checked."""
+        raise NotImplementedError(f"{type(self).__name__} must say what its learner is: define new_learner")
+
+    def restored_learner(self, task: Task, file: Archive) -> Learner:
+        """The learner that a file holds, after checking every array of it."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be loaded: define restored_learner")
+
+    def task_of(self, env: Any) -> Task:
+        """The task that an environment sets."""
+        return task_of(env, self.horizon)
+
+    def task_in(self, mdp: FiniteMDP) -> Task:
+        """The task that an MDP sets."""
+        return Task(mdp.table.horizon, mdp.table.actions, mdp.table.states)
+
+    def reward(self, paid: float) -> float:
+        """The reward to learn from, for one that was paid."""
+        return paid + self.reward_offset if self.reward_offset else paid
+
+    def notice(self) -> None:
+        """Called after each episode: the place to warn of what looks wrong."""
+
+    # What every agent does.
+
+    def _start(self) -> None:
+        """Check the arguments that a constructor has stored; nothing is learned yet."""
+        shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
+        if self.horizon is not None:
+            whole("horizon", self.horizon, 1)
+        if not isinstance(self.explore, Explore):
+            raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
+        exploration(self.explore, 0, 1)
+        self.check()
+        self._streams: Words = new_streams(self.seed)
+        self._task: Task | None = None
+        self._problem_basis: Any = None  # of the problem or environment, where the agent was given none
+        self._learner: Any = None
+        self._setting: dict[str, Any] = {}  # what else is known of the task, such as the size of a board
+        self._surplus = 0, 0
+        self.environment: Made | None = None  # in which it has last learned, if that can be told
+        self._forget_plans()
+
+    @property
+    def episodes(self) -> int:
+        """Episodes learned from."""
+        return int(self._learner.counters[EPISODES]) if self._learner is not None else 0
+
+    @property
+    def steps(self) -> int:
+        """Steps learned from."""
+        return int(self._learner.counters[STEPS]) if self._learner is not None else 0
+
+    @property
+    def _overshoot(self) -> int:
+        """The steps by which the last call of `learn(steps=)` went too far; 0 once more was learned."""
+        at, steps = self._surplus
+        return steps if at == self.steps else 0
+
+    @_overshoot.setter
+    def _overshoot(self, steps: int) -> None:
+        self._surplus = self.steps, steps
+
+    def learn(
+        self,
+        env: Env[Any, Any],
+        *,
+        episodes: int | None = None,
+        steps: int | None = None,
+        progress: bool = False,
+        on_episode: OnEpisode | None = None,
+    ) -> Self:
+        """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
+
+        The agent's seed decides everything: it also seeds the environment at the start of every episode. Episodes
+        are played to their end; what exceeds `steps` counts towards the next call with `steps`, so that learning a
+        and then b is learning a + b. Whatever fails or interrupts, the agent is as it was after the last episode.
+
+        progress : show a bar on stderr.
+        on_episode : called with the agent and the return of the episode after each one; False ends learning.
+        """
+        unit, amount = amount_of(episodes, steps)
+        if on_episode is not None and not callable(on_episode):
+            raise TypeError(f"on_episode must be a function of the agent and the return, got {on_episode!r}")
+        self.take_on(self.task_of(env), env)
+        begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
+        with bar(max(goal, 0), unit, progress) as advance:
+            while getattr(self, unit) < begin + goal:
+                before = getattr(self, unit)
+                total = self._episode(env)
+                advance(getattr(self, unit) - before)
+                if on_episode is not None and on_episode(self, total) is False:
+                    return self
+        if unit == "steps":
+            self._overshoot = self.steps - begin - goal
+        return self
+
+    def check_task(self, task: Task) -> None:
+        """Refuse a task that agents of this kind cannot learn."""
+        if self.needs_states and task.states is None:
+            raise ValueError(
+                f"{type(self).__name__} needs observations that are numbered 0..S-1 (a Discrete space): "
+                "use RLSVI with bases.StateFeatures"
+            )
+        if self.needs_horizon is not None and self.needs_horizon != (task.horizon > 0):
+            needs = "a known number of periods" if self.needs_horizon else "episodes of any length"
+            raise ValueError(f"{type(self).__name__} needs {needs}, this is {task}")
+        if self.horizon not in (None, task.horizon):
+            raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
+
+    def take_on(self, task: Task, env: Any = None) -> None:
+        """Take on a task, or check that it is the one learned so far."""
+        self.check_task(task)
+        if self.steps == 0:
+            self._task, self._learner = task, None
+        elif self._task != task:
+            raise ValueError(
+                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
+            )
+        if env is not None:
+            self.environment = Made.of(env)
+
+    def _episode(self, env: Env[Any, Any]) -> float:
+        """Plan, act and learn for one episode; its return. If anything fails, the agent is as it was before."""
+        assert self._task is not None
+        total = 0.0
+        with self.undone_unless_learned():
+            observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+            self.settle()
+            learner = self._learner
+            if learner is None:
+                learner = self.new_learner(self._task, self._task.checked(observation))
+            place, going_on = learner.look(0, observation, info.get("action_mask")), True
+            while going_on:
+                plan = learner.plan(self.sampled(learner), self._streams[POSTERIOR], learning=True)
+                steps, paid, place, going_on = self._play(env, learner, plan, place)
+                learner, total = learner.remember(steps, plan, not going_on), total + paid
+            self._learner = learner
+        self.notice()
+        return total
+
+    @contextmanager
+    def undone_unless_learned(self) -> Iterator[None]:
+        """Restore the random streams if what is done here ends before an episode was learned from."""
+        kept, before = self._streams.copy(), self.episodes
+        try:
+            yield
+        except BaseException:
+            if self.episodes == before:
+                self._streams[:] = kept
+            raise
+
+    def sampled(self, learner: Learner) -> bool:
+        """Whether to act on a sample of what a learner knows, and not on the mean."""
+        return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
+
+    def _play(
+        self, env: Env[Any, Any], learner: Learner, plan: Any, place: Place
+    ) -> tuple[list[Step], float, Place, bool]:
+        """Act until the episode ends or it is time to learn: steps, return, place, and whether it goes on."""
+        assert self._task is not None
+        rule, parameter = exploration(self.explore, int(learner.counters[EPISODES]), 1)
+        steps: list[Step] = []
+        total = 0.0
+        while self.update_every is None or len(steps) < self.update_every:
+            Q = checked_values(learner.values(plan, place), place)
+            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
+            if a < 0:
+                raise self.broken()
+            observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
+            paid = checked_reward(reward)
+            over = terminated or place.h + 1 == self._task.horizon
+            following = None if over else learner.look(place.h + 1, observation, info.get("action_mask"))
+            steps.append(Step(place, a, self.reward(paid), following))
+            total += paid
+            if over or truncated or following is None:
+                return steps, total, place, False
+            place = following
+        return steps, total, place, True
+
+    def state(self) -> dict[str, Any]:
+        """Every array of what was learned that a file must hold."""
+        state: dict[str, Any] = self._learner.state()
+        return state
+
+    def adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
+        """Take on an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
+        task = self.task_in(mdp)
+        if not self.fused:
+            raise TypeError(
+                f"{type(self).__name__} has no fused loop: let it learn(env) from rlsvi.envs.FiniteMDPEnv(mdp)"
+            )
+        self.take_on(task)
+        if self._learner is None:
+            self._problem_basis = basis if self.takes_basis and self.basis is None else None
+            self._learner = self.new_learner(task, 0)
+        elif self.takes_basis and self.basis is None and basis is not self._problem_basis:
+            self._learner.check_basis(bound(basis, task.states, task.actions, task.horizon, 0))
+
+    def mind_for(self, episodes: int) -> tuple[Any, int]:
+        """The mind to learn with in the fused loop, and for how many of the next `episodes` it is good."""
+        self.settle()
+        return self._learner.mind_for(episodes), episodes
+
+    def episodes_on_the_mean(self, episodes: int) -> int:
+        """How many of the next `episodes` are played on the posterior mean, and not on a sample."""
+        if not self.samples:
+            return episodes
+        return 0 if self.sampled(self._learner) else 1
+
+    def failure(self, rewards: Floats) -> Exception:
+        """What to raise when an episode of these rewards could not be learned from."""
+        return self.broken()
+
+    def features(self, task: Task, example: Any) -> Features:
+        """The agent's basis, or the problem's, or else a table, bound to a task and checked."""
+        basis: Basis = self.basis or self._problem_basis or Tabular()
+        size = task.states, task.actions, task.horizon or 1
+        return bound(basis, *size, example, factors=self.keeps_factors)
+
+    def arguments(self) -> dict[str, Any]:
+        """What the constructor was given."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def clone(self, **changes: Any) -> Self:
+        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
+        return type(self)(**{**self.arguments(), **changes})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
+        if type(self).restored_learner is Agent.restored_learner:
+            raise TypeError(f"{type(self).__name__} cannot be saved: define restored_learner, to load it again")
+        self.settle()
+        files.save(self, path)
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy of the posterior mean to a file that NumPy alone can use; docs/interoperability.md."""
+        export.export(self, path)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        return f"{type(self).__name__}({given})"
+
+
+def new_streams(seed: Seed) -> Words:
+    """The random streams of an agent, (4, 4)."""
+    root = sequence(seed)
+    children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
+    return np.stack([stream(child) for child in children])
+
+
+def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
+    """The unit and the amount to learn for, of which exactly one must be given."""
+    if (episodes is None) == (steps is None):
+        raise ValueError("give either episodes= or steps=, and only one of them")
+    unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
+    return unit, whole(unit, amount, 0)

@@ -1,0 +1,144 @@
+"""The mind of the contextual bandit: Bayesian regressions of the reward, sampled block by block when needed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.mind import Episode, Workspace, count, learn, plan, remember, values
+from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.cholesky import rank_one
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
+from rlsvi.core.random import bits, reseed
+from rlsvi.core.regression import Factor, add, draw, solve
+from rlsvi.mdp.table import Table
+
+
+class Draw(NamedTuple):
+    """A sample of the posterior, or its mean, worked out block by block when needed."""
+
+    theta: Floats  # (P, B, d)
+    made: Longs  # (P, B) the number of the draw that theta belongs to
+    number: Longs  # (1,) of this draw
+    key: Words  # (1,) names its noise
+    sampled: Bools  # (1,) else it is the mean
+
+
+class ContextualMind(NamedTuple):
+    """The posterior of P = H regressions, or of one for all periods, each in B blocks of d weights."""
+
+    features: FeatureTable  # of finitely many states; else it is empty
+    factor: Factor
+    reward: Floats  # (P, B, d) sum of phi r
+    error: Floats
+    mean: Floats  # (P, B, d) of the prior
+    lam: float
+    sigma: float
+    sample: Draw  # to act on
+    x: Floats  # (d,) room
+    counters: Longs  # (2,) episodes and steps learned from
+
+
+def new_draw(P: int, B: int, d: int) -> Draw:
+    """Room for a sample."""
+    return Draw(
+        np.zeros((P, B, d)),
+        np.zeros((P, B), np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.uint64),
+        np.zeros(1, np.bool_),
+    )
+
+
+@plan.register(ContextualMind)
+def contextual_plan(mind: ContextualMind, sampled: bool, stream: Words) -> bool:
+    """Begin another draw, with one random number."""
+    mind.sample.number[0] += 1
+    mind.sample.key[0] = bits(stream) if sampled else np.uint64(0)
+    mind.sample.sampled[0] = sampled
+    return True
+
+
+@values.register(ContextualMind)
+def contextual_values(mind: ContextualMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Q for one of finitely many states."""
+    phi, block = mind.features.phi, mind.features.block
+    sampled_values(mind, h, block[s], phi[h if phi.shape[0] > 1 else 0, s], Q, scratch)
+
+
+@compiled
+def sampled_values(mind: ContextualMind, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words) -> None:
+    """Q = phi . theta_h, from the blocks (A,) and features (A, d) of the actions."""
+    sample = mind.sample
+    p = h if sample.theta.shape[0] > 1 else 0
+    for a in range(block.size):
+        b = block[a]
+        theta = sample.theta[p, b]
+        if sample.made[p, b] != sample.number[0]:
+            draw_block(mind, p, b, scratch)
+        Q[a] = 0.0
+        for k in range(theta.size):
+            Q[a] += phi[a, k] * theta[k]
+
+
+@compiled
+def draw_block(mind: ContextualMind, p: int, b: int, scratch: Words) -> None:
+    """The weights of one block."""
+    sample = mind.sample
+    theta, ridge = sample.theta[p, b], mind.lam * mind.sigma * mind.sigma
+    for k in range(theta.size):
+        theta[k] = mind.reward[p, b, k] + ridge * mind.mean[p, b, k]
+    U, inv = mind.factor.U[p, b], mind.factor.inv[p, b]
+    if sample.sampled[0]:
+        place = np.uint64(p * sample.made.shape[1] + b + 1)
+        reseed(scratch, sample.key[0] ^ (place * np.uint64(0x9E3779B97F4A7C15)))
+        draw(U, inv, theta, mind.sigma, scratch)
+    else:
+        solve(U, inv, theta)
+    sample.made[p, b] = sample.number[0]
+
+
+@learn.register(ContextualMind)
+def contextual_learn(mind: ContextualMind, table: Table, T: int, work: Workspace) -> bool:
+    """Add the steps of the episode to the regressions."""
+    phi, block = mind.features.phi, mind.features.block
+    for h in range(T):
+        s, a = work.states[h], work.actions[h]
+        if not add_row(mind, h, block[s, a], phi[h if phi.shape[0] > 1 else 0, s, a]):
+            return False
+    for h in range(T):
+        s, a = work.states[h], work.actions[h]
+        add_reward(mind, h, block[s, a], phi[h if phi.shape[0] > 1 else 0, s, a], work.rewards[h])
+    count(mind.counters, T)
+    return True
+
+
+@remember.register(ContextualMind)
+def contextual_remember(mind: ContextualMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere."""
+    T = episode.actions.size
+    for h in range(T):
+        a = episode.actions[h]
+        if not add_row(mind, h, episode.block[h, a], episode.phi[h, a]):
+            return False
+    for h in range(T):
+        a = episode.actions[h]
+        add_reward(mind, h, episode.block[h, a], episode.phi[h, a], episode.rewards[h])
+    count(mind.counters, T)
+    return True
+
+
+@compiled
+def add_row(mind: ContextualMind, h: int, b: int, phi: Floats) -> bool:
+    """P += phi phi'. False when the factor failed."""
+    p = h if mind.reward.shape[0] > 1 else 0
+    for k in range(mind.x.size):
+        mind.x[k] = phi[k]
+    return rank_one(mind.factor.U[p, b], mind.factor.inv[p, b], mind.x)
+
+
+@compiled
+def add_reward(mind: ContextualMind, h: int, b: int, phi: Floats, reward: float) -> None:
+    """y += phi r."""
+    p = h if mind.reward.shape[0] > 1 else 0
+    if reward != 0.0:
+        add(mind.reward[p, b], mind.error[p, b], phi, reward)

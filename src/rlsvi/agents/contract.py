@@ -1,0 +1,121 @@
+"""The contract of everything that learns: what a family of agents says, so that `Agent` can do the rest.
+
+A learner looks at observations, plans, says what actions are worth under a plan, and learns from whole episodes:
+
+    place = learner.look(0, observation, mask)
+    plan = learner.plan(sampled, stream, learning=True)
+    Q = learner.values(plan, place)                               (act, observe, look at what follows)
+    learner = learner.remember(steps, plan, ended=True)
+
+`counters` holds the episodes and steps learned from. It changes last and together with everything else: either in
+the same compiled call, which no signal can interrupt, or because `remember` returns another learner and leaves
+this one as it was. So whatever fails or interrupts, the counters say whether an episode has been learned from.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.regression import FactorError
+
+POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # the random streams of an agent
+EPISODES, STEPS = range(2)  # the counters of a learner
+
+
+class Place(NamedTuple):
+    """An observation in its period, as a learner sees it."""
+
+    h: int  # the period, or the number of steps since the episode began
+    observation: Any  # checked; a state counts from 0
+    legal: Bools  # (A,)
+    row: int = -1  # of a state that the learner knows
+    block: Any = None  # (A,) the blocks of weights of all actions ..
+    x: Any = None  # .. and their features, (A, d); or whatever else describes the observation
+
+
+class Step(NamedTuple):
+    """An action taken at a place, what it paid, and where it led: None if the episode terminated."""
+
+    place: Place
+    action: int
+    reward: float
+    following: Place | None
+
+
+class Learner(Protocol):
+    """What was learned, and how to learn more."""
+
+    @property
+    def counters(self) -> Longs:
+        """The episodes and steps learned from, and whatever else is counted."""
+        ...
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Check an observation and its action mask, and find its features. Nothing is changed.
+
+        Where legal actions must not change, `learning` refuses another mask; else it may be narrowed down.
+        """
+        ...
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
+        """A sample of the posterior to act on, or its mean. `learning`: for an episode to be remembered."""
+        ...
+
+    def values(self, plan: Any, place: Place) -> Floats:
+        """Q(s, .) under a plan, (A,)."""
+        ...
+
+    def remember(self, steps: list[Step], plan: Any, ended: bool) -> Self:
+        """Learn from steps played on `plan`, all of them or none; the learner to go on with."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Every array that a file must hold."""
+        ...
+
+
+def checked_values(Q: Floats, place: Place) -> Floats:
+    """The values of a learner as compiled code takes them: one number per action."""
+    given = np.ascontiguousarray(Q, dtype=np.float64)
+    if given.shape != place.legal.shape:
+        raise ValueError(f"a learner's values must have shape {place.legal.shape}, got {given.shape}")
+    return given
+
+
+REGISTRY: dict[str, Any] = {}  # every class of agents, by the name that a file gives it
+
+
+def register(cls: type) -> None:
+    """Make a class of agents known to `rlsvi.load`. Classes of other packages are named with their module."""
+    ours = cls.__module__.startswith("rlsvi.")
+    REGISTRY[cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"] = cls
+
+
+def name_of(cls: type) -> str | None:
+    """The name by which a file knows a class."""
+    return next((name for name, known in REGISTRY.items() if known is cls), None)
+
+
+Broken = Callable[[], FactorError]
+
+
+def broken() -> FactorError:
+    """What to raise when compiled code reports numbers that are not finite."""
+    return FactorError(
+        "a posterior factor or value stopped being finite: features, rewards, 1/lam or sigma are too large "
+        "for float64; scale them down"
+    )
+
+
+def diverged() -> FactorError:
+    """What to raise when the values of a discounted problem are not finite."""
+    return FactorError(
+        "the values diverged: a weight or value is no longer a finite number; use a smaller gamma, features and "
+        "rewards of a smaller scale, or a larger lam"
+    )
+
+
+class DivergenceWarning(UserWarning):
+    """Targets have grown beyond what rewards and discount can explain."""

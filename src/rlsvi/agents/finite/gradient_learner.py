@@ -1,0 +1,339 @@
+"""The learner of GradientRLSVI: the ensemble, and the transitions of every period."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.finite.value_iteration import Prior
+from rlsvi.agents.task import Task
+from rlsvi.bases import Features
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.random import bits, normal, reseed, uniform
+
+NOBODY = -1
+
+
+class Settings(NamedTuple):
+    """What GradientRLSVI was given."""
+
+    ensemble: int
+    updates: int
+    nu: float
+    memory: int
+
+
+class GradientPlan(NamedTuple):
+    """Weights to act on; and who of the ensemble has them, with the mass that goes with them."""
+
+    theta: Floats  # (H, K)
+    mass: Floats
+    member: int = NOBODY
+
+
+class Sparse(NamedTuple):
+    """Rows of features without their zeros: row j owns the entries start[j] .. start[j + 1]."""
+
+    start: Longs
+    weight: Longs  # its number
+    value: Floats
+
+
+class Transition(NamedTuple):
+    """What was seen in one step: its features, its reward, and the features of the legal actions that followed."""
+
+    key: int  # names its noise
+    reward: float
+    phi: Sparse  # one row
+    following: Sparse
+
+
+NOTHING = Sparse(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
+    """The rows of some actions."""
+    places = [np.flatnonzero(phi[a]) for a in actions]
+    start = np.concatenate([[0], np.cumsum([len(p) for p in places])]).astype(np.int64)
+    index = np.concatenate([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
+    value = np.concatenate([phi[a][p] for a, p in zip(actions, places, strict=True)])
+    return Sparse(start, index.astype(np.int64), value.astype(np.float64))
+
+
+class GradientLearner:
+    """The ensemble, and the transitions of every period, numbered as they came.
+
+    Those kept in period h are first[h] .. next[h]; what else is in `past` belongs to an episode that was not
+    learned from, or is no longer remembered, and is not looked at.
+    """
+
+    def __init__(self, task: Task, features: Features, prior: Prior, settings: Settings) -> None:
+        self.task, self.features, self.prior, self.settings = task, features, prior, settings
+        M, H, K = settings.ensemble, task.horizon, features.blocks * features.dim
+        try:
+            self.theta, self.start, self.mass = (np.zeros((M, H, K)) for _ in range(3))
+            self.touching = np.zeros((H, K))  # transitions
+        except MemoryError:
+            raise MemoryError(
+                f"ensemble={M} x {H} periods x {K} weights need {24e-9 * M * H * K:.0f} GB"
+            ) from None
+        self.keys = np.zeros(M, np.uint64)
+        self.past: list[dict[int, Transition]] = [{} for _ in range(H)]
+        self.first, self.next = np.zeros((2, H), np.int64)
+        self.counters = np.zeros(2, np.int64)
+        self._scratch = np.zeros(4, np.uint64)
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """The features of an observation."""
+        observation, legal = self.task.checked(observation), self.task.legal(mask)
+        block, phi = self.features.at(h, observation)
+        return Place(h, observation, legal, -1, block, np.array(phi, dtype=np.float64))
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> GradientPlan:
+        """The weights of one of the ensemble, or their mean; to learn from an episode it takes its steps first."""
+        if not sampled:
+            if learning and self.counters[0] == 0:
+                self._begin(stream)
+            mean = self.prior.mean.reshape(self.theta.shape[1:])
+            return GradientPlan(self.theta.mean(axis=0) if self.counters[0] else mean, self.mass[0])
+        member = int(uniform(stream) * len(self.theta))
+        plan = GradientPlan(self.theta[member].copy(), self.mass[member].copy(), member)
+        if learning:
+            self._improve(plan, stream)
+        return plan
+
+    def _begin(self, stream: Words) -> None:
+        """Draw theta_p of all, and the names of their noise."""
+        fill_normal(self.start.reshape(-1), stream)
+        self.start /= np.sqrt(self.prior.lam)
+        self.start += self.prior.mean.reshape(self.theta.shape[1:])
+        self.theta[:] = self.start
+        for m in range(len(self.keys)):
+            self.keys[m] = bits(stream)
+
+    def _improve(self, plan: GradientPlan, stream: Words) -> None:
+        """Gradient steps of one of the ensemble, from the last period to the first."""
+        start, H = self.start[plan.member], self.task.horizon
+        for h in reversed(range(H)):
+            first, count = int(self.first[h]), int(self.next[h] - self.first[h])
+            for _ in range(self.settings.updates if count else 0):
+                seen = self.past[h][first + int(uniform(stream) * count)]
+                reseed(self._scratch, self.keys[plan.member] ^ np.uint64(seen.key))
+                target = seen.reward + self.prior.sigma * normal(self._scratch)
+                then = plan.theta[h + 1] if h + 1 < H else plan.theta[h]
+                if not nudge(
+                    plan.theta[h],
+                    start[h],
+                    plan.mass[h],
+                    self.touching[h],
+                    then,
+                    seen.phi.weight,
+                    seen.phi.value,
+                    target,
+                    *seen.following,
+                    self.prior.ridge,
+                    self.settings.nu,
+                ):
+                    raise broken()
+
+    def values(self, plan: GradientPlan, place: Place) -> Floats:
+        """Q_h(s, .) at a place."""
+        rows = sparse(place.block, place.x, self.features.dim, range(self.task.actions))
+        Q = np.empty(self.task.actions)
+        row_products(plan.theta[place.h], *rows, Q)
+        return Q
+
+    def remember(self, steps: list[Step], plan: GradientPlan, ended: bool) -> Self:
+        """Learn from an episode; what counts of it changes in one compiled call."""
+        d, touched, dropped = self.features.dim, [], []
+        for h, (place, a, reward, following) in enumerate(steps):
+            past, number = self.past[h], int(self.next[h])
+            past.pop(int(self.first[h]) - 1, None)  # no longer remembered since the last episode
+            then = NOTHING
+            if following is not None:
+                then = sparse(following.block, following.x, d, np.flatnonzero(following.legal))
+            key = (int(self.counters[0]) * self.task.horizon + h + 1) * 0x9E3779B97F4A7C15 % 2**64
+            past[number] = Transition(key, reward, sparse(place.block, place.x, d, [a]), then)
+            touched.append(past[number].phi.weight)
+            full = number - self.first[h] >= self.settings.memory
+            dropped.append(past[int(self.first[h])].phi.weight if full else NOTHING.weight)
+        commit(
+            self.theta,
+            self.start,
+            self.mass,
+            self.touching,
+            plan.member,
+            plan.theta,
+            plan.mass,
+            *_joined(touched),
+            *_joined(dropped),
+            self.settings.memory,
+            self.first,
+            self.next,
+            self.counters,
+        )
+        return self
+
+    def transitions(self, h: int) -> list[Transition]:
+        """Those kept in period h, oldest first."""
+        return [self.past[h][n] for n in range(int(self.first[h]), int(self.next[h]))]
+
+    def state(self) -> dict[str, Any]:
+        """The ensemble, and all transitions one after another, period by period."""
+        kept = [self.transitions(h) for h in range(self.task.horizon)]
+        flat = [seen for past in kept for seen in past]
+        arrays = {name: getattr(self, name) for name in ("theta", "start", "mass", "keys", "counters")}
+        arrays["features"] = np.array([self.features.blocks, self.features.dim])
+        arrays["count"] = np.array([len(past) for past in kept])
+        arrays["key"] = np.array([seen.key for seen in flat], np.uint64)
+        arrays["reward"] = np.array([seen.reward for seen in flat])
+        for name in ("phi", "following"):
+            rows: list[Sparse] = [getattr(seen, name) for seen in flat]
+            arrays[f"{name}.rows"] = np.array([len(row.start) - 1 for row in rows])
+            arrays[f"{name}.sizes"] = np.concatenate([np.diff(row.start) for row in rows])
+            arrays[f"{name}.index"] = np.concatenate([row.weight for row in rows])
+            arrays[f"{name}.value"] = np.concatenate([row.value for row in rows])
+        return arrays
+
+
+def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
+    """Arrays one after another, and where each begins."""
+    return np.concatenate(parts), np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+
+
+def read_past(file: Archive, learner: GradientLearner) -> None:
+    """Give a learner the transitions of a file, if they fit together and point nowhere outside."""
+    H, (T,) = learner.task.horizon, file.shape("key", 1)
+    counts = file.take_within("count", (H,), np.int64, 0, learner.settings.memory)
+    keys, rewards = file.take("key", (T,), np.uint64), file.take("reward", (T,))
+    phi, following = (_read_rows(file, name, T, learner.theta.shape[2]) for name in ("phi", "following"))
+    if counts.sum() != T or any(len(row.start) != 2 for row in phi):
+        raise ArchiveError("is damaged: its transitions do not fit together")
+    seen = [Transition(int(k), float(r), x, y) for k, r, x, y in zip(keys, rewards, phi, following, strict=True)]
+    for h, end in enumerate(np.cumsum(counts)):
+        learner.past[h] = dict(enumerate(seen[end - counts[h] : end]))
+        for one in learner.past[h].values():
+            learner.touching[h, one.phi.weight] += 1.0
+    learner.next[:] = counts
+
+
+def _read_rows(file: Archive, name: str, many: int, weights: int) -> list[Sparse]:
+    (lists,), (entries,) = file.shape(f"{name}.sizes", 1), file.shape(f"{name}.index", 1)
+    rows = file.take_within(f"{name}.rows", (many,), np.int64, 0, lists)
+    sizes = file.take_within(f"{name}.sizes", (lists,), np.int64, 0, entries)
+    index = file.take_within(f"{name}.index", (entries,), np.int64, 0, weights - 1)
+    value = file.take(f"{name}.value", (entries,))
+    if rows.sum() != lists or sizes.sum() != entries:
+        raise ArchiveError(f"is damaged: the rows of {name} do not fit together")
+    found, row, entry = [], 0, 0
+    for n in rows:
+        start = np.concatenate([[0], np.cumsum(sizes[row : row + n])]).astype(np.int64)
+        part = slice(entry, entry + int(start[-1]))
+        found.append(Sparse(start, index[part].copy(), value[part].copy()))
+        row, entry = row + int(n), part.stop
+    return found
+
+
+@compiled
+def commit(
+    theta: Floats,
+    start: Floats,
+    mass: Floats,
+    touching: Floats,
+    member: int,
+    new_theta: Floats,
+    new_mass: Floats,
+    touched: Longs,
+    touched_start: Longs,
+    dropped: Longs,
+    dropped_start: Longs,
+    memory: int,
+    first: Longs,
+    following: Longs,
+    counters: Longs,
+) -> None:
+    """Take the weights of an episode as those of a member, count its transitions, and drop those that are too old.
+
+    A weight that no transition touches any more is theta_p again.
+    """
+    if member >= 0:
+        for h in range(new_theta.shape[0]):
+            for k in range(new_theta.shape[1]):
+                theta[member, h, k], mass[member, h, k] = new_theta[h, k], new_mass[h, k]
+    steps = touched_start.size - 1
+    for h in range(steps):
+        for e in range(touched_start[h], touched_start[h + 1]):
+            touching[h, touched[e]] += 1.0
+        following[h] += 1
+        if following[h] - first[h] > memory:
+            first[h] += 1
+        for e in range(dropped_start[h], dropped_start[h + 1]):
+            touching[h, dropped[e]] -= 1.0
+        for e in range(dropped_start[h], dropped_start[h + 1]):
+            k = dropped[e]
+            if touching[h, k] == 0.0:
+                for m in range(theta.shape[0]):
+                    theta[m, h, k], mass[m, h, k] = start[m, h, k], 0.0
+    counters[0] += 1
+    counters[1] += steps
+
+
+@compiled
+def fill_normal(out: Floats, stream: Words) -> None:
+    """Standard normals."""
+    for k in range(out.size):
+        out[k] = normal(stream)
+
+
+@compiled
+def row_products(theta: Floats, start: Longs, index: Longs, value: Floats, out: Floats) -> None:
+    """phi . theta for every row."""
+    for j in range(out.size):
+        total = 0.0
+        for e in range(start[j], start[j + 1]):
+            total += value[e] * theta[index[e]]
+        out[j] = total
+
+
+@compiled
+def nudge(
+    theta: Floats,
+    start: Floats,
+    mass: Floats,
+    touching: Floats,
+    then: Floats,
+    index: Longs,
+    value: Floats,
+    target: float,
+    next_start: Longs,
+    next_index: Longs,
+    next_value: Floats,
+    ridge: float,
+    nu: float,
+) -> bool:
+    """One step towards target + max_a of the rows that follow under `then`, and towards theta_p, which is `start`.
+
+    False if it is not finite.
+    """
+    best = -np.inf
+    for j in range(next_start.size - 1):
+        total = 0.0
+        for e in range(next_start[j], next_start[j + 1]):
+            total += next_value[e] * then[next_index[e]]
+        best = max(best, total)
+    error = target + best if next_start.size > 1 else target
+    gain = 1.0
+    for e in range(index.size):
+        k = index[e]
+        share, held = ridge / touching[k], ridge + mass[k]
+        theta[k] += share / (held + share) * (start[k] - theta[k])
+        error -= value[e] * theta[k]
+        gain += value[e] * value[e] / (held + share)
+    error /= gain
+    for e in range(index.size):
+        k = index[e]
+        share = ridge / touching[k]
+        theta[k] += error * value[e] / (ridge + mass[k] + share)
+        mass[k] = (1.0 - nu) * mass[k] + value[e] * value[e] + share
+    return abs(error) < np.inf

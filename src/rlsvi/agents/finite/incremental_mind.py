@@ -1,0 +1,150 @@
+"""The mind of incremental RLSVI: Sigma^-1 and y, updated by the last episode alone."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rlsvi.agents.contract import EPISODES
+from rlsvi.agents.finite.memory import Memory
+from rlsvi.agents.finite.mind import finite_is_full, finite_plan, finite_values
+from rlsvi.agents.finite.value_iteration import Prior, Values, new_values
+from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, plan, remember, values
+from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.cholesky import add_diagonal, rank_one, shrink
+from rlsvi.core.compile import Bools, Floats, Ints, compiled
+from rlsvi.core.regression import Factor, add
+from rlsvi.core.side_by_side import LANES, Lanes, regularise_four
+from rlsvi.mdp.table import Table, mask_of
+
+
+class IncrementalMind(NamedTuple):
+    """As FiniteMind, but `factor` holds Sigma^-1 and `memory.reward` y, and no state is kept."""
+
+    features: FeatureTable
+    rows: Ints  # (H, S) or (H, 0); all -1
+    memory: Memory
+    factor: Factor
+    prior: Prior
+    values: Values
+    x: Floats  # (d,) room
+    lanes: Lanes  # room to forget in
+    keep_prior: bool
+    nu: Floats  # (n,) the step sizes of the next episodes
+    first: int  # how many episodes were learned from before the first of these
+
+
+plan.register(IncrementalMind)(finite_plan)
+values.register(IncrementalMind)(finite_values)
+is_full.register(IncrementalMind)(finite_is_full)
+
+
+@learn.register(IncrementalMind)
+def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspace) -> bool:
+    """Forget, then add the steps of the episode. `work.rewards` become the targets."""
+    for h in range(1, T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        finite_values(mind, h, s, work.Q, work.scratch)
+        work.rewards[h - 1] += best_value(work.Q, legal[s])
+    if not forget(mind):
+        return False
+    phi, block = mind.features.phi, mind.features.block
+    for h in range(T):
+        s, a = work.states[h], work.actions[h]
+        row = phi[h if phi.shape[0] > 1 else 0, s, a]
+        if not add_step(mind.memory, mind.factor, h, block[s, a], row, work.rewards[h], mind.x):
+            return False
+    count(mind.memory.counters, T)
+    return True
+
+
+@remember.register(IncrementalMind)
+def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere; `episode.rewards` become the targets."""
+    T = episode.actions.size
+    for h in range(1, episode.rows.size):
+        phi, block = episode.phi[h], episode.block[h]
+        new_values(mind.memory, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
+        episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
+    if not forget(mind):
+        return False
+    for h in range(T):
+        a = episode.actions[h]
+        phi, block = episode.phi[h, a], episode.block[h, a]
+        if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
+            return False
+    count(mind.memory.counters, T)
+    return True
+
+
+@compiled
+def best_value(Q: Floats, legal: Bools) -> float:
+    """The highest value of a legal action."""
+    best = -np.inf
+    for a in range(Q.size):
+        if legal[a]:
+            best = max(best, Q[a])
+    return best
+
+
+@compiled
+def forget(mind: IncrementalMind) -> bool:
+    """Sigma^-1 and y times 1 - nu; with what that takes of the prior added back, if it is kept.
+
+    `memory.reward` holds y without its part ridge prior_mean. False when a factor failed.
+    """
+    memory, factor, prior = mind.memory, mind.factor, mind.prior
+    nu = mind.nu[memory.counters[EPISODES] - mind.first]
+    if nu == 0.0:
+        return True
+    for h in range(memory.lives.size):
+        memory.counts[h] *= 1.0 - nu
+        memory.squares[h] *= 1.0 - nu
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            y, error, mean = memory.reward[h, b], memory.reward_error[h, b], prior.mean[h, b]
+            for k in range(y.size):
+                y[k] *= 1.0 - nu
+                error[k] *= 1.0 - nu
+            if not mind.keep_prior:
+                for k in range(y.size):
+                    y[k] -= nu * prior.ridge * mean[k]
+                    memory.squares[h] -= nu * prior.ridge * mean[k] * mean[k]
+                shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
+    return not mind.keep_prior or regularise(memory, factor, 1.0 - nu, nu * prior.ridge, mind.lanes, mind.x)
+
+
+@compiled
+def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: Lanes, x: Floats) -> bool:
+    """P <- by P + amount I for all blocks alive, four at a time, or one by one if they are wide."""
+    many, fine = 0, True
+    for h in range(memory.lives.size):
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            if lanes.X.size == 0:
+                shrink(factor.U[h, b], factor.inv[h, b], by)
+                fine = add_diagonal(factor.U[h, b], factor.inv[h, b], amount, x) and fine
+                continue
+            for lane in range(many, LANES):  # what is empty repeats the last one
+                lanes.place[lane, 0], lanes.place[lane, 1] = h, b
+            many += 1
+            if many == LANES:
+                fine = regularise_four(factor, lanes, by, amount) and fine
+                many = 0
+    if many > 0:
+        fine = regularise_four(factor, lanes, by, amount) and fine
+    return fine
+
+
+@compiled
+def add_step(memory: Memory, factor: Factor, h: int, b: int, phi: Floats, target: float, x: Floats) -> bool:
+    """Sigma^-1 += phi' phi and y += target phi'. False when a factor failed. `x` (d,) is overwritten."""
+    if not memory.alive[h, b]:
+        memory.alive[h, b] = True
+        memory.live[h, memory.lives[h]] = b
+        memory.lives[h] += 1
+    memory.counts[h] += 1.0
+    memory.squares[h] += target * target
+    add(memory.reward[h, b], memory.reward_error[h, b], phi, target)
+    for k in range(x.size):
+        x[k] = phi[k]
+    return rank_one(factor.U[h, b], factor.inv[h, b], x)

@@ -1,0 +1,94 @@
+"""The mind of RLSVI and LSVI: all past episodes in sums, the posterior, and the value function acted on."""
+
+from typing import Any, NamedTuple
+
+from rlsvi.agents.finite.memory import Memory, add_episode, add_state, memory_is_full
+from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, value_iteration
+from rlsvi.agents.mind import Episode, Workspace, is_full, learn, only_best, plan, remember, values
+from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.compile import Bools, Floats, Ints, Words, compiled, unsigned
+from rlsvi.core.random import only_maximum
+from rlsvi.core.regression import Factor
+from rlsvi.mdp.table import Table, mask_of
+
+
+class FiniteMind(NamedTuple):
+    """Regression in every period, for finitely many states or for observations of any kind."""
+
+    features: FeatureTable  # of finitely many states; else it is empty
+    rows: Ints  # (H, S) the row of a state in memory, or -1; (H, 0) for observations of any kind
+    memory: Memory
+    factor: Factor
+    prior: Prior
+    values: Values
+    x: Floats  # (d,) room
+
+
+@plan.register(FiniteMind)
+def finite_plan(mind: FiniteMind, sampled: bool, stream: Words) -> bool:
+    """Algorithm 1."""
+    return value_iteration(mind.memory, mind.factor, mind.prior, mind.values, sampled, stream)
+
+
+@values.register(FiniteMind)
+def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Q_h(s, .) for one of finitely many states, also where nothing has been seen."""
+    row = mind.rows[h, s]
+    if row >= 0:
+        for a in range(Q.size):
+            Q[a] = mind.values.Q[h, row * Q.size + a]
+    else:
+        phi, block = mind.features.phi, mind.features.block
+        features = phi[h if phi.shape[0] > 1 else 0, s]
+        new_values(mind.memory, mind.prior, mind.values, h, block[s], features, Q, scratch)
+
+
+@only_best.register(FiniteMind)
+def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
+    """The one best action, read where the values of a known state are."""
+    row = mind.rows[h, s]
+    if row >= 0:
+        return only_maximum(mind.values.Q[h], unsigned(row) * unsigned(Q.size), legal)
+    finite_values(mind, h, s, Q, scratch)
+    return only_maximum(Q, unsigned(0), legal)
+
+
+@learn.register(FiniteMind)
+def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> bool:
+    """Make the states of the episode known, then add it to the sums."""
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        work.visited[h] = known_row(mind, h, s, legal[s])
+    return add_episode(mind.memory, mind.factor, work.visited, work.actions, work.rewards, T, False, mind.x)
+
+
+@remember.register(FiniteMind)
+def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere."""
+    for h in range(episode.rows.size):
+        row = episode.rows[h]
+        if row < 0:
+            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
+            if mind.rows.shape[1] > 0:
+                mind.rows[h, episode.states[h]] = row
+        work.visited[h] = row
+    T = episode.actions.size
+    return add_episode(
+        mind.memory, mind.factor, work.visited, episode.actions, episode.rewards, T, episode.goes_on, mind.x
+    )
+
+
+@is_full.register(FiniteMind)
+def finite_is_full(mind: FiniteMind) -> bool:
+    """Whether one more episode might not fit into memory."""
+    return memory_is_full(mind.memory)
+
+
+@compiled
+def known_row(mind: FiniteMind, h: int, s: int, legal: Bools) -> int:
+    """The row of one of finitely many states, which becomes known if it was not."""
+    if mind.rows[h, s] < 0:
+        phi, block = mind.features.phi, mind.features.block
+        mind.rows[h, s] = add_state(mind.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
+    row: int = mind.rows[h, s]
+    return row

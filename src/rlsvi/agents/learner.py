@@ -1,0 +1,82 @@
+"""A learner whose mind compiled code plans, values and learns with; most families add to it only what differs."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.mind import Episode, new_workspace, plan, remember, values
+from rlsvi.agents.task import Task
+from rlsvi.core.compile import Floats, Longs, Words
+
+Failure = Callable[[Floats], Exception]  # what to raise when an episode of these rewards could not be learned from
+
+
+class MindLearner:
+    """All that changes in learning is in `mind`, whose arrays compiled code changes one episode at a time."""
+
+    def __init__(self, task: Task, mind: Any, failure: Failure = lambda rewards: broken()) -> None:
+        self.task, self.mind, self.failure = task, mind, failure
+
+    @property
+    def counters(self) -> Longs:
+        """The episodes and steps learned from, (2,)."""
+        counters: Longs = self.mind.counters
+        return counters
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """An observation and its legal actions, checked."""
+        return Place(h, self.task.checked(observation), self.task.legal(mask))
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
+        """The mind with a sample of what it knows, or with its mean."""
+        mind = self.mind if learning else self.another_plan()
+        if not plan(mind, sampled, stream):
+            raise broken()
+        return mind
+
+    def another_plan(self) -> Any:
+        """The mind with room for one more plan."""
+        return self.mind
+
+    def values(self, plan: Any, place: Place) -> Floats:
+        """What every action is worth in a numbered state."""
+        Q = np.empty(self.task.actions)
+        values(plan, place.h, place.observation, Q, np.empty(4, np.uint64))
+        return Q
+
+    def remember(self, steps: list[Step], plan: Any, ended: bool) -> Self:
+        """Learn from an episode, in one compiled call."""
+        episode, work = self.stacked(steps), new_workspace(len(steps) + 1, 0, self.task.actions)
+        if not remember(self.mind_for(1), episode, work):
+            raise self.failure(episode.rewards)
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Every array that a file must hold."""
+        raise NotImplementedError
+
+    def mind_for(self, episodes: int) -> Any:
+        """The mind to learn the next episodes with; there is room for one at least."""
+        return self.mind
+
+    def stacked(self, steps: list[Step], d: int = 0) -> Episode:
+        """An episode as compiled code takes it, with d features."""
+        last = steps[-1].following
+        places = [step.place for step in steps] + ([] if last is None else [last])
+        n, A, numbered = len(places), self.task.actions, self.task.states is not None
+        block, phi = np.zeros((n, A), np.int32), np.zeros((n, A, d))
+        for i, place in enumerate(places):
+            if place.block is not None:
+                block[i], phi[i] = place.block, place.x
+        return Episode(
+            rows=np.array([place.row for place in places], np.int64),
+            states=np.array([place.observation if numbered else -1 for place in places], np.int64),
+            block=block,
+            phi=phi,
+            legal=np.array([place.legal for place in places]),
+            actions=np.array([step.action for step in steps], np.int64),
+            rewards=np.array([step.reward for step in steps], np.float64),
+            goes_on=last is not None,
+        )

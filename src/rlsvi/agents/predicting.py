@@ -1,0 +1,127 @@
+"""Acting on what was learned: `predict`, for one environment or for several at once."""
+
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.contract import PREDICT, Broken, Learner, checked_values
+from rlsvi.agents.explore import Explore, choose, exploration
+from rlsvi.agents.task import Task
+from rlsvi.agents.vectors import is_batch, row_of, rows_in
+from rlsvi.bases import Observed
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Words
+
+ONE = -1  # the key of the sample for a single environment
+
+
+class Predicting:
+    """The part of an agent that acts, and learns nothing."""
+
+    explore: Explore
+    samples: bool
+    broken: Broken
+    basis: Any
+    _task: Task | None
+    _problem_basis: Any
+    _learner: Any
+    _streams: Words
+
+    @property
+    def episodes(self) -> int:
+        """Episodes learned from."""
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> int:
+        """Steps learned from."""
+        raise NotImplementedError
+
+    def sampled(self, learner: Learner) -> bool:
+        """Whether to act on a sample of what a learner knows, and not on the mean."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Called before each episode, before saving and before predicting: bring what was learned up to date."""
+
+    def _forget_plans(self) -> None:
+        self._version: tuple[int, ...] = ()
+        self._mean: Any = None
+        self._drawn: dict[int, Any] = {}
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_mask: Any = None,
+    ) -> tuple[Any, Any]:
+        """An action, and the state to pass to the next call: the period reached.
+
+        Values may differ from period to period, and a new episode begins with a new sample of the value function:
+        pass the state on. Without it every call acts as in period 0.
+
+        deterministic : act on the posterior mean, greedily. Otherwise as in learning: on a value function sampled
+            at the start of the episode, or with the exploration given.
+        action_mask : which actions are legal; by default all of them, or those that were legal in learning.
+
+        Arrays with one row per environment give arrays, as stable-baselines3 expects it; each environment then
+        plays its episode on a sample of its own.
+        """
+        if self._task is None or not self._can_predict():
+            raise RuntimeError("this agent has learned nothing yet: call learn first")
+        basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
+        layout = basis.layout if isinstance(basis, Observed) else None
+        if np.ndim(state) == np.ndim(episode_start) == 0 and not is_batch(self._task, layout, observation):
+            return self._predict(ONE, observation, state, episode_start, deterministic, action_mask)
+        count = rows_in(observation)
+        given: Any
+        for name, given in (("state", state), ("episode_start", episode_start), ("action_mask", action_mask)):
+            if np.ndim(given) > 0 and len(given) != count:
+                raise ValueError(f"{name} has {len(given)} rows, there are {count} observations: one each")
+        states = [None] * count if state is None else np.broadcast_to(state, count)
+        starts = np.broadcast_to(state is None if episode_start is None else episode_start, count)
+        masks = action_mask if np.ndim(action_mask) == 2 else [action_mask] * count
+        found = np.zeros((2, count), np.int64)
+        for i in range(count):
+            one, start = row_of(observation, i), bool(starts[i])
+            found[:, i] = self._predict(i, one, states[i], start, deterministic, masks[i])
+        return found[0], found[1]
+
+    def _can_predict(self) -> bool:
+        return self.steps > 0
+
+    def _predict(
+        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
+    ) -> tuple[int, int]:
+        """The action of one environment, and its next state."""
+        assert self._task is not None
+        h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        if self._task.horizon and h >= self._task.horizon:
+            raise ValueError(f"state is period {h} of {self._task.horizon}: start a new episode")
+        self.settle()
+        place = self._learner.look(h, observation, mask, learning=False)
+        Q = checked_values(self._learner.values(self.plan(deterministic, key, h == 0), place), place)
+        if deterministic:
+            a = int(np.argmax(np.where(place.legal, Q, -np.inf)))
+        else:
+            rule, parameter = exploration(self.explore, self.episodes, 1)
+            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
+        if a < 0 or not np.isfinite(Q[a]):
+            raise self.broken()
+        return self._task.first_action + a, h + 1
+
+    def plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
+        """The posterior mean, kept until more is learned; or a sample, a new one at the start of an episode."""
+        version = tuple(self._learner.counters)
+        if version != self._version:
+            self._version, self._mean, self._drawn = version, None, {}
+        noise = self._streams[PREDICT]
+        if mean or not self.samples:
+            if self._mean is None:
+                self._mean = self._learner.plan(False, noise)
+            return self._mean
+        if first or key not in self._drawn:
+            self._drawn[key] = self._learner.plan(self.sampled(self._learner), noise)
+        return self._drawn[key]
