@@ -105,6 +105,38 @@ print(time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_m
 """
 
 
+FIRST_USE = {
+    "rlsvi.compare": f"""
+import time
+import rlsvi
+problem = rlsvi.problems.chain(length={LENGTH}, features={FEATURES})
+agents = {{"RLSVI": rlsvi.RLSVI(), "LSVI": rlsvi.LSVI()}}
+begin = time.process_time()
+rlsvi.compare(agents, problem, episodes=20, seeds=1, progress=False)
+print(time.process_time() - begin)
+""",
+    "RLSVI().learn": f"""
+import time
+import rlsvi
+from rlsvi.envs import FiniteMDPEnv
+environment = FiniteMDPEnv(rlsvi.problems.chain(length={LENGTH}, features={FEATURES}).mdp)
+begin = time.process_time()
+rlsvi.RLSVI(seed=0).learn(environment, episodes=3)
+print(time.process_time() - begin)
+""",
+}
+
+
+def first_use(code, repeats=3):
+    """Processor time without imports in a fresh process, with nothing compiled and with all compiled before."""
+    new, again = [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as empty:
+            for times in (new, again):
+                times.append(float(subprocess_output(code, NUMBA_CACHE_DIR=empty)))
+    return {"nothing_compiled": min(new), "compiled_before": min(again)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
@@ -136,6 +168,11 @@ def main():
         result["million"] = {"seconds": took, "peak_MB": peak}
         row("10^6 episodes with expected regret", f"{took:.0f} s")
         row("10^6 episodes, peak memory", f"{peak:.0f} MB")
+    result["first_use"] = {}
+    for what, code in FIRST_USE.items():
+        times = result["first_use"][what] = first_use(code, 1 if options.quick else 3)
+        row(f"first use of {what}, nothing compiled, processor time", f"{times['nothing_compiled']:.1f} s")
+        row(f"first use of {what}, compiled before, processor time", f"{times['compiled_before']:.2f} s")
     with tempfile.TemporaryDirectory() as empty:
         took, _ = (float(x) for x in subprocess_output(CHAIN % (1, True), NUMBA_CACHE_DIR=empty).split())
     result["compile"] = took

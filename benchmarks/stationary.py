@@ -85,7 +85,7 @@ def learned(memory, seed=0):
     while agent.steps < memory:
         simulate_tetris(agent, rules(), 1)
     print(f"{agent.episodes} games of {agent.steps:,} pieces", flush=True)
-    return agent._learner.ring, agent._learner.theta[0].copy()
+    return agent._learner.mind.ring, agent._learner.mind.theta[0].copy()
 
 
 def measure(ring, weights):

@@ -1,4 +1,4 @@
-"""The paper's experiments: one file a figure, with its settings, its claims and its plot."""
+"""The paper's experiments: one folder per topic, one file per figure with its settings, claims and plot."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,33 +6,44 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rlsvi.paper.figure import Figure
 
-FIGURES = {
-    "dithering": "how long dithering takes to the first reward (Example 1)",
-    "chain-regret": "regret on a chain of 50 states",
-    "chain-length": "learning time against the length of the chain",
-    "chain-features": "learning time against the number of basis functions",
-    "chain-scaling": "both on logarithmic scales",
-    "chain-features-many": "basis functions on chains of several lengths",
-    "chain-quadratic": "a quadratic fit in the length, for each number of basis functions",
-    "chain-agnostic": "basis functions that cannot represent the values",
-    "chain-lambda": "robustness to the prior's precision lambda",
-    "chain-sigma": "robustness to the noise sigma",
-    "tetris": "learning to play Tetris, 20 x 10",
-    "recsys-boltzmann": "recommendations: RLSVI against Boltzmann exploration",
-    "recsys-myopic": "recommendations: RLSVI against bandits and the optimal myopic policy",
-    "mini-tetris": "learning to play Tetris with four rows, S and Z",
-    "recsys-scale": "recommendations at a shop's size, and what each saving costs",
-    "incremental": "incremental RLSVI: regret against batch",
-    "continual": "continual RLSVI in a river without end",
-    "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
-    "theorem": "regret on MDPs of Theorem 1's prior against its bound, and tabula rasa algorithms",
-    "conjecture": "is learning on the chain polynomial in K and H?",
+TOPICS = {
+    "chain": {
+        "dithering": "how long dithering takes to the first reward (Example 1)",
+        "chain-regret": "regret on a chain of 50 states",
+        "chain-length": "learning time against the length of the chain",
+        "chain-features": "learning time against the number of basis functions",
+        "chain-scaling": "both on logarithmic scales",
+        "chain-features-many": "basis functions on chains of several lengths",
+        "chain-quadratic": "a quadratic fit in the length, for each number of basis functions",
+        "chain-agnostic": "basis functions that cannot represent the values",
+        "chain-lambda": "robustness to the prior's precision lambda",
+        "chain-sigma": "robustness to the noise sigma",
+    },
+    "tetris": {
+        "tetris": "learning to play Tetris, 20 x 10",
+        "mini-tetris": "learning to play Tetris with four rows, S and Z",
+    },
+    "recommendation": {
+        "recsys-boltzmann": "recommendations: RLSVI against Boltzmann exploration",
+        "recsys-myopic": "recommendations: RLSVI against bandits and the optimal myopic policy",
+    },
+    "extensions": {
+        "incremental": "incremental RLSVI: regret against batch",
+        "continual": "continual RLSVI in a river without end",
+    },
+    "theory": {
+        "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
+        "theorem": "regret on MDPs of Theorem 1's prior against its bound, and tabula rasa algorithms",
+        "conjecture": "is learning on the chain polynomial in K and H?",
+    },
 }
+FIGURES = {name: words for figures in TOPICS.values() for name, words in figures.items()}
 
 
 def figure_called(name: str) -> "Figure":
-    """The figure called `name`."""
-    if name not in FIGURES:
-        raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}")
-    found: Figure = import_module(f"rlsvi.paper.{name.replace('-', '_')}").FIGURE
-    return found
+    """The figure called `name`, from the file of that name in the folder of its topic."""
+    for topic, figures in TOPICS.items():
+        if name in figures:
+            found: Figure = import_module(f"rlsvi.paper.{topic}.{name.replace('-', '_')}").FIGURE
+            return found
+    raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}")

@@ -1,11 +1,22 @@
-"""Claims of the paper, and verdicts on them."""
+"""Claims of the paper, and verdicts on them.
+
+A claim is a function from the table of results to a verdict. Its decorator holds what the paper says and where;
+its docstring is the criterion, what counts as reproduced::
+
+    @claim("Learning time scales gracefully with K", "section 6.1.1")
+    def graceful(frame: pl.DataFrame) -> Verdict:
+        \"""It grows at most linearly: the exponent of a power law in K is at most 1.\"""
+        ...
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple
+from inspect import getdoc
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -14,7 +25,7 @@ from rlsvi.study.statistics import Interval
 
 
 class Outcome(StrEnum):
-    """What came of a claim."""
+    """The outcome of a claim."""
 
     REPRODUCED = "reproduced"
     NOT_REPRODUCED = "not reproduced"
@@ -22,33 +33,94 @@ class Outcome(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """The outcome, what was measured in words, and the figure that decided with its 95% interval."""
+    """The outcome, what was measured in words, and the estimate that decided with its 95% interval."""
 
     outcome: Outcome
     measured: str
     interval: Interval | None = None
 
+    def told(self, before: str, after: str = "") -> "Verdict":
+        """The same verdict with more words before and after what was measured."""
+        return self._replace(measured=f"{before}{self.measured}{after}")
 
-def _all(frame: pl.DataFrame) -> pl.DataFrame:
+
+Judge = Callable[[pl.DataFrame], Verdict]
+Rows = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+def all_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """The whole table."""
     return frame
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper that states a result.
+    """A sentence of the paper that states a result, and the function that judges it.
 
-    words : what it says, in short.
-    where : where it stands.
+    name : the name of the function.
+    words : what the paper says, in short.
+    where : its section or appendix.
     criterion : what counts as reproduced.
-    judge : from the table of results to the verdict.
-    rows : the part of the table that `judge` is given; its seeds are counted.
+    judge : the function, from the table of results to the verdict.
+    rows : selects the part of the table that `judge` is given; the seeds in it are counted.
     """
 
+    name: str
     words: str
     where: str
     criterion: str
-    judge: Callable[[pl.DataFrame], Verdict]
-    rows: Callable[[pl.DataFrame], pl.DataFrame] = _all
+    judge: Judge
+    rows: Rows = all_rows
+
+    def __call__(self, frame: pl.DataFrame) -> Verdict:
+        """The verdict on rows that were selected already."""
+        return self.judge(frame)
+
+
+def claim(words: str, where: str, rows: Rows = all_rows) -> Callable[[Judge], Claim]:
+    """Declare that the function below judges what the paper says at `where`, on some rows of the table."""
+    return lambda judge: Claim(judge.__name__, words, where, _criterion(judge), judge, rows)
+
+
+def computed(words: str, where: str) -> Callable[[Callable[[], Verdict]], Claim]:
+    """Declare a claim that no run decides: the function takes no table and is called once."""
+
+    def declared(step: Callable[[], Verdict]) -> Claim:
+        once = cache(step)
+        return Claim(step.__name__, words, where, _criterion(step), lambda frame: once())
+
+    return declared
+
+
+def claim_for_each(
+    options: Mapping[str, str], words: str, where: str
+) -> Callable[[Callable[[pl.DataFrame, str], Verdict]], list[Claim]]:
+    """Declare one claim per option, which the function is given after the table.
+
+    options : by the name of each option, the text that replaces `{}` in `words`.
+    """
+
+    def declared(judge: Callable[[pl.DataFrame, str], Verdict]) -> list[Claim]:
+        return [
+            Claim(f"{judge.__name__}_{option}", words.format(text), where, _criterion(judge), _with(judge, option))
+            for option, text in options.items()
+        ]
+
+    return declared
+
+
+def _with(judge: Callable[[pl.DataFrame, str], Verdict], option: str) -> Judge:
+    return lambda frame: judge(frame, option)
+
+
+def _criterion(judge: Callable[..., Any]) -> str:
+    return " ".join((getdoc(judge) or "").split())
+
+
+def claims_in(module: ModuleType) -> list[Claim]:
+    """All claims that a module declares, in its order."""
+    found = [it if isinstance(it, list) else [it] for it in vars(module).values()]
+    return [it for several in found for it in several if isinstance(it, Claim)]
 
 
 def between(interval: Interval, low: float, high: float, measured: str) -> Verdict:
@@ -76,28 +148,20 @@ def at_most(interval: Interval, high: float, measured: str) -> Verdict:
 
 
 def exactly(holds: bool, measured: str) -> Verdict:
-    """For what is computed, not sampled."""
+    """A verdict on what is computed, not sampled."""
     return Verdict(Outcome.REPRODUCED if holds else Outcome.NOT_REPRODUCED, measured)
 
 
-def computed(step: Callable[[], Verdict]) -> Callable[[pl.DataFrame], Verdict]:
-    """A judge of what no run decides: computed once."""
-    once = cache(step)
-    return lambda frame: once()
-
-
 def all_of(first: Verdict, *others: Verdict) -> Verdict:
-    """The worst of several verdicts, with the figure that decided it and the words of all."""
+    """The worst of several verdicts, with the estimate that decided it and the words of all."""
     order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
     verdicts = [first, *others]
     worst = min(verdicts, key=lambda verdict: order.index(verdict.outcome))
-    return Verdict(
-        worst.outcome, "; ".join(verdict.measured for verdict in verdicts if verdict.measured), worst.interval
-    )
+    return worst._replace(measured="; ".join(verdict.measured for verdict in verdicts if verdict.measured))
 
 
-def spoken(values: Floats, digits: int = 0) -> str:
-    """A mean over runs with its standard error."""
+def mean_se(values: Floats, digits: int = 0) -> str:
+    """The mean over runs and its standard error, in words."""
     if len(values) < 2:
         return f"{values.mean():.{digits}f}"
     return f"{values.mean():.{digits}f} +- {values.std(ddof=1) / len(values) ** 0.5:.{digits}f}"

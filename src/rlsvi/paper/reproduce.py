@@ -29,7 +29,7 @@ FORMAT = 1
 
 
 def reproduce(
-    names: Sequence[str],
+    figures: Sequence[str | Figure],
     out: str | os.PathLike[str],
     *,
     scale: str = "quick",
@@ -40,25 +40,27 @@ def reproduce(
     judging: Callable[[str], None] = lambda name: None,
     command: str = "",
 ) -> dict[str, list[Verdict]]:
-    """Compute the figures called `names`, and judge what the paper claims about them.
+    """Compute figures of the paper, by name, or others, and judge what is claimed about them.
 
-    Writes to the folder `out`, for each figure: a picture (.svg, .png), its data (.parquet) and its verdicts with
-    settings, versions and times (.json). Single jobs go to `out`/store, and are not computed again. When all are
-    there, `judging` is called with the name of each figure before it is judged and drawn.
+    For each figure, a picture (.svg, .png), its data (.parquet) and its verdicts with settings, versions and times
+    (.json) are written to the folder `out`. Single jobs go to `out`/store, and are not computed again. When all
+    are there, `judging` is called with the name of each figure before it is judged and drawn.
     """
     folder = Path(out)
-    plans = {name: figure_called(name).plan(scale, seeds) for name in names}
+    chosen = [figure_called(it) if isinstance(it, str) else it for it in figures]
+    plans = {figure.name: figure.plan(scale, seeds) for figure in chosen}
     if not plans:
-        raise ValueError("names must be at least one figure")
+        raise ValueError("figures must be at least one figure")
     store = Store(folder / "store")
     jobs = {job.name: job for plan in plans.values() for job in sorted(plan, key=lambda job: -job.cost)}
     compute(jobs, store, executor, redo=redo, advance=advance)
     given = f" --seeds {seeds}" if seeds is not None else ""
-    about = {"scale": scale, "command": command or f"rlsvi paper {' '.join(names)} --scale {scale}{given}"}
+    names = " ".join(figure.name for figure in chosen)
+    about = {"scale": scale, "command": command or f"rlsvi paper {names} --scale {scale}{given}"}
     found = {}
-    for name, plan in plans.items():
-        judging(name)
-        found[name] = finish(figure_called(name), plan, store, folder, about)
+    for figure in {it.name: it for it in chosen}.values():
+        judging(figure.name)
+        found[figure.name] = finish(figure, plans[figure.name], store, folder, about)
     return found
 
 

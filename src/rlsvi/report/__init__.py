@@ -1,6 +1,6 @@
 """What was reproduced, as a page to read: one self-contained HTML file, or Markdown beside its images.
 
-Both are made of the files that `rlsvi paper --out FOLDER` leaves, a NAME.json, NAME.svg and NAME.png a figure.
+Both are made of the files that `rlsvi paper --out FOLDER` leaves for each figure: NAME.json, NAME.svg, NAME.png.
 """
 
 from collections.abc import Sequence

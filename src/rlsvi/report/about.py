@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rlsvi.report.files import OUTCOMES, Figure
+from rlsvi.report.files import OUTCOMES, FigureRecord
 from rlsvi.report.words import date, duration, setting, tidy
 
 PAPER = "Generalization and Exploration via Randomized Value Functions"
@@ -21,7 +21,7 @@ def total(seconds: Iterable[float | None]) -> float:
     return sum(s for s in seconds if s is not None)
 
 
-def dates(figures: Sequence[Figure]) -> str:
+def dates(figures: Sequence[FigureRecord]) -> str:
     """The day, or the first and the last day, on which figures were made."""
     days = sorted(figures, key=lambda figure: figure.made.timestamp())
     first, last = date(days[0].made), date(days[-1].made)
@@ -35,12 +35,12 @@ def machine(parts: Mapping[str, Any]) -> str:
     return ", ".join([*texts, *(f"{key} {setting(part)}" for key, part in parts.items() if key not in known)])
 
 
-def machines(figures: Sequence[Figure]) -> str:
+def machines(figures: Sequence[FigureRecord]) -> str:
     """All the machines on which figures were made."""
     return " and ".join(dict.fromkeys(machine(figure.machine) for figure in figures if figure.machine))
 
 
-def scales(figures: Sequence[Figure]) -> str:
+def scales(figures: Sequence[FigureRecord]) -> str:
     """At what scale figures were run; smaller ones than the paper's are named."""
     small = Counter(figure.scale for figure in figures if figure.scale != "paper")
     if not small:
@@ -51,7 +51,7 @@ def scales(figures: Sequence[Figure]) -> str:
     return f"Smaller than in the paper: {listed}; verdicts on them are weaker."
 
 
-def summary(figures: Sequence[Figure]) -> str:
+def summary(figures: Sequence[FigureRecord]) -> str:
     """17 reproduced, 3 inconclusive, 2 not reproduced of 22 claims."""
     counts = tally(figures)
     parts = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "none"
@@ -59,13 +59,13 @@ def summary(figures: Sequence[Figure]) -> str:
     return f"{parts} of {claims} claim{'' if claims == 1 else 's'}"
 
 
-def tally(figures: Sequence[Figure]) -> dict[str, int]:
+def tally(figures: Sequence[FigureRecord]) -> dict[str, int]:
     """How many claims came out how."""
     found = Counter(claim.outcome for figure in figures for claim in figure.claims)
     return {outcome: found[outcome] for outcome in OUTCOMES}
 
 
-def facts(figure: Figure) -> dict[str, str]:
+def facts(figure: FigureRecord) -> dict[str, str]:
     """How a figure was made."""
     return {
         "Scale": tidy(figure.scale),

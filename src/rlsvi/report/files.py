@@ -1,4 +1,4 @@
-"""The files of a folder of results: read with suspicion, written whole or not at all."""
+"""The files that `rlsvi paper` has written: every entry is checked before it is used."""
 
 import json
 import re
@@ -13,7 +13,7 @@ OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimRecord:
     """What the paper says, how that is checked, and what came out."""
 
     words: str
@@ -27,7 +27,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Figure:
+class FigureRecord:
     """A figure that was run: NAME.json, with its drawings and its data beside it in `folder`."""
 
     folder: Path
@@ -44,7 +44,7 @@ class Figure:
     command: str
     versions: Mapping[str, Any]
     machine: Mapping[str, Any]
-    claims: tuple[Claim, ...]
+    claims: tuple[ClaimRecord, ...]
 
     def file(self, kind: str) -> Path:
         """Its file of a kind: svg, png, parquet, json."""
@@ -63,7 +63,7 @@ def remedy(path: Path) -> str:
     return f"make it again with `rlsvi paper {path.stem} --out {path.parent}`"
 
 
-def read_figures(folder: Path, order: Sequence[str] = ()) -> list[Figure]:
+def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
     """All figures of a folder: those named in `order` first, then as they come in the paper."""
     figures = [read_figure(path) for path in sorted(folder.glob("*.json"))]
     if not figures:
@@ -72,7 +72,7 @@ def read_figures(folder: Path, order: Sequence[str] = ()) -> list[Figure]:
     return sorted(figures, key=lambda figure: (rank.get(figure.name, len(rank)), _in_the_paper(figure)))
 
 
-def read_figure(path: Path) -> Figure:
+def read_figure(path: Path) -> FigureRecord:
     """A figure from its JSON file; a ValueError names the file and what to do if it cannot be understood."""
     try:
         data = json.loads(path.read_text("utf-8"), parse_constant=_constant)
@@ -87,17 +87,17 @@ def read_figure(path: Path) -> Figure:
         raise ValueError(f"{path} cannot be used, {error}: {remedy(path)}") from error
 
 
-def _figure(folder: Path, data: dict[str, Any]) -> Figure:
-    parts = {field.name: _part(data, field.name) for field in fields(Figure) if field.name != "folder"}
+def _figure(folder: Path, data: dict[str, Any]) -> FigureRecord:
+    parts = {field.name: _part(data, field.name) for field in fields(FigureRecord) if field.name != "folder"}
     parts["made"] = datetime.fromisoformat(parts["made"])
     parts["claims"] = tuple(_claim(claim) for claim in parts["claims"])
-    return Figure(folder, **parts)
+    return FigureRecord(folder, **parts)
 
 
-def _claim(data: Any) -> Claim:
+def _claim(data: Any) -> ClaimRecord:
     if not isinstance(data, dict):
         raise ValueError("a claim of it is not an object")
-    claim = Claim(**{field.name: _part(data, field.name) for field in fields(Claim)})
+    claim = ClaimRecord(**{field.name: _part(data, field.name) for field in fields(ClaimRecord)})
     if claim.outcome not in OUTCOMES:
         raise ValueError(f"a claim of it has the outcome {claim.outcome!r}, which is none of {OUTCOMES}")
     return claim
@@ -128,7 +128,7 @@ def _constant(word: str) -> float | None:
     return None if word == "NaN" else float(word)
 
 
-def _in_the_paper(figure: Figure) -> tuple[Any, ...]:
+def _in_the_paper(figure: FigureRecord) -> tuple[Any, ...]:
     """A key to sort by: sections before appendices, numbers as numbers."""
 
     def natural(text: str) -> list[Any]:

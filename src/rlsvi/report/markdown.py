@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from rlsvi.report.about import LINK, MEANING, PAPER, dates, facts, machines, scales, summary, total
-from rlsvi.report.files import Claim, Figure
+from rlsvi.report.files import ClaimRecord, FigureRecord
 from rlsvi.report.words import duration, interval, setting, tidy
 
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
@@ -23,13 +23,13 @@ def verdict(outcome: str) -> str:
     return f"{SIGNS[outcome]} {outcome}"
 
 
-def measured(claim: Claim) -> str:
+def measured(claim: ClaimRecord) -> str:
     """What was measured, with its interval."""
     found = interval(claim)
     return plain(claim.measured) + (f" ({found})" if found else "")
 
 
-def markdown_page(figures: Sequence[Figure], beside: Path, images: Path) -> str:
+def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: verdicts first, then each figure with its image."""
     folder = quote(Path(os.path.relpath(images, beside)).as_posix())
     meanings = ", ".join(f"**{outcome}** {meaning}" for outcome, meaning in MEANING.items())
@@ -56,12 +56,12 @@ jobs that figures share counted for each.
 {sections}"""
 
 
-def _row(figure: Figure, claim: Claim) -> str:
+def _row(figure: FigureRecord, claim: ClaimRecord) -> str:
     words = f"[{plain(claim.words)}](#{figure.name})"
     return f"| {words} | {plain(claim.where)} | {verdict(claim.outcome)} | {measured(claim)} |"
 
 
-def _section(figure: Figure, folder: str) -> str:
+def _section(figure: FigureRecord, folder: str) -> str:
     title, made = plain(figure.title), facts(figure)
     claims = "\n".join(map(_claim, figure.claims)) or "No claim was checked on this figure."
     settings = "; ".join(f"{plain(name)}: {plain(setting(value))}" for name, value in figure.settings.items())
@@ -82,7 +82,7 @@ Settings: {settings or "none"}.
 """
 
 
-def _claim(claim: Claim) -> str:
+def _claim(claim: ClaimRecord) -> str:
     criterion, found = plain(claim.criterion).rstrip("."), measured(claim).rstrip(".")
     return f"""- **{verdict(claim.outcome)}** ({plain(claim.where)}): {plain(claim.words).rstrip(".")}.
   *Criterion:* {criterion}. *Measured:* {found}."""

@@ -5,7 +5,7 @@ from html import escape
 from importlib.resources import files
 
 from rlsvi.report.about import LINK, MEANING, PAPER, dates, machines, scales, summary, tally, total
-from rlsvi.report.files import Claim, Figure
+from rlsvi.report.files import ClaimRecord, FigureRecord
 from rlsvi.report.section import badge, kind, measured, section
 from rlsvi.report.words import duration, tidy
 
@@ -13,7 +13,7 @@ from rlsvi.report.words import duration, tidy
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def html_page(figures: Sequence[Figure]) -> str:
+def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
     style = files("rlsvi.report").joinpath("style.css").read_text("utf-8")
     sections = "\n".join(map(section, figures))
@@ -42,7 +42,7 @@ def html_page(figures: Sequence[Figure]) -> str:
 """
 
 
-def _header(figures: Sequence[Figure]) -> str:
+def _header(figures: Sequence[FigureRecord]) -> str:
     meanings = ", ".join(f"<strong>{outcome}</strong> {meaning}" for outcome, meaning in MEANING.items())
     where = machines(figures)
     return f"""<header>
@@ -60,7 +60,7 @@ Made {dates(figures)}{f" on {escape(where)}" if where else ""}. {escape(scales(f
 </header>"""
 
 
-def _summary(figures: Sequence[Figure]) -> str:
+def _summary(figures: Sequence[FigureRecord]) -> str:
     bar = "".join(
         f'<span class="{kind(outcome)}" style="flex-grow: {count}"></span>'
         for outcome, count in tally(figures).items()
@@ -70,7 +70,7 @@ def _summary(figures: Sequence[Figure]) -> str:
 <div class="bar" aria-hidden="true">{bar}</div>"""
 
 
-def _contents(figures: Sequence[Figure]) -> str:
+def _contents(figures: Sequence[FigureRecord]) -> str:
     entries = "\n".join(
         f'<li><a href="#figure-{f.name}">{escape(tidy(f.title))}</a> <small>{escape(tidy(f.where))}</small></li>'
         for f in figures
@@ -83,7 +83,7 @@ def _contents(figures: Sequence[Figure]) -> str:
 </nav>"""
 
 
-def _verdicts(figures: Sequence[Figure]) -> str:
+def _verdicts(figures: Sequence[FigureRecord]) -> str:
     rows = "\n".join(_row(figure, claim) for figure in figures for claim in figure.claims)
     heads = "".join(
         f'<th role="columnheader" scope="col">{head}</th>'
@@ -100,7 +100,7 @@ def _verdicts(figures: Sequence[Figure]) -> str:
 </section>"""
 
 
-def _row(figure: Figure, claim: Claim) -> str:
+def _row(figure: FigureRecord, claim: ClaimRecord) -> str:
     """A row of the table; roles are given, for a table that turns into cards is else no table to some readers."""
     return f"""<tr role="row">
 <th role="rowheader" scope="row"><a href="#figure-{figure.name}">{escape(tidy(claim.words))}</a></th>
@@ -110,7 +110,7 @@ def _row(figure: Figure, claim: Claim) -> str:
 </tr>"""
 
 
-def _footer(figures: Sequence[Figure]) -> str:
+def _footer(figures: Sequence[FigureRecord]) -> str:
     seconds = total(figure.seconds for figure in figures)
     jobs = total(figure.jobs for figure in figures)
     return f"""<footer>

@@ -1,10 +1,10 @@
 """A figure of the web page: the drawing beside its claims, and how it was made."""
 
+from base64 import b64encode
 from html import escape
 
 from rlsvi.report.about import facts
-from rlsvi.report.files import Claim, Figure, remedy
-from rlsvi.report.svg import inlined
+from rlsvi.report.files import ClaimRecord, FigureRecord, remedy
 from rlsvi.report.words import interval, setting, tidy
 
 # A shape for each outcome, so that it is not told by colour alone: a tick, a wave, a cross.
@@ -27,13 +27,13 @@ def kind(outcome: str) -> str:
     return outcome.replace(" ", "-")
 
 
-def measured(claim: Claim) -> str:
+def measured(claim: ClaimRecord) -> str:
     """What was measured, with its interval."""
     found = interval(claim)
     return escape(tidy(claim.measured)) + (f' <span class="interval">[{found}]</span>' if found else "")
 
 
-def section(figure: Figure) -> str:
+def section(figure: FigureRecord) -> str:
     """All about a figure."""
     title = escape(tidy(figure.title))
     claims = "\n".join(map(_claim, figure.claims)) or "<li>No claim was checked on this figure.</li>"
@@ -54,20 +54,19 @@ def section(figure: Figure) -> str:
 </section>"""
 
 
-def _scale(figure: Figure) -> str:
+def _scale(figure: FigureRecord) -> str:
     return "" if figure.scale == "paper" else f"; at scale {escape(tidy(figure.scale))}, smaller than the paper's"
 
 
-def _drawing(figure: Figure) -> str:
-    source = figure.read("svg")
-    try:
-        return inlined(source, figure.name, tidy(figure.title))
-    except ValueError as error:
-        path = figure.file("svg")
-        raise ValueError(f"{path} cannot be drawn, {error}: {remedy(path)}") from error
+def _drawing(figure: FigureRecord) -> str:
+    """The picture as an image, in which browsers run nothing and for which they load nothing."""
+    source, path = figure.read("svg"), figure.file("svg")
+    if b"<svg" not in source[:2000]:
+        raise ValueError(f"{path} cannot be drawn, it is no SVG: {remedy(path)}")
+    return f'<img alt="{escape(tidy(figure.title))}" src="data:image/svg+xml;base64,{b64encode(source).decode()}">'
 
 
-def _claim(claim: Claim) -> str:
+def _claim(claim: ClaimRecord) -> str:
     return f"""<li>
 {badge(claim.outcome)} <span class="where">{escape(tidy(claim.where))}</span>
 <p>{escape(tidy(claim.words))}</p>
@@ -76,7 +75,7 @@ def _claim(claim: Claim) -> str:
 </li>"""
 
 
-def _details(figure: Figure) -> str:
+def _details(figure: FigureRecord) -> str:
     settings = {name: setting(value) for name, value in figure.settings.items()}
     data = ", ".join(
         f'<a href="{figure.name}.{suffix}">{figure.name}.{suffix}</a> ({what})'

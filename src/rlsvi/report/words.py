@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rlsvi.report.files import Claim
+from rlsvi.report.files import ClaimRecord
 
 LONGEST = 10  # a list of more settings than this is shortened
 NUMBER = re.compile(r"(\d[\d,]*)(\.\d+)?(e[+-]?\d+)?(%)?", re.IGNORECASE)
@@ -52,7 +52,7 @@ def _list(values: Sequence[Any]) -> str:
     return f"{', '.join(map(setting, values[:3]))}, .. ({len(values)} values)"
 
 
-def interval(claim: Claim) -> str:
+def interval(claim: ClaimRecord) -> str:
     """The interval of what was measured, unless the words say it already; empty if there is none."""
     low, high = claim.low, claim.high
     if low is None and high is None:

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
-from rlsvi.study.times import finished, measured
+from rlsvi.study.summaries import measured
 
 BLOCK = 4_000_000  # numbers resampled at a time: 32 MB
 
@@ -77,7 +76,9 @@ def bootstrap(
     if min(len(cell) for cell in cells) < 2:
         return Interval(value, -np.inf, np.inf)
     rng = np.random.default_rng(seed)
-    found = np.array([of([cell[_draw(rng, len(cell))] for cell in cells]) for _ in range(resamples)])
+    found = np.array(
+        [of([cell[rng.integers(len(cell), size=len(cell))] for cell in cells]) for _ in range(resamples)]
+    )
     return percentiles(value, found, found, level)
 
 
@@ -123,39 +124,27 @@ def _number(found: float) -> float:
 
 
 def band(
-    curves: Any,
-    *,
-    statistic: Literal["median", "iqm", "mean"] = "median",
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
+    curves: Any, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> tuple[Floats, Floats, Floats]:
-    """The middle of curves (runs, points), and its bootstrap interval at each point: middle, low, high.
+    """The median of curves (runs, points), and its bootstrap interval at each point: middle, low, high.
 
     Whole runs are drawn again. It is a band for every point by itself, not for all at once. With a single run
     the ends are infinite.
     """
     check_bootstrap(resamples, level)
-    middles: dict[str, Callable[..., Any]] = {
-        "median": np.median,
-        "iqm": lambda values, axis: stats.trim_mean(values, 0.25, axis=axis),
-        "mean": np.mean,
-    }
-    if statistic not in middles:
-        raise ValueError(f"statistic must be one of {', '.join(middles)}, got {statistic!r}")
     array = np.asarray(curves, dtype=np.float64)
     if array.ndim != 2 or not array.size:
         raise ValueError(f"curves must have shape (runs, points), at least one of each, got {array.shape}")
-    (measured if statistic == "median" else finished)("curves", array.ravel())
+    measured("curves", array.ravel())
     runs, points = array.shape
-    middle: Floats = middles[statistic](array, axis=0)
+    middle: Floats = np.median(array, axis=0)
     if runs < 2:
         return middle, np.full(points, -np.inf), np.full(points, np.inf)
     drawn = np.random.default_rng(seed).integers(runs, size=(resamples, runs))
     ends = np.empty((2, points))
     step = max(BLOCK // drawn.size, 1)
     for start in range(0, points, step):
-        found = middles[statistic](array[:, start : start + step][drawn], axis=1)
+        found = np.median(array[:, start : start + step][drawn], axis=1)
         ends[:, start : start + step] = _tails(found, level, "lower")[0], _tails(found, level, "higher")[1]
     return middle, ends[0], ends[1]
 
@@ -174,10 +163,6 @@ def check_bootstrap(resamples: int, level: float) -> None:
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
     whole("resamples", resamples, int(np.ceil(round(2 / (1 - level), 9))))  # one at least beyond either end
-
-
-def _draw(rng: np.random.Generator, count: int) -> Any:
-    return rng.integers(count, size=count)
 
 
 def _tails(found: Floats, level: float, method: Literal["lower", "higher"]) -> Any:

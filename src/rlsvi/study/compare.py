@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.agents.agent import Agent
 from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import Agent, simulate
-from rlsvi.study.ready import ready
+from rlsvi.simulate import simulate
 from rlsvi.study.runs import Run, Runs
+from rlsvi.study.warm_up import warm_up
 
 ProblemOf = Problem | Callable[[int], Problem]
 
@@ -39,10 +40,10 @@ def compare(
     """
     numbers = _numbers(seeds)
     _check(agents)
-    whole("episodes", episodes, 1)
-    threads = cores() if workers is None else whole("workers", workers, 1)
+    whole("episodes", episodes, 1, 10**9)
+    threads = cores() if workers is None else whole("workers", workers, 1, 10**4)
     first = _drawn(problem, numbers[0])
-    ready(progress)
+    warm_up(progress)
     stop = Event()
     jobs = [(name, seed) for name in agents for seed in numbers]
     with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(threads) as pool:
@@ -80,16 +81,18 @@ def _check(agents: Any) -> None:
     if not isinstance(agents, Mapping) or not agents:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
     for name, agent in agents.items():
-        if not isinstance(agent, Agent):
-            raise TypeError(f"agents[{name!r}] must be an agent such as rlsvi.RLSVI(), got {agent!r}")
+        if not isinstance(agent, Agent) or not agent.fused:
+            raise TypeError(
+                f"agents[{name!r}] must be an agent with a fused loop, such as rlsvi.RLSVI(), got {agent!r}"
+            )
 
 
 def _numbers(seeds: Any) -> list[int]:
     """0 .. seeds - 1, or the seeds listed."""
     if isinstance(seeds, int | np.integer):
-        return list(range(whole("seeds", seeds, 1)))
+        return list(range(whole("seeds", seeds, 1, 10**7)))
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds must be a number of seeds or a list of them, got {seeds!r}")
+        raise ValueError(f"seeds must be a number of seeds or a list of them, got {seeds!r:.80}")
     numbers = [whole("seeds", seed, 0) for seed in seeds]
     if not numbers or len(set(numbers)) != len(numbers):
         raise ValueError(f"seeds must be at least one, and each only once, got {seeds!r}")

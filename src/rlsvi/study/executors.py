@@ -22,17 +22,17 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
     workers : how many processes; None: one a core. With a Ray cluster that is joined, the cluster decides.
     address : of a Ray cluster to join, as ray.init takes it; None starts one on this machine.
     """
+    if not isinstance(name, str) or name not in NAMES:
+        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {name!r:.80}")
     if workers is not None:
-        whole("workers", workers, 1)
+        whole("workers", workers, 1, 10**4)
     if address is not None and name != "ray":
         raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {name!r}")
     if name == "serial":
         return serial
     if name == "processes":
         return processes(workers)
-    if name == "ray":
-        return ray_cluster(workers, address)
-    raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {name!r}")
+    return ray_cluster(workers, address)
 
 
 def serial(jobs: Sequence[Job]) -> Outcomes:

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.checks import positive
+from rlsvi.core.files import source_files
 from rlsvi.study.checkpoint import checkpoint_in
 
 Scalar = str | int | float | bool | None
@@ -44,6 +46,11 @@ class Job:
     folder: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.function, str):
+            raise TypeError(f"function must be its name as module:function, got {self.function!r:.80}")
+        if not isinstance(self.settings, Mapping):
+            raise TypeError(f"settings must be a dictionary of names and values, got {self.settings!r:.80}")
+        positive("cost", self.cost)
         object.__setattr__(self, "settings", dict(self.settings))  # what names it must not change
         module, _, function = self.function.partition(":")
         if module in ("", "__main__") or not function.isidentifier():
@@ -64,8 +71,10 @@ class Job:
     @staticmethod
     def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
         """The job of calling `function` with `settings`."""
+        if not callable(function):
+            raise TypeError(f"function must be a function at the top level of a module, got {function!r:.80}")
         name = getattr(function, "__qualname__", repr(function))  # a partial has none
-        return Job(f"{function.__module__}:{name}", settings, cost)
+        return Job(f"{getattr(function, '__module__', '')}:{name}", settings, cost)
 
     @cached_property
     def version(self) -> str:
@@ -91,8 +100,8 @@ def version(module: str) -> str:
     those it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
-    folders = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "simulate", "theory")
-    below = [root / "problems.py", *(path for name in folders for path in (root / name).rglob("*.py"))]
+    parts = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory", "problems", "simulate*")
+    below = [path for part in parts for path in source_files(root, part)]
     own = imported_files(module, {"rlsvi", module.partition(".")[0]})
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
     for path in sorted(below):

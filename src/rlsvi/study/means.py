@@ -1,6 +1,7 @@
-"""Means of few runs that are themselves means of many games or customers, and so nearly normal.
+"""Means of runs, and ratios of their means or medians, with 95% intervals.
 
-The percentile bootstrap of a mean of five runs, meant to hold in 95 of 100 cases, does so in about 83; Student's
+`mean` and `ratio` are for few runs that are themselves means of many games or customers, and so nearly normal: the
+percentile bootstrap of a mean of five runs, meant to hold in 95 of 100 cases, does so in about 83, and Student's
 interval keeps its promise.
 """
 
@@ -11,8 +12,8 @@ import numpy as np
 from scipy import optimize, stats
 
 from rlsvi.core.compile import Floats
-from rlsvi.study.bootstrap import Interval
-from rlsvi.study.times import measured
+from rlsvi.study.bootstrap import Interval, bootstrap
+from rlsvi.study.summaries import measured, median
 
 FAR = 30.0  # in the logarithm of a multiple
 
@@ -34,7 +35,7 @@ def ratio(values: Floats, others: Floats, *, level: float = 0.95) -> Interval:
     infinite.
     """
     x, y = measured("values", values), measured("others", others)
-    value = times(float(x.mean()), float(y.mean()))
+    value = multiple(float(x.mean()), float(y.mean()))
     if min(len(x), len(y)) < 2:
         return Interval(value, -np.inf, np.inf)
     if x.mean() == 0 or y.mean() == 0 or _error(x) == _error(y) == 0:
@@ -63,7 +64,25 @@ def _where(beyond: Callable[[float], float], at: float, side: float) -> float:
     return 0.0 if side > 0 else math.inf
 
 
-def times(x: float, y: float) -> float:
+def paired_ratio(values: Floats, others: Floats) -> Interval:
+    """The mean over problem instances as a multiple of another mean over the same instances, by the bootstrap.
+
+    It is infinite where the other mean is not positive.
+    """
+
+    def ratio(drawn: Floats) -> float:
+        i = drawn.astype(np.int64)
+        return float(values[i].mean() / others[i].mean()) if others[i].mean() > 0 else np.inf
+
+    return bootstrap(ratio, np.arange(float(len(values))))
+
+
+def ratio_of_medians(values: Floats, others: Floats) -> Interval:
+    """The median of runs as a multiple of the median of other runs, by the bootstrap; runs may be infinite."""
+    return bootstrap(lambda drawn: multiple(median(drawn[0]), median(drawn[1])), [values, others])
+
+
+def multiple(x: float, y: float) -> float:
     """x / y for what may be nothing at all, or never: 0 / 0 and infinity / infinity are 1."""
     if x == y:
         return 1.0

@@ -10,6 +10,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
+from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
 from rlsvi.study.job import Done, Failed, Job, Outcomes, attempt
 
@@ -22,6 +23,8 @@ def processes(workers: int | None = None) -> Callable[[Sequence[Job]], Outcomes]
 
     A process that dies takes only its own job with it; if this one dies, they end too.
     """
+    if workers is not None:
+        whole("workers", workers, 1, 10**4)
 
     def run(jobs: Sequence[Job]) -> Outcomes:
         waiting: deque[Job] = deque(jobs)

@@ -63,7 +63,7 @@ class Runs:
 
     @cached_property
     def frame(self) -> "pl.DataFrame":
-        """A row an episode: agent, seed, episode, reward, regret (expected) and realised (realised regret)."""
+        """One row per episode: agent, seed, episode, reward, regret (expected) and realised (realised regret)."""
         import polars as pl
 
         episode = np.arange(self.episodes)

@@ -1,7 +1,7 @@
 """What runs with different seeds say, and how sure it is: every estimate with its 95% interval.
 
 Nothing here assumes a normal distribution: learning times have heavy tails, and some are infinite. This is the
-front of `times`, `bootstrap` and `local`, and adds shares and power laws.
+front of `summaries`, `bootstrap` and `fits`, and adds shares and power laws.
 """
 
 from typing import Any, Literal
@@ -21,8 +21,8 @@ from rlsvi.study.bootstrap import (
     is_one,
     percentiles,
 )
-from rlsvi.study.local import line, local_polynomial, r_squared
-from rlsvi.study.times import iqm, kaplan_meier_median, measured, median, quantile, restricted_mean, survival
+from rlsvi.study.fits import line, local_polynomial, r_squared
+from rlsvi.study.summaries import iqm, measured, median
 
 __all__ = [
     "Interval",
@@ -31,7 +31,6 @@ __all__ = [
     "bootstrap_medians",
     "difference",
     "iqm",
-    "kaplan_meier_median",
     "line",
     "local_polynomial",
     "median",
@@ -39,10 +38,7 @@ __all__ = [
     "power_laws",
     "probability_of_improvement",
     "proportion",
-    "quantile",
     "r_squared",
-    "restricted_mean",
-    "survival",
 ]
 
 

@@ -6,12 +6,14 @@ Any of them can be read with polars alone, and all together if their settings ha
 `pl.read_parquet("store/*.parquet")`.
 """
 
+import contextlib
 import hashlib
 import io
 import json
+import math
 import os
 import platform
-import shutil
+import time
 import uuid
 import warnings
 from collections.abc import Iterable, Sequence
@@ -19,13 +21,15 @@ from pathlib import Path
 
 import polars as pl
 
-from rlsvi.core.files import write_file
+from rlsvi.core.files import remove_left_over, write_file
+from rlsvi.study import checkpoint
 from rlsvi.study.job import Done, Job
 
 FORMAT = 1
 LABEL = "store.json"
 SEAL = b"sha256:"
 UNSEALED = b"0" * 64
+ABANDONED = 30 * 24 * 3600.0  # seconds
 
 
 class DamagedFile(UserWarning):
@@ -36,6 +40,8 @@ class Store:
     """The results of finished jobs, in `folder`, which is made if it is not there."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise TypeError(f"store must be a Store or the path of a folder, got {folder!r:.80}")
         self.folder = Path(folder)
         label = self.folder / LABEL
         try:
@@ -72,7 +78,20 @@ class Store:
 
     def forget(self, job: Job) -> None:
         """Remove what `job` has kept of unfinished work."""
-        shutil.rmtree(self.unfinished(job), ignore_errors=True)
+        checkpoint.remove(self.unfinished(job))
+
+    def tidy(self) -> None:
+        """Remove what killed processes have left and nobody will go on from.
+
+        These are temporary files, checkpoints of finished jobs, and checkpoints that nobody has touched for a
+        month. Nothing that a living process uses is removed.
+        """
+        remove_left_over(self.folder)
+        for folder in (self.folder / "unfinished").glob("*"):
+            last = _last_touched(folder)
+            finished = self.folder / f"{folder.name}.parquet"
+            if _last_touched(finished) >= last or time.time() - last > ABANDONED:
+                checkpoint.remove(folder)
 
     def read(self, job: Job) -> tuple[pl.DataFrame, float] | None:
         """The table of `job` and the seconds it took; None if it is not there.
@@ -122,6 +141,15 @@ class Store:
         table = pl.concat([frame for frame, _ in found], how="diagonal_relaxed")
         settings = list(dict.fromkeys(name for job in jobs for name in job.settings))
         return table.select(*settings, pl.exclude(settings)), sum(took for _, took in found)
+
+
+def _last_touched(path: Path) -> float:
+    """When a file, or a folder or one of its files, was last written; -inf if it is not there."""
+    times = [-math.inf]
+    for each in (path, *path.glob("*")):
+        with contextlib.suppress(OSError):
+            times.append(each.stat().st_mtime)
+    return max(times)
 
 
 def _type(value: object) -> type[pl.DataType] | None:

@@ -39,6 +39,9 @@ def sweep(
     redo : compute all of them, also those whose results are there.
     advance : called with each job that is done, and whether it was computed now.
     """
+    jobs = list(jobs) if isinstance(jobs, Iterable) else [jobs]
+    if not all(isinstance(job, Job) for job in jobs):
+        raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {jobs!r:.80}")
     store = store if isinstance(store, Store) else Store(store)
     wanted = {job.name: job for job in jobs}
     if not wanted:
@@ -57,6 +60,9 @@ def compute(
 ) -> None:
     """Have the results of all jobs, given by their names, in `store`. See `sweep`."""
     run = named(executor) if isinstance(executor, str) else executor
+    if not callable(run):
+        raise TypeError(f"executor must be a name or what executors.executor returns, got {executor!r:.80}")
+    store.tidy()
     todo = list(wanted.values()) if redo else store.missing(wanted.values())
     for job in todo if redo else []:
         store.forget(job)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rlsvi.agents.verbs import OnEpisode
+from rlsvi.agents.agent import OnEpisode
 
 
 @contextmanager

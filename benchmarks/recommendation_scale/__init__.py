@@ -1,0 +1,1 @@
+"""A study of recommendations at a shop's size; see `__main__`."""

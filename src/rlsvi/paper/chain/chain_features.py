@@ -1,0 +1,116 @@
+"""Learning time against the number of basis functions, on a chain of 50 states."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Picture
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.learning import dithering_bound, learning_jobs, tabular_bound
+from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim, exactly
+from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import bootstrap, bootstrap_medians, line, local_polynomial, median, power_law
+
+N = 50
+
+
+def jobs(features: list[int], seeds: int, limit: int) -> list[Job]:
+    """Ten rewards, N = 50."""
+    return learning_jobs([N], features, seeds, limit)
+
+
+@claim("Learning time scales gracefully with K", "section 6.1.1")
+def graceful(frame: pl.DataFrame) -> Verdict:
+    """It grows at most linearly: the exponent of a power law in K is at most 1."""
+    found = cells(frame, "features")
+    exponent = power_law(list(found), list(found.values()))
+    return at_most(exponent, 1.0, f"learning time grows as K to the power {exponent}")
+
+
+@claim("The marginal effect of K decreases as K approaches SA = 100", "section 6.1.1")
+def marginal(frame: pl.DataFrame) -> Verdict:
+    """The slope of the median learning time is larger for K up to 50 than from 50 on."""
+    found = cells(frame, "features")
+    K = np.array(list(found), dtype=float)
+
+    def steeper(middle: Floats) -> float:
+        return line(K[K <= N], middle[K <= N])[0] - line(K[K >= N], middle[K >= N])[0]
+
+    difference = bootstrap_medians(steeper, list(found.values()))
+    slopes = [
+        line(K[part], [median(found[k]) for k in K[part]])[0] if np.isfinite(difference.value) else np.inf
+        for part in (K <= N, K >= N)
+    ]
+    return at_least(
+        difference,
+        0.0,
+        f"one more function costs {slopes[0]:.1f} episodes up to K = 50 and {slopes[1]:.1f} beyond: "
+        f"{difference} less",
+    )
+
+
+@claim(
+    "Even for large K far superior to the dithering (> 10^14) and the tabular bound (> 10^5)",
+    "section 6.1.1 and its footnote",
+)
+def superior(frame: pl.DataFrame) -> Verdict:
+    """At the largest K at least ten times faster than H^2SA."""
+    found = cells(frame, "features")
+    largest = max(found)
+    dithering, tabular = dithering_bound(N), tabular_bound(N)
+    times = bootstrap(lambda drawn: tabular / median(drawn), found[largest])
+    return all_of(
+        at_least(
+            times,
+            10.0,
+            f"at K = {largest} the median learning time is {bootstrap(median, found[largest])} episodes, H^2SA is "
+            f"{times} times as long",
+        ),
+        exactly(dithering > 1e14 and tabular > 1e5, f"2^(N-1) = {dithering:.3g}, H^2SA = {tabular:,.0f}"),
+    )
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """Learning times with a local polynomial regression of the medians."""
+    figure, (axes,) = panels()
+    found = cells(frame, "features")
+    runs(axes, found, frame["limit"][0], "RLSVI, N = 50: runs and medians", 1)
+    trend(axes, found, "local polynomial regression", 0)
+    axes.set_ylim(bottom=0)
+    labelled(axes, "number of basis functions K", "episodes until 10 rewards")
+    legend(axes, loc="upper left")
+    return figure
+
+
+def trend(axes: Axes, found: Mapping[float, Floats], label: str | None, index: int) -> None:
+    """A local polynomial regression through the medians, as far as they are finite."""
+    middle = {K: median(times) for K, times in found.items()}
+    K = np.array([K for K, value in middle.items() if np.isfinite(value)], dtype=float)
+    if len(K) >= 6:
+        at = np.linspace(K.min(), K.max(), 100)
+        fit = local_polynomial(K, [middle[k] for k in K], at, degree=1 if len(K) < 10 else 2)
+        axes.plot(at, fit, color=COLOURS[index % len(COLOURS)], linewidth=3, alpha=0.5, label=label)
+
+
+FIGURE = Figure(
+    name="chain-features",
+    title="Learning time against the number of basis functions",
+    where="section 6.1.1, figure 4",
+    caption=(
+        "Episodes until ten rewards on a chain of 50 states, where SA = 100: every run, medians, and a local "
+        "polynomial regression (Cleveland's loess) of the medians."
+    ),
+    sizes={
+        "quick": {"features": [2, 5, 10, 20, 30, 40, 50, 60, 80, 100], "seeds": 5, "limit": 10_000},
+        "paper": {"features": [2, *range(5, 101, 5)], "seeds": 5, "limit": 20_000},
+    },
+    jobs=jobs,
+    claims=[graceful, marginal, superior],
+    draw=draw,
+)

@@ -1,0 +1,99 @@
+"""Learning time against the number of basis functions on chains of several lengths."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.chain_features import trend
+from rlsvi.paper.chain.learning import learning_jobs
+from rlsvi.paper.claim import Verdict, at_most, between, claim
+from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells
+from rlsvi.study.job import Job
+from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import Interval, bootstrap_medians, line
+
+SHARES = (0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.2, 1.5)  # K as a share of SA = 2N
+
+
+def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
+    """K from a tenth to one and a half of SA for each length."""
+    return [
+        job
+        for N in lengths
+        for job in learning_jobs([N], sorted({max(2, round(share * 2 * N)) for share in SHARES}), seeds, limit)
+    ]
+
+
+@claim("For few basis functions the learning time grows about linearly with K", "appendix C.3")
+def linear(frame: pl.DataFrame) -> Verdict:
+    """The slope of the median learning time from SA/4 to SA/2 is within a factor of two of that up to SA/4."""
+    share = bootstrap_ratio(frame, 1, 0)
+    return between(
+        share, 0.5, 2.0, f"from K = SA/4 to SA/2 one more function costs {share} times what it costs up to SA/4"
+    )
+
+
+@claim("The marginal increase decreases and almost plateaus from K = SA on", "appendix C.3")
+def plateau(frame: pl.DataFrame) -> Verdict:
+    """The slope of the median learning time from SA on is at most half of that up to SA/2."""
+    share = bootstrap_ratio(frame, 3, 2)
+    return at_most(share, 0.5, f"from K = SA on one more function costs {share} times what it costs up to SA/2")
+
+
+def bootstrap_ratio(frame: pl.DataFrame, above: int, below: int) -> Interval:
+    """The ratio of two of the `slopes`, each averaged over the lengths."""
+    found = cells(frame, "length", "features")
+
+    length, features = np.array(list(found), dtype=np.float64).T
+
+    def ratio(middle: Floats) -> float:
+        each = [slopes(N, features[length == N], middle[length == N]) for N in np.unique(length)]
+        mean = np.mean(each, axis=0)
+        return float(mean[above] / mean[below]) if mean[below] > 0 else np.inf
+
+    return bootstrap_medians(ratio, list(found.values()))
+
+
+def slopes(N: float, K: Floats, time: Floats) -> list[float]:
+    """Of the time in K up to SA/4, from there to SA/2, up to SA/2, and from SA on, where SA = 2N.
+
+    In units of SA and of the time at SA, so that lengths can be averaged.
+    """
+    unit = 2 * N / time[K == 2 * N][0]
+    parts = [K <= N / 2, (K >= N / 2) & (K <= N), K <= N, K >= 2 * N]
+    return [unit * line(K[part], time[part])[0] for part in parts]
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """One colour a length."""
+    figure, (axes,) = panels(1, 4.6)
+    for i, N in enumerate(sorted(frame["length"].unique())):
+        found = cells(frame.filter(pl.col("length") == N), "features")
+        runs(axes, found, frame["limit"][0], f"N = {N}", i)
+        trend(axes, found, None, i)
+        axes.axvline(2 * N, color=COLOURS[i], linewidth=0.8, linestyle=":")
+    axes.set_ylim(bottom=0)
+    labelled(axes, "number of basis functions K", "episodes until 10 rewards")
+    legend(axes)
+    return figure
+
+
+FIGURE = Figure(
+    name="chain-features-many",
+    title="Basis functions on chains of several lengths",
+    where="appendix C.3, figure 12",
+    caption=(
+        "Episodes until ten rewards: every run, medians, and a local polynomial regression of the medians for "
+        "each chain length N. Dotted: K = SA, beyond which the basis spans all functions of states and actions."
+    ),
+    sizes={
+        "quick": {"lengths": [10, 20, 30], "seeds": 5, "limit": 10_000},
+        "paper": {"lengths": [10, 20, 30, 40, 50], "seeds": 5, "limit": 20_000},
+    },
+    jobs=jobs,
+    claims=[linear, plateau],
+    draw=draw,
+)

@@ -1,0 +1,90 @@
+"""Learning time against the length of the chain, beside the bounds for dithering and for tabular learning."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from rlsvi.paper.chain.learning import dithering_bound, learning_jobs, tabular_bound
+from rlsvi.paper.claim import Verdict, at_most, claim, computed, exactly
+from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells
+from rlsvi.study.job import Job
+from rlsvi.study.plot import INK
+from rlsvi.study.statistics import bootstrap, median
+
+K = 10
+
+
+def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
+    """Ten rewards, K = 10."""
+    return learning_jobs(lengths, [K], seeds, limit)
+
+
+@computed("For N = 100, 2^(N-1) > 10^28 and H^2SA > 10^6", "section 6.1.1")
+def bounds_at_100() -> Verdict:
+    """Arithmetic."""
+    dithering, tabular = dithering_bound(100), tabular_bound(100)
+    return exactly(
+        dithering > 1e28 and tabular > 1e6, f"at N = 100: 2^(N-1) = {dithering:.3g}, H^2SA = {tabular:,.0f}"
+    )
+
+
+@claim("RLSVI outperforms the bounds for dithering and for tabular learning", "section 6.1.1")
+def outperforms(frame: pl.DataFrame) -> Verdict:
+    """The median learning time is below 2^(N-1) and H^2SA/10 at every length from 10 on; ten rewards alone
+    take longer than that on shorter chains.
+    """
+    found = cells(frame, "length")
+    bounds = np.array([min(dithering_bound(N), tabular_bound(N) / 10) for N in found])
+
+    ratio = bootstrap(
+        lambda drawn: max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True)),
+        list(found.values()),
+    )
+    longest = max(found)
+    last = bootstrap(median, found[longest])
+    return at_most(
+        ratio,
+        1.0,
+        f"the median learning time is at most {ratio} times the lower of the two bounds, over N = {min(found)} to "
+        f"{longest}; at N = {longest} it is {last} episodes, the bounds {dithering_bound(longest):.2g} and "
+        f"{tabular_bound(longest) / 10:,.0f}",
+    )
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """Learning times, and the bounds as far as they fit."""
+    figure, (axes,) = panels()
+    found = cells(frame, "length")
+    times, limit = np.concatenate(list(found.values())), float(frame["limit"][0])
+    top = 1.3 * float(times[np.isfinite(times)].max(initial=1.0)) if np.isfinite(times).all() else 1.05 * limit
+    runs(axes, found, limit, "RLSVI, K = 10: runs and medians")
+    at = np.linspace(2, max(found), 400)
+    axes.plot(at, 2.0 ** (at - 1), "--", color=INK, linewidth=1, label="dithering, $2^{N-1}$")
+    tabular = [tabular_bound(N) / 10 for N in at]
+    axes.plot(at, tabular, color=INK, linewidth=1, label="tabular, $H^2SA/10$")
+    axes.set_ylim(0, top)
+    axes.set_xlim(0, max(found) * 1.02)
+    labelled(axes, "chain length N", "episodes until 10 rewards")
+    legend(axes, loc="upper right")
+    return figure
+
+
+FIGURE = Figure(
+    name="chain-length",
+    title="Learning time against chain length",
+    where="section 6.1.1, figure 3",
+    caption=(
+        "Episodes until ten rewards, the paper's proxy of the learning time, with K = 10 coherent basis "
+        "functions: every run and medians. Dashed: the bound for dithering. Solid: a tenth of the scaling of "
+        "the lower bound for tabular learning."
+    ),
+    sizes={
+        "quick": {"lengths": list(range(10, 101, 10)), "seeds": 5, "limit": 10_000},
+        "paper": {"lengths": list(range(10, 101, 5)), "seeds": 5, "limit": 20_000},
+    },
+    jobs=jobs,
+    claims=[bounds_at_100, outperforms],
+    draw=draw,
+)

@@ -1,0 +1,191 @@
+"""Efficient exploration on a chain of 50 states: regret over 2000 and over a million episodes."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from rlsvi.paper.chain.experiments import regret_curve
+from rlsvi.paper.chain.learning import expected_first_reward, learning_jobs, seconds, success
+from rlsvi.paper.claim import Verdict, all_of, at_least, between, claim, exactly
+from rlsvi.paper.drawing import curves, labelled, legend, panels
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import having, learning_curves
+from rlsvi.study.job import Job
+from rlsvi.study.means import ratio_of_medians
+from rlsvi.study.statistics import bootstrap, median, probability_of_improvement, proportion
+
+N, K = 50, 10
+RLSVI: dict[str, Any] = {"agent": "RLSVI", "lam": 1.0, "sigma": 0.1}
+EPSILON: dict[str, Any] = {"agent": "epsilon-greedy", "epsilon": 0.1}
+OTHERS: list[dict[str, Any]] = [
+    {"agent": "epsilon-greedy", "epsilon": 0.01},
+    {"agent": "epsilon-greedy", "epsilon": 0.9},
+    {"agent": "Boltzmann", "eta": 0.01},
+    {"agent": "Boltzmann", "eta": 1.0},
+    {"agent": "Boltzmann", "eta": 100.0},
+]
+
+
+def jobs(episodes: int, seeds: int) -> list[Job]:
+    """Both agents for all episodes, other ways to dither for 2000, and RLSVI with a table."""
+    curve = [(settings, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(seeds)]
+    curve += [(settings, 2000, 0) for settings in OTHERS]
+    return [
+        Job.of(regret_curve, seconds(N, K, 2 * count), length=N, features=K, episodes=count, seed=seed, **settings)
+        for settings, count, seed in curve
+    ] + learning_jobs([N], [None], seeds, 20_000)
+
+
+def _runs(frame: pl.DataFrame, **settings: object) -> pl.DataFrame:
+    """The last row of each run with these settings."""
+    return having(frame, **settings).filter(pl.col("episode") == pl.col("episodes")).sort("seed")
+
+
+@claim("RLSVI consistently learns the optimal policy in roughly 500 episodes", "section 6.1.1")
+def learns(frame: pl.DataFrame) -> Verdict:
+    """Most seeds get ten rewards; the median of the episodes until 95% of the regret of the first 2000 is paid
+    is within a factor of two of 500.
+    """
+    found = _runs(frame, **RLSVI)
+    tenth = found["time"].to_numpy()
+    share = proportion(int(np.isfinite(tenth).sum()), len(tenth))
+    paid = bootstrap(median, np.array([_paid(frame, seed) for seed in found["seed"]]))
+    return all_of(
+        between(paid, 250, 1000, f"95% of the regret of the first 2000 episodes is paid after {paid} episodes"),
+        at_least(
+            share,
+            0.5,
+            f"{np.isfinite(tenth).sum()} of {len(tenth)} seeds get ten rewards, after "
+            f"{bootstrap(median, tenth)} episodes",
+        ),
+    )
+
+
+def _paid(frame: pl.DataFrame, seed: int) -> float:
+    """The episode by which 95% of the regret of the first 2000 was paid."""
+    run = _first_2000(frame, seed)
+    regret = run["regret"].to_numpy()
+    return float(run["episode"].to_numpy()[np.searchsorted(regret, 0.95 * regret[-1])])
+
+
+@claim("RLSVI essentially maintains the optimal policy once it discovers the rewarding state", "section 6.1.1")
+def maintains(frame: pl.DataFrame) -> Verdict:
+    """Most seeds lose at most a tenth of the attainable reward from the tenth reward to episode 2000."""
+    found = _runs(frame, **RLSVI)
+    lost = np.array([_lost(frame, run["seed"], run["time"], run["best"]) for run in found.iter_rows(named=True)])
+    keep = proportion(int((lost <= 0.1).sum()), len(lost))
+    last, count = int(found["last_mistake"].to_numpy().max()), int(found["episodes"][0])
+    return at_least(
+        keep,
+        0.5,
+        f"a share of {keep} of the seeds loses at most a tenth of the attainable reward from the tenth reward "
+        f"to episode 2000 (median {np.median(lost):.2g}); in {count:,} episodes no policy was other than "
+        f"optimal after episode {last:,}",
+    )
+
+
+def _lost(frame: pl.DataFrame, seed: int, time: float, best: float) -> float:
+    run = _first_2000(frame, seed)
+    if not time < 2000:
+        return 1.0
+    episode, regret = run["episode"].to_numpy(), run["regret"].to_numpy()
+    at = int(np.searchsorted(episode, time))
+    return float((regret[-1] - regret[at]) / max((episode[-1] - episode[at]) * best, 1e-300))
+
+
+def _first_2000(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
+    of_seed = frame.filter(pl.col("agent") == "RLSVI", pl.col("seed") == seed)
+    return of_seed.filter(pl.col("episode") <= 2000).sort("episode")
+
+
+@claim("Any dithering strategy would take at least 10^15 episodes for this", "section 6.1.1")
+def dithering_time(frame: pl.DataFrame) -> Verdict:
+    """2^(N-1)/p*, the exact expectation of the first reward, is at least 10^15."""
+    expected = expected_first_reward(N)
+    found = _runs(frame, **EPSILON)
+    return exactly(
+        expected >= 1e15,
+        f"the exact expectation of the first reward is {expected:.3g} episodes; in {len(found)} runs of "
+        f"{int(found['episodes'][0]):,} episodes there were {int(found['reward'].sum())} rewards",
+    )
+
+
+@claim("In this setting any choice of epsilon or of the temperature eta is equivalent", "section 6.1.1, footnote")
+def equivalent(frame: pl.DataFrame) -> Verdict:
+    """Their expected regret after 2000 episodes is the same to rounding."""
+    chosen = [having(frame, **settings, seed=0, episode=2000) for settings in (EPSILON, *OTHERS)]
+    regret = np.concatenate([rows["regret"].to_numpy() for rows in chosen])
+    spread = float((regret.max() - regret.min()) / regret.max())
+    return exactly(
+        spread < 1e-9,
+        f"regret after 2000 episodes of {len(OTHERS) + 1} choices, epsilon .01 to .9 and eta .01 to 100, differs "
+        f"by {spread:.1g} relative",
+    )
+
+
+@claim("RLSVI exploits the generalisation of the basis functions to learn much faster", "section 6.1.1")
+def generalises(frame: pl.DataFrame) -> Verdict:
+    """Ten rewards come at least twice as fast as for RLSVI with a table."""
+    basis = _runs(frame, **RLSVI)["time"].to_numpy()
+    table = frame.filter(pl.col("limit").is_not_null())["time"].to_numpy()
+    faster = ratio_of_medians(table, basis)
+    return at_least(
+        faster,
+        2.0,
+        f"ten rewards after {bootstrap(median, basis)} episodes, with a table after {bootstrap(median, table)}: "
+        f"{faster} times as fast",
+    )
+
+
+@claim("RLSVI explores efficiently with generalisation what is intractable under dithering", "section 6")
+def beats_dithering(frame: pl.DataFrame) -> Verdict:
+    """Ten rewards come at least a million times sooner than the first is to be expected from dithering."""
+    found, dithering = _runs(frame, **RLSVI), _runs(frame, **EPSILON)
+    expected = expected_first_reward(N)
+    faster = bootstrap(lambda times: expected / median(times), found["time"].to_numpy())
+    better = probability_of_improvement(found["regret"].to_numpy(), dithering["regret"].to_numpy())
+    return at_least(
+        faster,
+        1e6,
+        f"dithering takes {faster} times as long to its first reward as RLSVI to its tenth; a run of RLSVI has "
+        f"less regret than one of epsilon-greedy with probability {better}",
+    )
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """Cumulative expected regret of the first 2000 episodes and of all."""
+    count = int(frame["episodes"].drop_nulls().to_numpy().max())
+    figure, both = panels(2 if count > 2000 else 1, 3.8)
+    for axes, end in zip(both, (2000, count), strict=False):
+        for i, settings in enumerate((RLSVI, EPSILON)):
+            at, regret = learning_curves(frame.filter(pl.col("episode") <= end), **settings)
+            few = np.unique(np.linspace(0, len(at) - 1, 500).astype(int)) if end == 2000 else _even(at)
+            curves(axes, at[few], regret[:, few], str(settings["agent"]), i)
+        axes.set_xlim(0, end)
+        axes.set_ylim(0, 1.25 * success(N) * min(end, 2000))
+        labelled(axes, "episode", "cumulative expected regret", f"first {end:,} episodes")
+        legend(axes, loc="upper left" if end > 2000 else "best")
+    return figure
+
+
+def _even(at: np.ndarray) -> np.ndarray:
+    """About 600 of the marks, evenly over all episodes."""
+    return np.unique(np.searchsorted(at, np.linspace(at[0], at[-1], 600)))
+
+
+FIGURE = Figure(
+    name="chain-regret",
+    title="Efficient exploration on a 50-chain",
+    where="section 6.1.1, figure 2",
+    caption=(
+        "Cumulative expected regret of RLSVI (K = 10 coherent basis functions, lambda = 1, sigma = .1) and of "
+        "LSVI with epsilon-greedy exploration: medians with bootstrap bands, and every run. Expected regret, "
+        "V* minus the exact value of the policy played, carries no noise of rewards."
+    ),
+    sizes={"quick": {"episodes": 2000, "seeds": 5}, "paper": {"episodes": 1_000_000, "seeds": 5}},
+    jobs=jobs,
+    claims=[learns, dithering_time, equivalent, maintains, generalises, beats_dithering],
+    draw=draw,
+)

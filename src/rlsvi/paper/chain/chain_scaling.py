@@ -1,0 +1,80 @@
+"""The scaling in N and in K on logarithmic axes: is learning polynomial?"""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure as Picture
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain import chain_features, chain_length
+from rlsvi.paper.chain.learning import power_over_exponential
+from rlsvi.paper.claim import Verdict, at_least, claim
+from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells
+from rlsvi.study.job import Job
+from rlsvi.study.plot import INK
+from rlsvi.study.statistics import line, median, power_law
+
+
+def jobs(lengths: list[int], features: list[int], seeds: int, limit: int) -> list[Job]:
+    """Those of the two figures before; what has been computed for them is not computed again."""
+    both = chain_length.jobs(lengths, seeds, limit) + chain_features.jobs(features, seeds, limit)
+    return list({job.name: job for job in both}.values())
+
+
+def by_length(frame: pl.DataFrame) -> dict[float, Floats]:
+    """Times at K = 10, for each length."""
+    return cells(frame.filter(pl.col("features") == chain_length.K), "length")
+
+
+def by_features(frame: pl.DataFrame) -> dict[float, Floats]:
+    """Times at N = 50, for each number of basis functions."""
+    return cells(frame.filter(pl.col("length") == chain_features.N), "features")
+
+
+@claim("The data are consistent with polynomial learning", "section 6.1.1")
+def polynomial(frame: pl.DataFrame) -> Verdict:
+    """A power law in N fits the median learning times better than an exponential."""
+    found, by_K = by_length(frame), by_features(frame)
+    better = power_over_exponential(found)
+    in_length, in_features = (power_law(list(times), list(times.values())) for times in (found, by_K))
+    return at_least(
+        better,
+        0.0,
+        f"learning time grows as N to the power {in_length} and K to the power {in_features}; the mean squared "
+        f"error of log T is {better} less for a power of N than for an exponential in N",
+    )
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """Both on logarithmic axes, with the power laws."""
+    figure, both = panels(2, 3.8)
+    names = "chain length N", "number of basis functions K"
+    for i, (axes, name, found) in enumerate(zip(both, names, (by_length(frame), by_features(frame)), strict=True)):
+        fixed = "K = 10" if i == 0 else "N = 50"
+        runs(axes, found, frame["limit"][0], f"{fixed}: runs and medians", i)
+        exponent = power_law(list(found), list(found.values()))
+        if np.isfinite(exponent.value):
+            x = np.array(list(found), dtype=float)
+            slope, intercept = line(np.log(x), np.log([median(times) for times in found.values()]))
+            fit = np.exp(intercept) * x**slope
+            axes.plot(x, fit, color=INK, linewidth=1, linestyle="--", label=f"power {slope:.2f}")
+        axes.set(xscale="log", yscale="log")
+        labelled(axes, name, "episodes until 10 rewards")
+        legend(axes)
+    return figure
+
+
+FIGURE = Figure(
+    name="chain-scaling",
+    title="Support for polynomial learning",
+    where="section 6.1.1, figure 5",
+    caption="The learning times of the two figures before on logarithmic axes: a power law is a straight line.",
+    sizes={
+        scale: {**chain_length.FIGURE.sizes[scale], "features": chain_features.FIGURE.sizes[scale]["features"]}
+        for scale in ("quick", "paper")
+    },
+    jobs=jobs,
+    claims=[polynomial],
+    draw=draw,
+)

@@ -1,0 +1,77 @@
+"""Learning times on the chain: jobs of several figures, results setting by setting, and bounds on them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.experiments import learning_time
+from rlsvi.study.job import Job
+from rlsvi.study.statistics import Interval, bootstrap_medians
+
+
+def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds: int, limit: int) -> list[Job]:
+    """One job per length, number of basis functions and seed, where such a basis exists."""
+    return [
+        Job.of(
+            learning_time, seconds(N, K, 2.0 * N * (K or N) ** 0.5), length=N, features=K, seed=seed, limit=limit
+        )
+        for N in lengths
+        for K in features
+        if K is None or K <= (N - 1) * 2 * N
+        for seed in range(seeds)
+    ]
+
+
+def seconds(length: int, features: int | None, episodes: float) -> float:
+    """About how long a run takes, for progress bars."""
+    K = features or 10
+    return 1e-6 * episodes * length * (0.3 + 0.04 * K + 0.0011 * K**2)
+
+
+def regressors(found: Mapping[Any, Floats], switched: int | None = None) -> list[Floats]:
+    """Regressors of log T in the settings that are the keys: of an exponential, and of a power law.
+
+    switched : the only setting that the exponential is one of, while the others stay powers; None: all of them.
+    """
+    X = np.array([np.atleast_1d(key) for key in found], dtype=np.float64)
+    power, exponential = np.log(X), X.copy()
+    if switched is not None:
+        exponential = power.copy()
+        exponential[:, switched] = X[:, switched]
+    return [np.column_stack([np.ones(len(X)), part]) for part in (exponential, power)]
+
+
+def power_over_exponential(found: Mapping[Any, Floats]) -> Interval:
+    """How much better a power law fits the median times than an exponential, in the settings that are the keys.
+
+    The mean squared error of log T left by a regression on the settings, less that of one on their logarithms.
+    """
+    left = [np.eye(len(found)) - design @ np.linalg.pinv(design) for design in regressors(found)]
+
+    def advantage(middle: Floats) -> float:
+        exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
+        return exponential - power
+
+    return bootstrap_medians(advantage, list(found.values()))
+
+
+def success(length: int) -> float:
+    """p*, the value of the optimal policy: all N - 1 steps to the right succeed."""
+    return (1.0 - 1.0 / length) ** (length - 1)
+
+
+def dithering_bound(length: int) -> float:
+    """2^(N-1)."""
+    return 2.0 ** (length - 1)
+
+
+def expected_first_reward(length: int) -> float:
+    """The expected number of episodes of random play until the first reward, each rewarded with p* 2^-(N-1)."""
+    return dithering_bound(length) / success(length)
+
+
+def tabular_bound(length: int) -> float:
+    """H^2 S A, the scaling of the lower bound for tabular learning that the paper quotes."""
+    return float((length - 1) ** 2 * 2 * length)

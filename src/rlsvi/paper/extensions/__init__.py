@@ -1,0 +1,1 @@
+"""Incremental and continual RLSVI: appendix F of the paper."""

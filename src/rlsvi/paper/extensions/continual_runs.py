@@ -1,0 +1,99 @@
+"""The experiments in a river without end: functions that the jobs of the figure on continual RLSVI call."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy, Linear
+from rlsvi.agents.continual.agent import ContinualAgent
+from rlsvi.agents.explore import Schedule
+from rlsvi.bases import Basis, Dense, StateFeatures
+from rlsvi.core.regression import FactorError
+from rlsvi.mdp import river_swim
+from rlsvi.mdp.average import average_reward
+from rlsvi.simulate import simulate_continual
+
+GAMMA = 0.99
+DITHERING: dict[str, Callable[[int], Schedule]] = {
+    "epsilon = .01": lambda steps: 0.01,
+    "epsilon = .1": lambda steps: 0.1,
+    "epsilon = .5": lambda steps: 0.5,
+    "epsilon from 1 to 0": lambda steps: Linear(1.0, 0.0, max(steps // 2, 1)),
+}
+
+
+def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: int) -> dict[str, Any]:
+    """The average reward in a river without end, as a share of the best, over ten parts of a run.
+
+    agent : the noise of continual RLSVI ("paper", "whitened" or "independent"), or a name in DITHERING.
+    basis : "table"; "places", 1, x and x^2 of the place x, for each action; or "random", six random functions of
+        place and action, other ones for every seed, with which the regression may diverge.
+
+    Also the step by which divergence was noticed, and the one at which a number was no longer finite and the run
+    ended; infinite if never.
+    """
+    mdp = river_swim(states)
+    learning = _agent(agent, basis, states, steps, seed)
+    shares, noticed, ended = np.zeros(10), np.inf, np.inf
+    for part in range(10):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DivergenceWarning)
+            try:
+                shares[part] = simulate_continual(learning, mdp, steps // 10).mean() / average_reward(mdp)
+            except FactorError:
+                ended = float(learning.steps)
+        if caught and not np.isfinite(noticed):
+            noticed = float(learning.steps)
+        if np.isfinite(ended):
+            break
+    return {"part": np.arange(1, 11), "share": shares, "noticed": noticed, "ended": ended}
+
+
+def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> ContinualAgent:
+    usual: dict[str, Any] = {"gamma": GAMMA, "seed": seed}
+    if basis != "table":
+        usual["basis"] = features_of(basis, states, seed)
+    if agent in DITHERING:
+        return ContinualLSVI(explore=EpsilonGreedy(DITHERING[agent](steps)), **usual)
+    noise: Any = agent
+    return ContinualRLSVI(noise=noise, **usual)
+
+
+def features_of(basis: str, states: int, seed: int) -> Basis:
+    """Few functions of many places."""
+    if basis == "random":
+        return Dense(np.random.default_rng(seed).normal(size=(states, 2, 6)))
+    return StateFeatures(lambda s: np.polynomial.legendre.legvander(2.0 * s / (states - 1) - 1.0, 2).ravel())
+
+
+def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str, Any]:
+    """How consecutive perturbations are correlated, in units of their own standard deviation.
+
+    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights that were
+    touched before.
+    change : how much Sigma changes in a step, relative to itself: the largest change of a weight, on average over
+        all steps from the first on; largest : the largest of all.
+    """
+    mdp, half = river_swim(states), steps // 2
+    learning = _agent(noise, "table", states, steps, seed)
+    weights = 2 * states
+    w, spread = np.zeros((steps, weights)), np.full((steps + 1, weights), learning.lam**-0.5)
+    known = np.zeros(weights, dtype=np.bool_)
+    for t in range(steps):
+        simulate_continual(learning, mdp, 1)
+        learner = learning._learner
+        assert learner is not None
+        if t == half:
+            known = learner.mind.memory.alive[0].copy()
+        spread[t + 1] = learning.sigma * learner.mind.factor.inv[0, :, 0]
+        w[t] = (learner.mind.values.theta[0] - learner.walk.mean[0]).ravel() / spread[t + 1]
+    change = np.abs((spread[1:] / spread[:-1]) ** 2 - 1).max(axis=1)
+    late = w[half:, known]
+    return {
+        "correlation": float((late[1:] * late[:-1]).mean() / (late**2).mean()),
+        "variance": float((late**2).mean()),
+        "change": float(change.mean()),
+        "largest": float(change.max()),
+    }

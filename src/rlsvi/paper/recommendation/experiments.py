@@ -1,0 +1,147 @@
+"""The experiments on the recommendation engine: functions that the jobs of its figures call.
+
+A job is one agent on one problem instance, several times. Regret is that along the path, sum_h V*_h(x_h) -
+E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do. What an
+agent forgoes is the same for one that looks one step ahead: sum_h max_a P(a | x_h) - P(a_h | x_h).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlsvi import problems
+from rlsvi.agents import LSVI, RLSVI, ContextualBandit, OptimalPolicy, ThompsonSampling
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Explore, Greedy
+from rlsvi.bases import Tabular
+from rlsvi.core.compile import Floats
+from rlsvi.mdp import myopic_values
+from rlsvi.mdp.recommendation import count_histories, histories
+from rlsvi.paper.results import unexplained
+from rlsvi.problems import Problem
+from rlsvi.simulate import simulate
+from rlsvi.study.job import Job
+
+PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
+LAM, SIGMA = 0.2, 1e-3**0.5
+TEMPERATURES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+EPSILON = 0.1
+LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
+POINTS = 60  # of a curve
+LAST = 100  # episodes at the end
+TABLE = "RLSVI, table"  # without generalisation
+ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
+ORDERS = 20  # fixed orders of products that are tried
+
+
+def boltzmann(eta: float) -> str:
+    """The name of LSVI with a temperature."""
+    return f"Boltzmann {eta:g}"
+
+
+def _lsvi(explore: Explore) -> Callable[[int, float], Agent]:
+    return lambda seed, offset: LSVI(lam=LAM, explore=explore, seed=seed)
+
+
+MAKERS: dict[str, Callable[[int, float], Agent]] = {
+    "RLSVI": lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, seed=seed),
+    TABLE: lambda seed, offset: RLSVI(lam=LAM, sigma=SIGMA, basis=Tabular(), seed=seed),
+    "greedy": _lsvi(Greedy()),
+    "epsilon-greedy": _lsvi(EpsilonGreedy(EPSILON)),
+    "Thompson": lambda seed, offset: ThompsonSampling(reward_offset=offset, seed=seed),
+    "linear bandit": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, seed=seed),
+    "linear bandit, pooled": lambda seed, offset: ContextualBandit(lam=LAM, sigma=SIGMA, pooled=True, seed=seed),
+    "myopic": lambda seed, offset: OptimalPolicy(myopic=True, seed=seed),
+    **{boltzmann(eta): _lsvi(Boltzmann(eta)) for eta in TEMPERATURES},
+}
+
+
+def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
+    """What an agent loses on the instance number `seed`, the mean of several runs, summed up to some episodes.
+
+    coding : "0, 1" or "-1, 0", the rewards of a dislike and of a like.
+    """
+    problem = instance(seed, coding)
+    offset = 1.0 if coding == DISLIKES else 0.0
+    ahead = myopic_values(problem.mdp)
+    total, forgone = np.zeros(episodes), np.zeros(episodes)
+    for run in range(runs):
+        player = MAKERS[agent](1000 * seed + run, offset)
+        history = simulate(player, problem, episodes, regret=False, trace=True)
+        total += np.cumsum(history.path_regret)
+        x, a = history.trace.states, history.trace.actions
+        slots = np.arange(SLOTS)
+        forgone += np.cumsum((ahead.max(axis=2)[slots, x] - ahead[slots, x, a]).sum(axis=1))
+    at = np.unique(np.ceil(np.linspace(0, episodes, POINTS + 1)[1:]).astype(np.int64))
+    return {"episode": at, "regret": total[at - 1] / runs, "forgone": forgone[at - 1] / runs}
+
+
+def instance_facts(*, seed: int) -> dict[str, Any]:
+    """V*, the number of states, what the basis leaves out of Q*, and the fixed order found farthest from J/2."""
+    problem = instance(seed, LIKES)
+    rng = np.random.default_rng(seed)
+    worths = [_worth_of_order(problem, rng.permutation(PRODUCTS)[:SLOTS]) for _ in range(ORDERS)]
+    V, Q = problem.solution.V, problem.solution.Q
+    return {
+        "best": float(V[0, 0]),
+        "states": count_histories(PRODUCTS, SLOTS),
+        "fixed_order": max(worths, key=lambda worth: abs(worth - SLOTS / 2)),
+        "misfit": _misfit(Q),
+    }
+
+
+def instance(seed: int, coding: str) -> Problem:
+    """A problem instance; the same taste whatever the coding."""
+    values = (-1.0, 0.0) if coding == DISLIKES else (0.0, 1.0)
+    return problems.recommendation(PRODUCTS, SLOTS, scale=SCALE, reward_values=values, seed=seed)
+
+
+def _worth_of_order(problem: Problem, order: Any) -> float:
+    """Expected likes of recommending products in one order, whatever the customer says: forward, exactly."""
+    table = problem.mdp.table
+    mass, worth = {0: 1.0}, 0.0
+    for a in order:
+        following: dict[int, float] = {}
+        for s, weight in mass.items():
+            row = s * table.actions + int(a)
+            worth += weight * float(table.expected[row])
+            for j in range(table.indptr[row], table.indptr[row + 1]):
+                after = int(table.successor[j])
+                following[after] = following.get(after, 0.0) + weight * float(table.probability[j])
+        mass = following
+    return worth
+
+
+def _misfit(Q: Floats) -> float:
+    """The share of Q* that the basis leaves out, as a ratio of 2-norms over all legal pairs and their periods."""
+    x = histories(PRODUCTS, SLOTS)
+    seen = np.count_nonzero(x, axis=1)
+    left = total = 0.0
+    for h in range(SLOTS):
+        rows = np.flatnonzero(seen == h)
+        for a in range(PRODUCTS):
+            legal = rows[x[rows, a] == 0]
+            design = np.column_stack([np.ones(len(legal)), x[legal]]).astype(np.float64)
+            values = Q[h, legal, a]
+            residual = unexplained(design, values)
+            left, total = left + float(residual @ residual), total + float(values @ values)
+    return float((left / total) ** 0.5)
+
+
+def jobs_of(agents: Sequence[str], codings: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
+    """Every agent on every instance."""
+    return [
+        Job.of(
+            recommending,
+            1e-4 * episodes * runs,
+            agent=agent,
+            coding=coding,
+            episodes=episodes,
+            runs=runs,
+            seed=seed,
+        )
+        for agent in agents
+        for coding in (codings if agent not in ONE_CODING else [LIKES])
+        for seed in range(seeds)
+    ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]

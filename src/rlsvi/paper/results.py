@@ -1,0 +1,53 @@
+"""Reading the table of results of a figure: rows of some settings, runs of each setting, learning curves."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi.core.compile import Floats
+
+
+def having(frame: pl.DataFrame, **settings: Any) -> pl.DataFrame:
+    """The rows in which columns have these values."""
+    return frame.filter(*(pl.col(name) == value for name, value in settings.items()))
+
+
+def rows_where(**settings: Any) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """A function that selects the rows in which columns have these values."""
+    return lambda frame: having(frame, **settings)
+
+
+def rows_with(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    """A function that selects the rows that have a value in this column: those of some of the jobs."""
+    return lambda frame: frame.filter(pl.col(column).is_not_null())
+
+
+def cells(frame: pl.DataFrame, *by: str, value: str = "time") -> dict[Any, Floats]:
+    """The `value` of every run, by the settings in `by` (a tuple if there are several)."""
+    groups = frame.group_by(by, maintain_order=True).agg(pl.col(value)).sort(by)
+    keys = [row[0] if len(by) == 1 else row for row in groups.select(by).iter_rows()]
+    return {key: np.array(values) for key, values in zip(keys, groups[value].to_list(), strict=True)}
+
+
+def learning_curves(frame: pl.DataFrame, value: str = "regret", **settings: Any) -> tuple[Floats, Floats]:
+    """The episodes of the curves of runs with these settings, and their `value`, (seeds, points)."""
+    mine = having(frame, **settings).sort("seed", "episode")
+    at = mine["episode"].unique().sort().to_numpy().astype(np.float64)
+    return at, mine[value].to_numpy().reshape(-1, len(at))
+
+
+def chosen_by_the_others(found: Floats) -> Floats:
+    """For each seed the value of the option that is best for the other seeds, so that luck does not count.
+
+    found : values of which large ones are good, (options, seeds).
+    """
+    seeds = found.shape[1]
+    others = (found.sum(axis=1, keepdims=True) - found) / (seeds - 1) if seeds > 1 else found
+    return np.asarray(found[others.argmax(axis=0), np.arange(seeds)])
+
+
+def unexplained(design: Floats, values: Floats) -> Floats:
+    """What a least-squares fit on the columns of `design` leaves of `values`."""
+    return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])

@@ -1,0 +1,68 @@
+"""Who plays Tetris on the large board in the figures, and what is measured of them."""
+
+import numpy as np
+import polars as pl
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.tetris.levels import player
+
+PUBLISHED = 3183.0  # the best level of LSPI that the paper quotes
+LEARNED = 1000.0  # rows a game
+LAMBDAS = (0.0, 0.3)
+FROM_SCORING, FROM_NOTHING = "scoring", "nothing"
+GRID = [(epsilon, decay) for epsilon in (0.1, 1.0) for decay in (0.95, 0.98)]
+
+RLSVI = player("RLSVI")
+UNKNOWN_NOISE = player("RLSVI, unknown noise")
+RAW, RAW_UNKNOWN = player("RLSVI", units="raw"), player("RLSVI, unknown noise", units="raw")
+FORGETFUL = player("RLSVI", memory=10_000)
+SCHEDULES = [player("LSVI", epsilon=epsilon, decay=decay) for epsilon, decay in GRID]
+LSVI = SCHEDULES[1]
+FIXED = [player("LSVI", epsilon=epsilon) for epsilon in (0.0, 0.001, 0.01, 0.1)]
+GREEDY = FIXED[0]
+UNDISCOUNTED, GREEDY_UNDISCOUNTED = player("RLSVI", gamma=1.0), player("LSVI", gamma=1.0)
+
+# as printed: Q = theta . phi, raw features
+LITERAL = player("RLSVI", form="literal", units="raw")
+LITERAL_SCHEDULES = [
+    player("LSVI", form="literal", units="raw", epsilon=epsilon, decay=decay) for epsilon, decay in GRID
+]
+LITERAL_PATIENT = [
+    player("RLSVI", form="literal", units="raw", gamma=0.999),
+    player("LSVI", form="literal", units="raw", gamma=0.999, epsilon=0.1, decay=0.95),
+]
+
+# by the form of Q: RLSVI and the schedules of LSVI, and what both are called in claims
+FORMS = {"afterstate": (RLSVI, SCHEDULES), "literal": (LITERAL, LITERAL_SCHEDULES)}
+HERE = {"afterstate": "afterstate form, scaled features", "literal": "literal form, raw features"}
+
+LONG = [RLSVI, LSVI]
+ALL_PLAYERS = [
+    *(RLSVI, UNKNOWN_NOISE, RAW, RAW_UNKNOWN, FORGETFUL, UNDISCOUNTED),
+    *(*SCHEDULES, *FIXED, GREEDY_UNDISCOUNTED),
+    *(LITERAL, *LITERAL_SCHEDULES, *LITERAL_PATIENT),
+]
+
+
+def lspi(frame: pl.DataFrame, start: str, lam: float) -> pl.DataFrame:
+    """The rows of policy iteration, one per seed."""
+    rows = frame.filter(pl.col("start") == start, pl.col("lam") == lam, pl.col("iteration") == 0)
+    return rows.sort("seed")
+
+
+def lspi_means(frame: pl.DataFrame, start: str, lam: float) -> Floats:
+    """Mean rows of each player of policy iteration, (seeds, players)."""
+    rows = frame.filter(pl.col("start") == start, pl.col("lam") == lam).sort("seed", "iteration")
+    means: Floats = rows["mean"].to_numpy()
+    return means.reshape(rows["seed"].n_unique(), -1)
+
+
+def lspi_games(frame: pl.DataFrame) -> int:
+    """Games that a player of policy iteration plays."""
+    return int(frame.filter(pl.col("start").is_not_null())["games"][0])
+
+
+def lspi_passes(frame: pl.DataFrame, rows: float, lam: float) -> Floats:
+    """Games until a player of policy iteration had more than `rows`, for each seed; infinite if none had."""
+    above = lspi_means(frame, FROM_SCORING, lam) > rows
+    return np.where(above.any(axis=1), (above.argmax(axis=1) + 1.0) * lspi_games(frame), np.inf)

@@ -1,0 +1,1 @@
+"""Lemmas, theorem and conjecture: section 5, appendices B and G of the paper."""

@@ -1,0 +1,181 @@
+"""Is it a polynomial? Fits of learning times, judged by what they say of settings that were left out."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi import problems
+from rlsvi.bases.dense import Dense
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.learning import regressors
+from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim, exactly
+from rlsvi.paper.results import cells, rows_with
+from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
+
+SMALL, LARGE = 0.1, 1.0  # sigma of the paper, and the least that the chain's reward of 1 allows in the conjecture
+REWARD = 1.0
+Found = Mapping[Any, Floats]  # times by setting
+
+
+def at_papers_sigma(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows at the paper's sigma."""
+    return frame.filter(pl.col("sigma").is_null())
+
+
+def at_large_sigma(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows at a sigma that the conjecture speaks of, of all lengths."""
+    return frame.filter(pl.col("sigma") == LARGE, pl.col("lam").is_null(), pl.col("states").is_null())
+
+
+of_noises, of_copies = rows_with("lam"), rows_with("states")
+
+
+def by_horizon(frame: pl.DataFrame) -> dict[Any, Floats]:
+    """Times for each horizon H = N - 1 and number of basis functions."""
+    return {(N - 1, K): times for (N, K), times in cells(frame, "length", "features").items()}
+
+
+def left_out(found: Found, switched: int = 0) -> Interval:
+    """How much better a power law says the log median time of a setting from the others than an exponential.
+
+    The mean squared error of the one less that of the other, each setting left out once. The exponential is one
+    of the regressor `switched` alone, so that no other can decide in its place.
+    """
+    hats = [design @ np.linalg.pinv(design) for design in regressors(found, switched)]
+    left = [(np.eye(len(hat)) - hat) / (1 - np.diag(hat))[:, None] for hat in hats]
+
+    def better(middle: Floats) -> float:
+        exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
+        return exponential - power
+
+    return bootstrap_medians(better, list(found.values()))
+
+
+def beyond(found: Found) -> Interval:
+    """The same for the settings in the upper half of the first regressor, from those in the lower half."""
+    first = np.array([np.atleast_1d(key)[0] for key in found])
+    low = first <= np.median(first)
+    known = [(design[~low], np.linalg.pinv(design[low])) for design in regressors(found, 0)]
+
+    def better(middle: Floats) -> float:
+        T = np.log(middle)
+        exponential, power = (float(np.mean((X @ (inverse @ T[low]) - T[~low]) ** 2)) for X, inverse in known)
+        return exponential - power
+
+    return bootstrap_medians(better, list(found.values()))
+
+
+def curvature(found: Found) -> str:
+    """By how much the exponent of H grows when H doubles; of a power law it does not."""
+    X = np.log(np.array(list(found), dtype=np.float64))
+    centred = X[:, 0] - X[:, 0].mean()
+    design = np.column_stack([np.ones(len(X)), X, centred**2])
+    solve = np.linalg.pinv(design)[3]
+    grows = bootstrap_medians(lambda middle: float(2 * np.log(2) * solve @ np.log(middle)), list(found.values()))
+    return f"for each doubling of H the exponent of H changes by {grows}"
+
+
+@claim(
+    "The empirical results of appendix C are consistent with the conjecture, a polynomial in K and H",
+    "appendix B",
+    at_papers_sigma,
+)
+def polynomial(frame: pl.DataFrame) -> Verdict:
+    """A power law in H and K says the median times to ten rewards of settings left out better than with an
+    exponential in H in its place, better than with one in K, and long horizons from short ones too.
+    """
+    found = by_horizon(frame)
+    in_horizon, in_features = power_laws(list(found), list(found.values()))
+    length, features, half = left_out(found, 0), left_out(found, 1), beyond(found)
+    words = "a power law's mean squared error of log T is, for a setting left out, less"
+    exponents = (
+        f"over {len(found)} settings T grows as H to the power {in_horizon} and K to the power {in_features}"
+    )
+    return all_of(
+        at_least(length, 0.0, f"{words} by {length} than with an exponential in H in its place"),
+        at_least(features, 0.0, f"by {features} than with one in K"),
+        at_least(half, 0.0, f"and for long horizons said from short ones by {half} than with one in H"),
+    ).told(f"{exponents}; ", f"; {curvature(found)}")
+
+
+@claim(
+    "The conjecture: if rewards lie within [-sigma, sigma], regret is polynomial in K and H",
+    "appendix B",
+    at_large_sigma,
+)
+def conjectured(frame: pl.DataFrame) -> Verdict:
+    """The same at sigma = 1, where rewards and all other conditions are met; judged is the time to ten
+    rewards, not regret, and not its growth as sqrt(T).
+    """
+    held = conditions(frame)
+    return all_of(polynomial(frame), held)
+
+
+@claim("Its polynomial is one of sigma and 1 / lambda too", "appendix B", of_noises)
+def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
+    """A power law says the median times over sigma better than an exponential, and they grow at most as 1 /
+    lambda.
+    """
+    in_sigma = cells(frame.filter(pl.col("lam") == 1, pl.col("sigma") >= LARGE), "sigma")
+    in_lambda = cells(frame.filter(pl.col("sigma") == LARGE), "lam")
+    small = {1 / lam: times for lam, times in in_lambda.items() if lam <= 1}
+    large = {1 / lam: times for lam, times in in_lambda.items() if lam >= 1}
+    (sigma,), (inverse,), (other,) = (
+        power_laws([[key] for key in part], list(part.values())) for part in (in_sigma, small, large)
+    )
+    better = left_out(in_sigma)
+    return all_of(
+        at_least(better, 0.0, f"T grows as sigma to the power {sigma}, a power law better by {better}"),
+        at_most(inverse, 1.0, f"as 1 / lambda to the power {inverse} for lambda up to 1"),
+    ).told("", f", and {other} from 1 on: a large lambda is what hurts")
+
+
+@claim("This bound does not depend on the number of states or actions", "appendix B", of_copies)
+def independent(frame: pl.DataFrame) -> Verdict:
+    """With copies of states and actions at fixed K and H the exponents of S and A are at most 1/2, nearer to 0
+    than to the 1 of the lower bound for tables.
+    """
+    exponents = {}
+    for name, rows in (("basis", pl.col("features").is_not_null()), ("table", pl.col("features").is_null())):
+        found = cells(frame.filter(rows), "states", "actions")
+        exponents[name] = power_laws(list(found), list(found.values()))
+    (S, A), (table_S, table_A) = exponents["basis"], exponents["table"]
+    return all_of(
+        at_most(S, 0.5, f"with a basis T grows as S to the power {S}"),
+        at_most(A, 0.5, f"and A to the power {A}"),
+    ).told("", f"; with a table as {table_S} and {table_A}")
+
+
+@cache
+def _truth(length: int, features: int) -> tuple[float, bool]:
+    """The sum of |theta_h|^2 for the largest of three bases, and whether theta is unique in all of them."""
+    sizes, unique = [], True
+    for seed in range(3):
+        problem = problems.chain(length, features, seed=seed)
+        assert isinstance(problem.basis, Dense)
+        size = 0.0
+        for phi, q in zip(problem.basis.phi, problem.solution.Q, strict=True):
+            weights, _, rank, _ = np.linalg.lstsq(phi.reshape(q.size, -1), q.ravel())
+            size, unique = size + float(weights @ weights), unique and int(rank) == features
+        sizes.append(size)
+    return max(sizes), unique
+
+
+@claim("The experiments of appendix C meet the conditions of the conjecture", "appendix B", at_papers_sigma)
+def conditions(frame: pl.DataFrame) -> Verdict:
+    """Rewards within [-sigma, sigma], Q* by unique weights with sum |theta_h|^2 at most K H / lambda."""
+    settings = [key for key in cells(frame, "length", "features") if key[0] <= 40]
+    truth = {key: _truth(*key) for key in settings}
+    double = [f"N = {N}, K = {K}" for (N, K), (_, unique) in truth.items() if not unique]
+    share = max(size / (K * (N - 1)) for (N, K), (size, _) in truth.items())
+    sigma = frame["sigma"].drop_nulls()
+    noise = float(sigma.to_numpy()[0]) if len(sigma) else SMALL
+    told = f"but for {', '.join(double)}" if double else "in all"
+    return exactly(
+        not double and share <= 1 and noise >= REWARD,
+        f"the reward is {REWARD:g}, sigma {noise:g}; at {len(settings)} settings up to N = 40 the sum of "
+        f"|theta_h|^2 is at most {share:.1g} K H / lambda; the weights of Q* are unique {told}",
+    )

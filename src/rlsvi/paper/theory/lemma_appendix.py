@@ -1,0 +1,152 @@
+"""Appendix G before its calculus: equivalences of optimism, Gammas and the coupling, crossings and their cases."""
+
+import math
+
+import numpy as np
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.claim import Verdict, computed, exactly
+from rlsvi.theory import crossings, density_crossings
+
+POINTS, RANGE = 8, 10  # of the discrete variables: so many equally likely integers below that
+
+
+@computed(
+    "Four conditions are equivalent to stochastic optimism, and to -Y dominating -X in the second order",
+    "section 5 and appendix G",
+)
+def equivalences() -> Verdict:
+    """They agree for all of some pairs of discrete variables."""
+    rng = np.random.default_rng(0)
+    optimistic, apart, pairs = 0, 0, 100
+    for i in range(pairs):
+        Y = rng.integers(RANGE, size=POINTS).astype(np.float64)
+        moved = rng.integers(RANGE, size=POINTS) if i % 2 else np.clip(Y + rng.integers(-1, 3, size=POINTS), 0, 12)
+        X = moved.astype(np.float64)
+        found = [_max(rng, X, Y), _tails(X, Y), _coupled(X, Y), _convex(rng, X, Y), _second_order(-Y, -X)]
+        optimistic += found[1]
+        apart += len(set(found)) > 1
+    return exactly(
+        apart == 0,
+        f"of {pairs} pairs of random variables on {POINTS} integers {optimistic} are optimistic; the "
+        "conditions, the third by a linear program for its coupling, and that of the second order disagree on "
+        f"{apart}",
+    )
+
+
+def _max(rng: np.random.Generator, X: Floats, Y: Floats) -> bool:
+    """1: E[max(X, Z)] >= E[max(Y, Z)], for constants Z and random ones."""
+    Zs = [np.array([z]) for z in range(-1, 13)] + [rng.integers(-1, 13, size=5) for _ in range(10)]
+    return all(np.maximum.outer(X, Z).mean() >= np.maximum.outer(Y, Z).mean() - 1e-12 for Z in Zs)
+
+
+def _tails(X: Floats, Y: Floats) -> bool:
+    """2: the integral of P(X >= s) - P(Y >= s) from any alpha on, a sum as both are whole numbers."""
+    s = np.arange(1, 14)
+    gap = (X >= s[:, None]).mean(axis=1) - (Y >= s[:, None]).mean(axis=1)
+    return bool((np.cumsum(gap[::-1]) >= -1e-12).all())
+
+
+def _coupled(X: Floats, Y: Floats) -> bool:
+    """3: X = Y + A + W, that is, a joint law with E[X | Y] >= Y, where A = E[X | Y] - Y."""
+    from scipy.optimize import linprog
+
+    n = len(X)
+    marginals = np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    rises = np.zeros((n, n * n))  # minus E[X - Y; Y = y], for each value y of Y
+    for i, y in enumerate(Y):
+        rises[int(np.flatnonzero(y == Y)[0]), i * n : (i + 1) * n] = y - X
+    found = linprog(np.zeros(n * n), rises, np.zeros(n), marginals, np.full(2 * n, 1 / n), method="highs")
+    return bool(found.status == 0)
+
+
+def _convex(rng: np.random.Generator, X: Floats, Y: Floats) -> bool:
+    """4: E[u(X)] >= E[u(Y)] for ramps u, sums of them and exponentials."""
+    kinks = np.arange(-1, 13)
+    ramps = [np.maximum(Z[:, None] - kinks, 0.0).mean(axis=0) for Z in (X, Y)]
+    weights = np.vstack([np.eye(len(kinks)), rng.exponential(size=(10, len(kinks)))])
+    smooth = all(np.exp(c * X).mean() >= np.exp(c * Y).mean() - 1e-9 for c in (0.1, 1.0))
+    return bool((weights @ ramps[0] >= weights @ ramps[1] - 1e-9).all()) and smooth
+
+
+def _second_order(X: Floats, Y: Floats) -> bool:
+    """Whether X dominates Y in the second order: the integral of F_X up to any point is at most that of F_Y."""
+    s = np.arange(-14, 14)
+    below = [np.cumsum((Z <= s[:, None]).mean(axis=1)) for Z in (X, Y)]
+    return bool((below[0] <= below[1] + 1e-12).all())
+
+
+@computed("For independent Gammas E[g_1 | g_1 + g_2] = k_1 / (k_1 + k_2) (g_1 + g_2)", "appendix G")
+def gammas() -> Verdict:
+    """Quadrature agrees to 1e-12."""
+    from scipy.special import roots_jacobi
+
+    off = 0.0
+    for k1, k2 in ((0.3, 2.0), (1.0, 1.0), (4.5, 0.7), (20.0, 35.0)):
+        x, weights = roots_jacobi(12, k2 - 1, k1 - 1)
+        off = max(off, abs(float(weights @ (0.5 * (1 + x)) / weights.sum()) - k1 / (k1 + k2)))
+    return exactly(off < 1e-12, f"quadrature agrees to {off:.0e} for four pairs of shapes")
+
+
+@computed("The coupling of Gammas by alpha^0 and alpha^1 gives E[y~ | y] = E[y]", "appendix G")
+def coupling() -> Verdict:
+    """Its line after (a) is an identity."""
+    v = np.linspace(0.2, 0.9, 8)
+    low, high = v[0], v[-1]
+    printed = (low * (v - low) + high * (high - v)) / (high - low)
+    exchanged = (low * (high - v) + high * (v - low)) / (high - low)
+    off, fixed = float(np.abs(printed - v).max()), float(np.abs(exchanged - v).max())
+    return exactly(
+        off < 1e-12,
+        f"as printed the coefficients of gamma differ from v by up to {off:.2f}; with alpha^0 and alpha^1 "
+        f"exchanged by {fixed:.0e}, and then E[y~ | y] is y, not E[y]",
+    )
+
+
+@computed("For any alpha, beta > 0 the normal single crossing dominates the Beta", "appendix G")
+def any_weights() -> Verdict:
+    """The CDFs cross once for alpha = beta, however small."""
+    from scipy.optimize import brentq
+    from scipy.special import betaln
+
+    def denser(total: float) -> float:
+        beta = (total - 2) * math.log(0.5) - float(betaln(total / 2, total / 2))
+        return 0.5 * math.log(total / (2 * math.pi)) - beta
+
+    edge = float(brentq(denser, 0.05, 1.0))
+    below, above = (len(crossings(edge * x / 2, edge * x / 2).places) for x in (0.9, 1.1))
+    return exactly(
+        below == 1,
+        f"for alpha = beta they cross {below} times below alpha + beta = {edge:.4f} and {above} above",
+    )
+
+
+@computed("For CDFs that cross at most once it is enough that the densities cross at most twice", "appendix G")
+def two_crossings_suffice() -> Verdict:
+    """So it is for weights from .02 to 9."""
+    most = {}
+    for weights, name in (((0.02, 0.05, 0.3, 0.9), "below 1"), ((1.0, 1.2, 2.0, 9.0), "of at least 1")):
+        pairs = [(a, b) for a in weights for b in weights if density_crossings(a, b) <= 2]
+        most[name] = max(len(crossings(a, b).places) for a, b in pairs)
+    told = ", ".join(f"{count} for weights {name}" for name, count in most.items())
+    return exactly(
+        max(most.values()) <= 1,
+        f"where the densities cross at most twice the CDFs cross at most so often: {told}; below 1 the Beta's "
+        "density is the larger one next to both ends, and between them the difference of the CDFs can turn twice",
+    )
+
+
+@computed("The cases of the proof piece together to all alpha, beta > 0 with alpha + beta >= 1", "appendix G")
+def cases_cover() -> Verdict:
+    """Every pair of a grid belongs to one."""
+    grid = np.linspace(0.05, 3.0, 60)
+    left = [(a, b) for a in grid for b in grid if a + b >= 1 and a <= 1 and b <= 1]  # in none of them
+    x = np.linspace(0.01, 0.99, 99)
+    h = [float(((a - 1) / x**2 + (b - 1) / (1 - x) ** 2 - (a + b)).max()) for a, b in left]
+    single = all(crossings(a, b, points=301).single for a, b in left[::7])
+    return exactly(
+        not left,
+        f"no case has alpha <= 1 and beta <= 1, as {len(left)} pairs of a grid have; there h is at most "
+        f"{max(h):.2f}, so that the densities cross at most twice, and the CDFs "
+        f"{'cross once' if single else 'cross more than once'}",
+    )

@@ -1,0 +1,208 @@
+"""Theorem 1 and its controls: whether regret / sqrt(H^3 S A T) is bounded, and how regret scales in S."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim
+from rlsvi.paper.theory.prior_regret import (
+    CONTROLS,
+    FALLING,
+    HALVED,
+    THEOREM,
+    Size,
+    curves_of,
+    final,
+    growth,
+    sizes_of,
+)
+from rlsvi.study.bootstrap import percentiles
+from rlsvi.study.means import paired_ratio
+from rlsvi.study.statistics import Interval, bootstrap
+from rlsvi.theory import proof_bound, regret_shape
+
+FEW = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
+DRAWS = 2000  # of the bootstrap
+SCALED = (THEOREM, "UCRL2", "UCBVI", "PSRL")
+
+
+def far(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the long runs."""
+    return frame.filter(pl.col("episodes") == pl.col("episodes").max())
+
+
+def named(size: Size) -> str:
+    """A size in words."""
+    return "S{}A{}H{}".format(*size)
+
+
+def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float = 1.0) -> tuple[Floats, Floats]:
+    """Episodes from 10 on, and regret on every MDP as a share of the theorem's shape."""
+    at, regret = curves_of(frame, agent, size, scale)
+    later = at >= 10
+    return at[later], regret[:, later] / regret_shape(*size, at[later] * size[2])
+
+
+@claim("Theorem 1: the expected regret is at most O~(sqrt(H^3 S A T))", "section 5", far)
+def bounded(frame: pl.DataFrame) -> Verdict:
+    """Regret / sqrt(H^3 S A T), of means over MDPs, does not grow over the last factor of four of T, at any
+    size: it is past its peak.
+    """
+    verdicts, told = [], []
+    for size in sizes_of(frame, THEOREM):
+        at, share = shares(frame, size)
+        rise, worst = growth(frame, THEOREM, size), int(share.mean(axis=0).argmax())
+        verdicts.append(at_most(rise, 1.0, ""))
+        told.append(f"{named(size)} times {rise}, the most {share[:, worst].mean():.2f} at {at[worst]:,.0f}")
+    return all_of(*verdicts)._replace(
+        measured=f"over the last factor of four the ratio is multiplied so, after its peak: {'; '.join(told)}"
+    )
+
+
+@claim("The shape in S, A and H of that bound: sqrt(H^3 S A)", "section 5", far)
+def over_sizes(frame: pl.DataFrame) -> Verdict:
+    """The largest regret / sqrt(H^3 S A T) over T from 10 episodes on grows with none of S, A and H: its
+    exponent in each is at most 0, over all sizes.
+    """
+    sizes = sizes_of(frame, THEOREM)
+    found = [shares(frame, size)[1] for size in sizes]
+    rng = np.random.default_rng(0)
+    drawn = [_drawn(share, rng) for share in found]
+    peaks = np.array([share.mean(axis=0).max() for share in found])
+    powers = _powers(sizes, peaks, np.stack([draws.max(axis=1) for draws in drawn]))
+    ends = np.array([share.mean(axis=0)[-1] for share in found])
+    last = _powers(sizes, ends, np.stack([draws[:, -1] for draws in drawn]))
+    decided = all_of(*(at_most(power, 0.0, f"{name} to the power {power}") for name, power in powers.items()))
+    after = ", ".join(f"{name} to the power {power}" for name, power in last.items())
+    worst = int(peaks.argmax())
+    return decided.told(
+        f"over {len(sizes)} sizes and all T from 10 episodes on the ratio is at most {peaks[worst]:.2f}, at "
+        f"{named(sizes[worst])}, the smallest peak is {peaks.min():.2f}; the peak grows as ",
+        f"; at the last T the ratio is between {ends.min():.2f} and {ends.max():.2f}, and grows as {after}",
+    )
+
+
+def _drawn(share: Floats, rng: np.random.Generator) -> Floats:
+    """Means of curves over MDPs that are drawn again, (DRAWS, points); of one MDP they say nothing."""
+    runs = len(share)
+    times = rng.multinomial(runs, np.full(runs, 1 / runs), size=DRAWS)
+    return np.asarray(times @ share / runs) if runs > 1 else np.full((DRAWS, share.shape[1]), np.nan)
+
+
+def _powers(sizes: list[Size], values: Floats, drawn: Floats) -> dict[str, Interval]:
+    """Exponents of S, A and H in values of each size, with those of draws, (sizes, DRAWS)."""
+    X = np.column_stack([np.ones(len(sizes)), np.log(np.array(sizes, dtype=np.float64))])
+    slopes, spread = (np.linalg.pinv(X)[1:] @ np.log(part) for part in (values, drawn))
+    known = bool(np.isfinite(spread).all())
+    return {
+        name: percentiles(float(slope), draws, draws, 0.95) if known else Interval(float(slope), -np.inf, np.inf)
+        for name, slope, draws in zip("SAH", slopes, spread, strict=True)
+    }
+
+
+@claim("The rule for Theorem 1 can say no (ours, not the paper's)", "section 5", far)
+def controls(frame: pl.DataFrame) -> Verdict:
+    """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with
+    epsilon = .1: the ratio grows over the last factor of four of T, at every size.
+    """
+    verdicts = []
+    for agent, scale in CONTROLS.items():
+        found = {size: growth(frame, agent, size, scale) for size in sizes_of(frame, agent)}
+        least = min(found, key=lambda size: found[size].low)
+        size = f"{agent}: at least times {found[least]}, at {named(least)}"
+        verdicts.append(at_least(found[least], 1.0, size))
+    last = in_states_sizes(frame, "UCBVI")[-1]
+    return all_of(*verdicts).told(
+        "over the last factor of four the ratio grows, ",
+        "; that of UCBVI, a provably "
+        f"efficient agent, is multiplied by {growth(frame, 'UCBVI', last).value:.3f} at {named(last)}, at the "
+        "scale of its theory: what still grows at some T need not be inefficient",
+    )
+
+
+@claim(
+    "RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient",
+    "section 5",
+    far,
+)
+def dithering(frame: pl.DataFrame) -> Verdict:
+    """On MDPs of the prior too the ratio grows over the last factor of four of T for LSVI with epsilon = 100 /
+    (100 + l) in episode l, at every size tried; what is proved, and shown, of the chain is in the figure
+    dithering.
+    """
+    verdicts = []
+    for size in sizes_of(frame, FALLING):
+        rise = growth(frame, FALLING, size, HALVED)
+        share = paired_ratio(final(frame, FALLING, size, HALVED), final(frame, THEOREM, size))
+        verdicts.append(at_least(rise, 1.0, f"{named(size)} times {rise}, its regret {share} of RLSVI's"))
+    return all_of(*verdicts).told("over the last factor of four the ratio is multiplied so: ")
+
+
+@claim("The proof: at most 2SAH + sum K log(T + K) + H sqrt(SAHT log T), up to a constant", "section 5", far)
+def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
+    """With the constant 1, at every size and every T from 10 episodes on."""
+    found = {}
+    for size in sizes_of(frame, THEOREM):
+        at, regret = curves_of(frame, THEOREM, size)
+        share = (regret / proof_bound(*size, at * size[2]))[:, at >= 10]
+        found[size] = bootstrap(lambda drawn: float(drawn.mean()), share[:, int(share.mean(axis=0).argmax())])
+    worst = max(found, key=lambda size: found[size].high)
+    return at_most(
+        found[worst],
+        1.0,
+        f"of {len(found)} sizes the regret is at most {found[worst]} of it, at {named(worst)}",
+    )
+
+
+def in_states_sizes(frame: pl.DataFrame, agent: str) -> list[Size]:
+    """The sizes of an agent at few actions and periods, by their number of states."""
+    return [size for size in sizes_of(frame, agent) if size[1:] == FEW]
+
+
+def in_states(frame: pl.DataFrame, agent: str) -> tuple[Floats, list[Floats]]:
+    """The numbers of states at few actions and periods, and the regret on every MDP of each."""
+    sizes = in_states_sizes(frame, agent)
+    return np.array([float(size[0]) for size in sizes]), [final(frame, agent, size) for size in sizes]
+
+
+def exponent(states: Floats, regrets: list[Floats], others: list[Floats] | None = None) -> Interval:
+    """The exponent of S in the mean regret over MDPs, or in its ratio to another's on the same MDPs.
+
+    By least squares on logarithms, with the interval of a bootstrap over MDPs; no regret at all has no exponent.
+    """
+    x = np.log(states) - np.log(states).mean()
+    rng = np.random.default_rng(0)
+    every = [np.arange(len(values))[None] for values in regrets]
+    drawn = [rng.integers(len(values), size=(DRAWS, len(values))) for values in regrets]
+
+    def slopes(at: list[Any]) -> Floats:
+        cells = [np.stack([v[i].mean(axis=1) for v, i in zip(c, at, strict=True)]) for c in (regrets, others) if c]
+        known = np.min([part.min(axis=0) for part in cells], axis=0) > 0
+        logs = [np.log(np.where(known, part, 1.0)) for part in cells]
+        return np.where(known, x @ (logs[0] - (logs[1] if others else 0.0)) / (x @ x), np.inf)
+
+    value, found = float(slopes(every)[0]), slopes(drawn)
+    if min(len(values) for values in regrets) < 2 or not np.isfinite(value):
+        return Interval(value, -np.inf, np.inf)
+    return percentiles(value, np.where(np.isfinite(found), found, -np.inf), found, 0.95)
+
+
+@claim("These scalings better those of optimistic algorithms, O~(sqrt(H^3 S^2 A T))", "section 5", far)
+def better_scaling(frame: pl.DataFrame) -> Verdict:
+    """Over UCRL2's, both at their theory's parameters, RLSVI's regret does not grow with S."""
+    S, ours = in_states(frame, THEOREM)
+    found = exponent(S, ours, in_states(frame, "UCRL2")[1])
+    last = int(S[-1]), *FEW
+    each = ", ".join(
+        f"{agent} {exponent(*in_states(frame, agent))}, at the end times {growth(frame, agent, last)}"
+        for agent in SCALED
+    )
+    return at_most(
+        found,
+        0.0,
+        f"for S from {S[0]:.0f} to {S[-1]:.0f}, A = {FEW[0]}, H = {FEW[1]}, RLSVI's regret over UCRL2's grows "
+        f"as S to the power {found}, the bounds say -1/2; the exponents, and by what regret / sqrt(T) is "
+        f"multiplied over the last factor of four at the largest S (2: still linear): {each}",
+    )
