@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench smoke-lowest clean
 
 demo: $(READY)
 	@$(BIN)/rlsvi paper --scale quick --out out/demo
@@ -27,8 +27,16 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.shop --out out/bench
 	$(BIN)/python -m benchmarks.practice --learners ours q-learning --seeds 1 --out out/bench/practice
 
+# The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
+smoke-lowest:
+	@test -x .venv-lowest/bin/uv || { $(PYTHON) -m venv .venv-lowest && .venv-lowest/bin/python -m pip install --quiet uv; }
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --only-binary :all: -r pyproject.toml
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --no-deps -e .
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest pytest hypothesis
+	.venv-lowest/bin/python -m pytest -W default tests/test_smoke.py
+
 clean:
-	rm -rf .venv out
+	rm -rf .venv .venv-lowest out
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("rlsvi needs Python 3.11 or newer; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'

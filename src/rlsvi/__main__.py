@@ -1,5 +1,5 @@
 """`python -m rlsvi` is the command `rlsvi`."""
 
-from rlsvi.cli import app
+from rlsvi.cli import main
 
-app(prog_name="rlsvi")
+main()

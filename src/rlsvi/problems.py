@@ -18,6 +18,12 @@ class Problem:
     mdp: FiniteMDP
     basis: Basis = field(default_factory=Tabular)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.mdp, FiniteMDP):
+            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {self.mdp!r:.80}")
+        if isinstance(self.basis, type) or not hasattr(self.basis, "bind"):
+            raise TypeError(f"basis must be one of rlsvi.bases, such as Tabular(), got {self.basis!r:.80}")
+
     @cached_property
     def solution(self) -> Solution:
         """V* and Q*."""
@@ -92,6 +98,8 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
     """A toy-text environment of Gymnasium, such as FrozenLake-v1, learned through a table."""
     import gymnasium as gym
 
+    if not isinstance(env_id, str):
+        raise TypeError(f"env_id must be the name of an environment, such as 'FrozenLake-v1', got {env_id!r:.80}")
     env = gym.make(env_id, **options)
     table = getattr(env.unwrapped, "mdp", None)
     return Problem(table if isinstance(table, FiniteMDP) and horizon is None else mdp.from_gymnasium(env, horizon))

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from rlsvi.cli import pipes
 from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
+from rlsvi.cli.errors import told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.train import train
@@ -31,7 +33,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def main(
+def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and exit.")
     ] = False,
@@ -42,14 +44,21 @@ def main(
     """
 
 
+def main() -> None:
+    """Run the command `rlsvi`."""
+    with pipes.quiet():
+        app(prog_name="rlsvi")
+
+
 @app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the agents, problems and figures there are."""
     problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}
-    if as_json:
-        print(json.dumps({"agents": AGENTS, "problems": problems, "figures": FIGURES}, indent=1))
-        return
-    for title, entries in (("agents", AGENTS), ("problems", problems), ("figures", FIGURES)):
-        print(title)
-        for name, what in entries.items():
-            print(f"  {name:<21}{what}")
+    with told(lambda: "not all was listed"):
+        if as_json:
+            print(json.dumps({"agents": AGENTS, "problems": problems, "figures": FIGURES}, indent=1))
+            return
+        for title, entries in (("agents", AGENTS), ("problems", problems), ("figures", FIGURES)):
+            print(title)
+            for name, what in entries.items():
+                print(f"  {name:<21}{what}")

@@ -11,8 +11,8 @@ import typer
 from rlsvi.cli.errors import told
 
 if TYPE_CHECKING:
+    from rlsvi.agents.agent import Agent
     from rlsvi.problems import Problem
-    from rlsvi.simulate.finite import Agent
     from rlsvi.study.runs import Runs
 
 AGENTS = {

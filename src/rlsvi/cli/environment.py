@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from rlsvi.agents.files import Agent
+    from rlsvi.agents.agent import Agent
     from rlsvi.envs.making import Made
 
 EnvOption = Annotated[
@@ -66,7 +66,7 @@ def loaded(path: Path) -> "Agent":
             f"there is no file {path}: give the file of a saved agent, or train one, by: rlsvi train CartPole-v1; "
             "or by: rlsvi watch tetris"
         )
-    agent = load(path)
+    agent: Agent = load(path)
     if agent.steps == 0:
         raise ValueError(f"{path} holds an agent that has learned nothing: train it first")
     return agent

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import typer
 
+from rlsvi.cli.pipes import left
+
 
 @contextmanager
 def told(stopped: Callable[[], str]) -> Iterator[None]:
@@ -19,9 +21,12 @@ def told(stopped: Callable[[], str]) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.showwarning = say
             yield
+            print(end="", flush=True)  # what cannot be written is found out here
     except typer.Exit:  # which is a RuntimeError
         raise
     except (ValueError, TypeError, ArithmeticError, LookupError, OSError, RuntimeError) as error:
+        if isinstance(error, BrokenPipeError) and left():
+            raise  # not an error of ours: see `pipes`
         print(f"error: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:

@@ -57,13 +57,13 @@ def paper(
         from rlsvi.paper import figure_called
         from rlsvi.paper.reproduce import reproduce
         from rlsvi.study.executors import executor as named
-        from rlsvi.study.ready import ready
         from rlsvi.study.store import Store
+        from rlsvi.study.warm_up import warm_up
 
         plans = {name: figure_called(name).plan(scale, seeds) for name in names}
         chosen = named(executor, workers, address)
         Store(out / "store")
-        ready(not quiet)
+        warm_up(not quiet)
         with figure_bars(plans, not quiet) as advance:
             reproduce(
                 names,

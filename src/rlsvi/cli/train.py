@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rlsvi.study.evaluation import Evaluation
 
 
-class Features(StrEnum):
+class NamedBasis(StrEnum):
     """Bases that can be named."""
 
     fourier = "fourier"
@@ -57,7 +57,7 @@ def train(
     ] = None,
     lam: Annotated[float | None, typer.Option(help="Prior precision.", show_default="the agent's")] = None,
     basis: Annotated[
-        Features | None, typer.Option(help="Features of observations.", show_default="by the environment")
+        NamedBasis | None, typer.Option(help="Features of observations.", show_default="by the environment")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no curve in the terminal.")] = False,

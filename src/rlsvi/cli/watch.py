@@ -137,7 +137,7 @@ def _ready(path: Path, agent: Any, given: dict[str, Any]) -> tuple["StationaryAg
     from rlsvi.simulate.tetris import adopted
     from rlsvi.tetris import rules
 
-    known = agent.setting or _guessed(agent._learner.ring.units, agent.basis)
+    known = agent.setting or _guessed(agent._learner.mind.ring.units, agent.basis)
     board = rules(**{**known, **given}).setting
     other = [name for name in known if known[name] != board[name]]
     if other:

@@ -1,23 +1,17 @@
 """What a recommender may be asked and told, checked before anything changes."""
 
-import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from rlsvi.core.checks import finite, positive, ridge_of, whole
+from rlsvi.core.checks import finite, flag, positive, ridge_of, whole
 from rlsvi.core.compile import Bools
 from rlsvi.shop.size import checked_size
 
 Customer = str | int
-
-
-def flag(name: str, value: Any) -> bool:
-    """`value`, if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
+MOST = 2**31 - 1  # products are numbered by 32 bits
 
 
 def named(customer: Any) -> Customer:
@@ -60,8 +54,8 @@ def context_of(context: Any, products: int) -> list[list[int]]:
 
 def moment(name: str, value: Any) -> float:
     """`value`, if it is a time in seconds."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number of seconds, as of time.time(), got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Real) or not _finite(value):
+        raise ValueError(f"{name} must be a finite number of seconds, as of time.time(), got {value!r:.80}")
     return float(value)
 
 
@@ -70,8 +64,8 @@ def settled(given: dict[str, Any]) -> dict[str, Any]:
     flags = {name: flag(name, given[name]) for name in ("pooled", "clip", "myopic")}
     lam, sigma, memory = (positive(name, given[name]) for name in ("lam", "sigma", "memory"))
     ridge_of(lam, sigma)
-    sketch = None if given["sketch"] is None else whole("sketch", given["sketch"], 1)
-    sizes = {name: whole(name, given[name], 1) for name in ("products", "slots", "remember")}
+    sketch = None if given["sketch"] is None else whole("sketch", given["sketch"], 1, MOST)
+    sizes = {name: whole(name, given[name], 1, MOST) for name in ("products", "slots", "remember")}
     checked_size(**sizes, sketch=sketch, pooled=flags["pooled"], memory=memory)
     numbers = {"lam": lam, "sigma": sigma, "memory": memory, "sketch": sketch}
     chosen = {"every": _interval(given["every"]), "baseline": _baseline(given["baseline"])}
@@ -94,6 +88,11 @@ def _baseline(baseline: Any) -> str | float:
     if isinstance(baseline, str | bool) or np.ndim(baseline) or not 0.0 <= finite("baseline", baseline) <= 1.0:
         raise ValueError(f'baseline must be "recent" or a number from 0 to 1, got {baseline!r}')
     return float(baseline)
+
+
+def _finite(value: Any) -> bool:
+    """Whether it is a float64; a whole number may be too large for one."""
+    return bool(abs(value) <= sys.float_info.max)
 
 
 def _number(value: Any) -> bool:

@@ -12,13 +12,11 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import numpy as np
-
-from rlsvi.agents.archive import ArchiveError
-from rlsvi.core.files import whole_file
-from rlsvi.shop.asked import moment
+from rlsvi.core.archive import ArchiveError
+from rlsvi.core.files import fcntl, lock, whole_file
+from rlsvi.shop.asked import mask_of, moment
 from rlsvi.shop.learning import forget, if_free
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ class Journal:
             with whole_file(self.path) as file:
                 file.write(_line(["journal", self.name]) + kept)
                 file.flush()
-                another = _own(Path(file.name))
+                another = _handed_over(file)
                 failed.callback(os.close, another)
             failed.pop_all()
         self.close()
@@ -104,8 +102,10 @@ def changes(path: Path, name: str | None) -> Iterator[list[Any]]:
             change = json.loads(line)
             if number > 1 and type(change[0]) is not int:
                 raise ValueError("it has no number")
+        except RecursionError:
+            raise _damaged(path, number, "it is nested too deeply") from None
         except (ValueError, TypeError, LookupError) as error:
-            raise _damaged(path, number, repr(error)) from error
+            raise _damaged(path, number, f"{error!r:.200}") from error
         if number == 1 and change != ["journal", name]:
             raise ArchiveError(f"{path} is the journal of another recommender: load that one, or move it away")
         if number > 2 and change[0] != found[-1][0] + 1:
@@ -136,8 +136,8 @@ def replay(shop: "Recommender", path: Path) -> None:
             try:
                 shop._clock = _stopped(moment("time", change[1]))
                 _make(shop, *change[2:])
-            except (ValueError, TypeError, LookupError) as error:
-                raise _damaged(path, line, f"the change cannot be: {error}") from error
+            except (ValueError, TypeError, LookupError, OverflowError) as error:
+                raise _damaged(path, line, f"the change cannot be: {error!s:.200}") from error
             shop._changes = change[0]
     finally:
         shop._clock, shop._replaying = clock, False
@@ -148,9 +148,8 @@ def _make(shop: "Recommender", verb: str, *told: Any) -> None:
         case "recommend", (customer, product, None):
             shop.recommend(customer, among=[product])
         case "recommend", (customer, product, [likes, dislikes]):
-            context = np.zeros(shop.products)
-            context[likes], context[dislikes] = 1, -1
-            shop.recommend(customer, context, among=[product])
+            liked, disliked = (mask_of("context", known, shop.products) for known in (likes, dislikes))
+            shop.recommend(customer, liked.astype(float) - disliked, among=[product])
         case "feedback", (customer, product, liked):
             shop.feedback(customer, product, liked)
         case "close", (customer,):
@@ -159,7 +158,7 @@ def _make(shop: "Recommender", verb: str, *told: Any) -> None:
             shop.offer(products)
         case "learn", ():
             shop.learn()
-        case "forget", (oldest,) if 0 <= oldest <= shop._count:
+        case "forget", (int(oldest),) if 0 <= oldest <= shop._count:
             if_free(shop, lambda shop: forget(shop, oldest))
         case _:
             raise ValueError(f"nothing is known of {verb!r}")
@@ -173,17 +172,18 @@ def _line(change: list[Any]) -> bytes:
     return json.dumps(change, separators=(",", ":")).encode() + b"\n"
 
 
+def _handed_over(file: BinaryIO) -> int:
+    """A new file to add to, with the lock that it was written under."""
+    descriptor = os.dup(file.fileno())
+    if fcntl is not None:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
+    return descriptor
+
+
 def _own(path: Path) -> int:
     """A file to add to, unless another process does, where the system can tell."""
     file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_RDWR, 0o644)
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # pragma: no cover
-        pass
-    except OSError:
+    if lock(file) is False:
         os.close(file)
-        text = f"{path} is written to by another process: one alone may keep a recommender"
-        raise OSError(errno.EAGAIN, text) from None
+        raise OSError(errno.EAGAIN, f"{path} is written to by another process: one alone may keep a recommender")
     return file

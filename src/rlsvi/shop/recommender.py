@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import positive, ridge_of
+from rlsvi.core.checks import flag, positive, ridge_of
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence, stream
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.asked import Customer, context_of, flag, mask_of, moment, named, product_of, settled
+from rlsvi.shop import saving
+from rlsvi.shop.asked import Customer, context_of, mask_of, moment, named, product_of, settled
 from rlsvi.shop.learning import give_back, if_free, learn, make_room, remember, set_prior_base, trim
 from rlsvi.shop.mind import Mind, choose, new_mind, new_scratch
 from rlsvi.shop.size import RECENT, SHARE, fixed_bytes, numbers_of_a_sample, room_for, visits_bytes
@@ -260,9 +261,7 @@ class Recommender:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, open customers included, or nothing."""
-        from rlsvi.shop.saving import save
-
-        save(self, path)
+        saving.save(self, path)
 
     def keep(self, path: str | os.PathLike[str] | None, *, sync: bool = False) -> None:
         """Save it, and from now on write every change to a journal beside the file before it is made.
@@ -271,16 +270,14 @@ class Recommender:
         cost of waiting for the disk. Each `save(path)` begins the journal anew. None: no longer. Everybody waits
         while the file is written; if it cannot be, a journal there was before goes on.
         """
-        from rlsvi.shop.saving import keep
-
-        keep(self, path, flag("sync", sync))
+        saving.keep(self, path, flag("sync", sync))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Recommender":
         """Read it from a file, and its journal if there is one, which runs no code; it goes on bit for bit."""
-        from rlsvi.shop.saving import load
-
-        return load(path)
+        shop = Recommender.__new__(Recommender)
+        saving.load(shop, path)
+        return shop
 
     def _visitor(self, name: Customer) -> Open:
         visitor = self._open.get(name)

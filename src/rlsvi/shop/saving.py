@@ -1,27 +1,32 @@
 """A recommender to and from a file: arguments, arrays, random streams and the customers who are open."""
 
+import math
 import os
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import rlsvi
-from rlsvi.agents import archive
-from rlsvi.agents.archive import ArchiveError
-from rlsvi.core.checks import whole
+from rlsvi.core import archive
+from rlsvi.core.archive import ArchiveError
+from rlsvi.core.checks import flag, whole
+from rlsvi.core.machine import memory
 from rlsvi.core.regression import Factor
-from rlsvi.shop.asked import moment, named
+from rlsvi.shop.asked import MOST, moment, named
 from rlsvi.shop.journal import Journal, beside, changes, new_name, replay
 from rlsvi.shop.mind import Mind, Visits
-from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.size import RECENT, shapes, visits_bytes
+from rlsvi.shop.size import RECENT, fixed_bytes, shapes, visits_bytes
 from rlsvi.shop.visits import NEVER, Open, new_visits, resized
+
+if TYPE_CHECKING:
+    from rlsvi.shop.recommender import Recommender
 
 COUNTS = ("customers", "count", "taken", "since", "changes")
 
 
-def save(shop: Recommender, path: str | os.PathLike[str]) -> None:
+def save(shop: "Recommender", path: str | os.PathLike[str]) -> None:
     """Write a recommender to a file, all of it or nothing; customers are served meanwhile."""
     with shop._learning:
         with shop._lock:
@@ -36,7 +41,7 @@ def save(shop: Recommender, path: str | os.PathLike[str]) -> None:
                 kept.begin(end)
 
 
-def keep(shop: Recommender, path: str | os.PathLike[str] | None, sync: bool) -> None:
+def keep(shop: "Recommender", path: str | os.PathLike[str] | None, sync: bool) -> None:
     """Save it, and begin a journal beside the file; where that fails, the journal there was goes on."""
     old = shop._journal
     if old is not None and path is not None and old.saved == Path(path).absolute():
@@ -61,14 +66,14 @@ def keep(shop: Recommender, path: str | os.PathLike[str] | None, sync: bool) -> 
         shop._journal, shop._name = journal, journal.name
 
 
-def _end(shop: Recommender) -> None:
+def _end(shop: "Recommender") -> None:
     """No journal any more."""
     if shop._journal is not None:
         shop._journal.close()
         shop._journal = None
 
 
-def _snapshot(shop: Recommender) -> tuple[dict[str, Any], dict[str, Any]]:
+def _snapshot(shop: "Recommender") -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays; those that may change while `_learning` is held are copies."""
     gone = resized(shop._gone, shop._count, shop._count, int(shop._gone.first[shop._count]))
     arrays: dict[str, Any] = {"streams": shop._streams.copy(), "recent": shop._recent.copy()}
@@ -95,33 +100,52 @@ def _plain(name: str | int, customer: Open) -> list[Any]:
     return [name, customer.touched[0], int(customer.visit.given[0]), *columns]
 
 
-def load(path: str | os.PathLike[str]) -> Recommender:
-    """Read a recommender from a file, and make the changes in its journal."""
-    shop = Recommender.__new__(Recommender)
+def load(shop: "Recommender", path: str | os.PathLike[str]) -> None:
+    """Fill a recommender that has nothing yet from a file, and make the changes in its journal."""
     try:
-        header, arrays = archive.read(path, lambda header: _settled(shop, header))
-        _fill(shop, header, arrays)
+        with archive.opened(path) as file:
+            limits = _settled(shop, file.header)
+            _fill(shop, file.header, file.take_all(limits))
     except ArchiveError as error:
         text = str(error)
         raise ArchiveError(text if text.startswith(str(path)) else f"{path} {text}") from None
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+    except KeyError as error:
+        raise ArchiveError(
+            f"{path} is not a saved recommender that this program knows: it lacks {error}"
+        ) from error
+    except (TypeError, IndexError, AttributeError, ValueError, ArithmeticError, MemoryError) as error:
         raise ArchiveError(f"{path} is not a saved recommender that this program knows: {error!r}") from error
     if beside(path).exists():
         replay(shop, beside(path))
-    return shop
 
 
-def _settled(shop: Recommender, header: dict[str, Any]) -> None:
-    """The arguments, checked before any array is read."""
+def _settled(shop: "Recommender", header: dict[str, Any]) -> dict[str, int]:
+    """Check the header before any array is read; the most bytes that each array can have."""
     if header["agent"] != "Recommender":
-        raise ArchiveError(f"holds an agent, {header['agent']}: rlsvi.load reads it")
+        raise ArchiveError(f"holds an agent, {header['agent']!r:.80}: rlsvi.load reads it")
+    if unknown := set(header["arguments"]) - ({*signature(type(shop)).parameters} - {"seed"}):
+        raise ArchiveError(f"is refused: nothing is known of the argument {sorted(unknown)[0]!r:.80}")
     try:
         shop._settle(header["arguments"])
+        counts = [whole(name, header[name], 0, 2**62) for name in COUNTS]
+        room, rows = (whole("room", size, 0, MOST) for size in header["room"])
     except ValueError as error:
         raise ArchiveError(f"is refused: {error}") from error
+    count, taken = counts[1:3]
+    visits = visits_bytes(room, rows)
+    if taken > count or count > room or visits > 2 * shop.memory:
+        raise ArchiveError("is damaged: its customers cannot be so many")
+    sizes = shapes(shop.products, shop.slots, pooled=shop.pooled, sketch=shop.sketch)
+    need = fixed_bytes(shop.products, shop.slots, pooled=shop.pooled, sketch=shop.sketch) + visits
+    if need > memory():
+        raise ArchiveError(f"needs {need / 1e9:.3g} GB, more than this machine has ({memory() / 1e9:.3g} GB)")
+    limits = {name: 8 * math.prod(shape) for name, shape in sizes.items() if name != "right"}
+    limits |= dict.fromkeys(("sign", "place", "constant", "offered"), 8 * shop.products)
+    limits |= {"streams": 64, "recent": 4 * RECENT * shop.slots}
+    return limits | {f"gone.{name}": visits for name in Visits._fields}
 
 
-def _fill(shop: Recommender, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+def _fill(shop: "Recommender", header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """The rest of it; its arrays are those read, for there may be no room for two of each."""
     N, J = shop.products, shop.slots
     sizes = shapes(N, J, pooled=shop.pooled, sketch=shop.sketch)
@@ -134,24 +158,35 @@ def _fill(shop: Recommender, header: dict[str, Any], arrays: dict[str, Any]) -> 
     mind = Mind(factor, np.zeros(sizes["right"]), **parts)
     shop._begin(mind, _array(arrays, "streams", (2, 4), np.uint64))
     shop._recent = _array(arrays, "recent", (RECENT, J), np.int32)
-    shop.customers, shop._count, shop._taken, shop._since, shop._changes = (
-        whole(name, header[name], 0) for name in COUNTS
-    )
-    room, rows = (whole("room", size, 0) for size in header["room"])
-    if shop._taken > shop._count or not shop._count <= room or visits_bytes(room, rows) > 2 * shop.memory:
-        raise ArchiveError("is damaged: its customers cannot be so many")
-    shop._forgot, shop._name = bool(header["forgot"]), header["name"]
+    shop.customers, shop._count, shop._taken, shop._since, shop._changes = (header[name] for name in COUNTS)
+    shop._forgot, shop._name = flag("forgot", header["forgot"]), header["name"]
+    if not isinstance(shop._name, str | None):
+        raise ArchiveError(f"is damaged: name is {shop._name!r:.80}")
     gone = _visits(Visits(**{name: arrays[f"gone.{name}"] for name in Visits._fields}), shop._count, N, J)
-    shop._gone = resized(gone, shop._count, room, rows)
-    for name, touched, given, *columns in header["open"]:
-        if not 0 <= given <= N:
-            raise ArchiveError("is damaged: an open customer in it makes no sense")
-        visit, length = new_visits(1, given + J), len(columns[0])
-        visit.first[1], visit.given[0] = length, given
-        for array, column in zip(visit[2:], columns, strict=True):
-            array[:length] = column
-        shop._open[named(name)] = Open(_visits(visit, 1, N, J), [moment("touched", touched)])
+    shop._gone = resized(gone, shop._count, *header["room"])
+    for number, customer in enumerate(header["open"]):
+        try:
+            name, touched, given, *columns = customer
+            visit = _visit(whole("given", given, 0, N), columns, N, J)
+            shop._open[named(name)] = Open(visit, [moment("touched", touched)])
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            raise ArchiveError(f"is damaged: open customer {number} makes no sense: {error}") from error
     shop._open_bytes = sum(customer.bytes for customer in shop._open.values())
+
+
+def _visit(given: int, columns: list[list[int]], products: int, slots: int) -> Visits:
+    """One customer's visit, from columns of plain numbers."""
+    visit, length = new_visits(1, given + slots), len(columns[0])
+    if (
+        len(columns) != len(visit[2:])
+        or any(len(column) != length for column in columns)
+        or length > given + slots
+    ):
+        raise ValueError("its columns do not fit together")
+    visit.first[1], visit.given[0] = length, given
+    for array, column in zip(visit[2:], columns, strict=True):
+        array[:length] = [whole("a number of it", value, -1, MOST) for value in column]
+    return _visits(visit, 1, products, slots)
 
 
 def _array(arrays: dict[str, Any], name: str, shape: tuple[int, ...], kind: Any) -> Any:
@@ -170,14 +205,15 @@ def _within(name: str, array: Any, least: int, most: int) -> None:
 
 def _visits(visits: Visits, count: int, products: int, slots: int) -> Visits:
     """Visits whose rows point nowhere outside."""
-    rows = int(visits.first[count])
-    lengths = np.diff(visits.first[: count + 1]) - visits.given[:count]
-    _within("a customer's slots", lengths, 0, slots)
+    if [part.dtype for part in visits] != [np.int64] + 4 * [np.int32] or any(part.ndim != 1 for part in visits):
+        raise ArchiveError("is damaged: its customers are not whole numbers")
+    if visits.first.size <= count or visits.first[0] != 0 or visits.given.size < count:
+        raise ArchiveError("is damaged: its customers do not fit together")
     _within("what was known of a customer", visits.given[:count], 0, products)
-    sizes = [visits.first.size - 1, visits.given.size, *(part.size for part in visits[2:])]
-    kinds = [part.dtype for part in visits]
-    wrong = kinds != [np.int64] + 4 * [np.int32] or visits.first[0] != 0
-    if wrong or any(size < least for size, least in zip(sizes, (count, count, rows, rows, rows), strict=True)):
+    _within("a customer's rows", visits.first[: count + 1], 0, visits.product.size)
+    rows = int(visits.first[count])
+    _within("a customer's slots", np.diff(visits.first[: count + 1]) - visits.given[:count], 0, slots)
+    if any(part.size < rows for part in visits[2:]):
         raise ArchiveError("is damaged: its customers do not fit together")
     for part, least, most in zip(visits[2:], (0, -1, 0), (products - 1, 1, NEVER), strict=True):
         _within("a customer's row", part[:rows], least, most)

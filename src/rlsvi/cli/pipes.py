@@ -1,0 +1,48 @@
+"""When the reader of a pipe has left, as in `rlsvi list | head -1`, a command ends without a word."""
+
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+GONE = 128 + int(getattr(signal, "SIGPIPE", 13))  # what a shell reports of other tools that write to nobody
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """End with the exit code `GONE` where a write to a pipe failed because its reader has left."""
+    try:
+        yield
+    except SystemExit as end:  # always: typer ends so, and hides a broken pipe behind the exit code 1
+        if isinstance(end.__context__, BrokenPipeError):
+            _leave(GONE)
+        try:
+            print(end="", flush=True)
+        except BrokenPipeError:
+            _leave(GONE)
+        except OSError:  # the disk is full, which `told` has said
+            _leave(2)
+        raise
+
+
+def left() -> bool:
+    """Whether stdout or stderr is a pipe whose reader has left, as far as the system tells."""
+    if not hasattr(select, "poll"):
+        return True
+    poll = select.poll()
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, OSError, ValueError):  # no such stream, or it is no file, or closed
+            poll.register(stream.fileno(), 0)  # type: ignore[union-attr]
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _leave(code: int) -> None:
+    """Exit; what is still to be written goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with suppress(AttributeError, OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())  # type: ignore[union-attr]
+    os.close(nowhere)
+    raise SystemExit(code)
