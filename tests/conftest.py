@@ -6,8 +6,11 @@ The first file compiles the loops that most others load from disk; those that co
 Then come long ones, so that none is left to one process in the end.
 """
 
+import os
+import re
 import signal
 
+import pytest
 from hypothesis import settings
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,6 +21,18 @@ BESIDE = ("claims", "store", "study_statistics", "means", "report", "sweep")
 FIRST = ("architecture", *BESIDE, "figures", "statistics", "readme", "value_iteration", "cli_paper", "ring")
 
 
+ADDRESS = re.compile(r" at 0x|<function |<bound method |<.* object( at|>)")
+
+
 def pytest_collection_modifyitems(items):
+    """Refuse names that differ from process to process, and put the files in order."""
+    if changing := [item.nodeid for item in items if ADDRESS.search(item.nodeid)]:
+        raise pytest.UsageError(f"give the parameter a plain id, this one holds an address: {changing[0]}")
     rank = {f"test_{name}.py": i for i, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(FIRST)))
+
+
+@pytest.fixture
+def quick_disk(monkeypatch):
+    """For tests that write thousands of files, of which none has to survive a power cut."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -43,7 +43,7 @@ def lives(shares, width=0.01, features=None, diverged=(), unnoticed=()):
         noticed = 40.0 if ended < never and s["seed"] not in unnoticed else never
         return [{"part": part, "share": float(share), "noticed": noticed, "ended": ended} for part in range(1, 11)]
 
-    return {"living": brought}
+    return {"continual_reward": brought}
 
 
 def walks(correlations=None, width=0.002, change=0.01):
@@ -59,7 +59,7 @@ def walks(correlations=None, width=0.002, change=0.01):
             "largest": 0.5,
         }
 
-    return {"wandering": brought}
+    return {"perturbations": brought}
 
 
 DITHERING = ("epsilon = .01", "epsilon = .1", "epsilon = .5", "epsilon from 1 to 0")

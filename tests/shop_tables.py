@@ -1,9 +1,11 @@
 """Tables in the shape of what the figure on shops finds, and its claims."""
 
+from functools import cache
+
 import numpy as np
+from benchmarks.recommendation_scale.runs import PARTS
 
 from rlsvi.paper.claim import Outcome
-from rlsvi.paper.shops import PARTS
 
 YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 LEVELS = {
@@ -32,13 +34,23 @@ def shop(level, width=0.01, first=1.0):
     """Runs in which an agent has `level` of what is possible, give or take; the bandit `first` times it early."""
 
     def rows(s):
-        drift = width * np.random.default_rng([s["seed"], len(s["agent"])]).standard_normal()
-        ends = np.cumsum([len(part) for part in np.array_split(np.arange(s["customers"]), PARTS)])
+        drift, of_agent = width * normal(s["seed"], len(s["agent"])), level(s)
         early = [first if s["agent"] == "linear bandit" and part < 2 else 1.0 for part in range(PARTS)]
-        likes = [s["slots"] / 2 * (1 + times * level(s) + drift) for times in early]
-        return [{"customer": int(end), "likes": float(value)} for end, value in zip(ends, likes, strict=True)]
+        likes = [s["slots"] / 2 * (1 + times * of_agent + drift) for times in early]
+        return [{"customer": end, "likes": float(x)} for end, x in zip(ends(s["customers"]), likes, strict=True)]
 
     return {"served": rows}
+
+
+@cache
+def normal(*seed):
+    return np.random.default_rng(seed).standard_normal()
+
+
+@cache
+def ends(customers):
+    """The last customer of each part of a run."""
+    return np.cumsum([len(part) for part in np.array_split(np.arange(customers), PARTS)]).tolist()
 
 
 def found(**options):

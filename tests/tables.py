@@ -3,17 +3,24 @@
 import math
 
 import polars as pl
+from benchmarks.recommendation_scale.figure import FIGURE as SHOPS
 
 import extension_tables
 import recsys_tables
 import shop_tables
 import tetris_tables
 import theory_tables
-from rlsvi.paper.learning import success
+from rlsvi.paper import FIGURES, figure_called
+from rlsvi.paper.chain.learning import success
 from tetris_tables import noise
 
-__all__ = ["censored", "curve", "noise", "table"]
+__all__ = ["ALL", "censored", "curve", "figure", "noise", "table"]
+ALL = (*FIGURES, SHOPS.name)  # the paper's figures, and the one of our own study
 MARKS = (1, 10, *range(25, 2001, 25))
+
+
+def figure(name):
+    return SHOPS if name == SHOPS.name else figure_called(name)
 
 
 def curve(settings, regret=None, **others):
@@ -45,10 +52,11 @@ def table(figure, *, seeds=None, scale="quick", **found):
         name = job.function.partition(":")[2]
         brought = found.get(name, DEFAULTS[name])(job.settings)
         rows = brought if isinstance(brought, list) else [brought]
-        for key in dict.fromkeys([*job.settings, *(key for row in rows for key in row)]):
+        several = {key: [value] * len(rows) for key, value in job.settings.items()}
+        for key, values in (several | {key: [row[key] for row in rows] for key in rows[0]}).items():
             column = columns.setdefault(key, [])
             column += [None] * (length - len(column))
-            column += [row.get(key, job.settings.get(key)) for row in rows]
+            column += values
         length += len(rows)
     return pl.DataFrame({key: [*it, *[None] * (length - len(it))] for key, it in columns.items()}, strict=False)
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ FLOORS = {
     "cli": 6,
     "__main__": 6,
 }
+HOME = rlsvi._HOME
 HEAVY = ("numba", "polars", "matplotlib", "scipy", "sklearn")
 
 
@@ -71,7 +73,7 @@ def without_typing(tree):
 
 
 def imported(tree):
-    """The parts of rlsvi that a file imports anywhere, also inside functions."""
+    """The dotted names, of modules or of what is in them, that a file imports of rlsvi, also inside functions."""
     for node in without_typing(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -85,7 +87,8 @@ def imported(tree):
         for name in names:
             words = name.split(".")
             if words[0] == "rlsvi" and len(words) > 1 and words[1] != "__version__":
-                yield rlsvi._HOME.get(words[1], words[1]).split(".")[0]
+                home = rlsvi._HOME.get(words[1])
+                yield ".".join(words[1:] if home is None else [home, *words[1:]])
 
 
 def test_the_reader_of_imports_sees_them_all():
@@ -102,14 +105,88 @@ def f():
     import rlsvi
     return rlsvi.compare, rlsvi.__version__
 """
-    assert list(imported(ast.parse(code))) == ["mdp", "problems", "agents", "report", "core", "study"]
+    found = ["mdp.chain", "problems", f"{HOME['RLSVI']}.RLSVI", "report", "core.random.stream"]
+    assert list(imported(ast.parse(code))) == [*found, f"{HOME['compare']}.compare"]
 
 
 @pytest.mark.parametrize("path", INSIDE, ids=lambda p: p.relative_to(SOURCE).as_posix())
 def test_imports_run_downward(path):
     floor = FLOORS[part(path)]
-    upward = {name for name in imported(ast.parse(path.read_text())) if FLOORS[name] > floor}
+    upward = {name for name in imported(ast.parse(path.read_text())) if FLOORS[name.split(".")[0]] > floor}
     assert not upward, f"{path.name} is on floor {floor} and imports {upward}"
+
+
+def module(path):
+    """agents/rlsvi.py as agents.rlsvi; the __init__.py of a folder has the folder's name."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def graph(sources):
+    """Which modules each module imports, of sources by the names of their modules."""
+    edges = {}
+    for name, source in sources.items():
+        found = set()
+        for target in imported(ast.parse(source)):
+            parts = target.split(".")
+            modules = (".".join(parts[:i]) for i in range(len(parts), 0, -1))
+            found.add(next((each for each in modules if each in sources), None))
+        edges[name] = found - {None}
+    return edges
+
+
+def cycles(edges):
+    """The groups of modules that import one another, directly or not."""
+
+    def reached(start):
+        found, todo = set(), [start]
+        while todo:
+            for target in edges[todo.pop()] - found:
+                found.add(target)
+                todo.append(target)
+        return found
+
+    below = {name: reached(name) for name in edges}
+    groups = {
+        frozenset({name} | {o for o in below[name] if name in below[o]}) for name in edges if name in below[name]
+    }
+    return sorted(sorted(group) for group in groups)
+
+
+def test_the_reader_of_cycles_finds_them():
+    sources = {
+        "a": "from rlsvi.b import f",
+        "b": "def f():\n    from rlsvi.c.d import g",
+        "c": "from rlsvi.c.d import g",
+        "c.d": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import rlsvi.a",
+    }
+    assert cycles(graph(sources)) == []
+    assert cycles(graph({**sources, "c.d": "import rlsvi.a"})) == [["a", "b", "c.d"]]
+    assert cycles(graph({**sources, "c.d": "from rlsvi.c import g"})) == [["c", "c.d"]]
+
+
+# ---- size and names ---------------------------------------------------------------------------------------
+
+
+def test_no_files_import_one_another():
+    """Imports at the top of a file and inside functions alike; those for the type checker do not count."""
+    assert not cycles(graph({module(path): path.read_text() for path in INSIDE}))
+
+
+def test_no_folder_is_crowded():
+    """At most 24 modules, besides __init__.py."""
+    modules = Counter(path.parent for path in FILES if path.name != "__init__.py")
+    assert not {folder.relative_to(SOURCE).as_posix() for folder, many in modules.items() if many > 24}
+
+
+def test_no_two_classes_have_one_name():
+    """Private ones too: a name means one thing in the whole package."""
+    nodes = ((path, node) for path in FILES for node in ast.walk(ast.parse(path.read_text())))
+    places = Counter(node.name for _, node in nodes if isinstance(node, ast.ClassDef))
+    assert not {name for name, many in places.items() if many > 1}
+
+
+def test_no_file_is_long():
+    assert not {path.relative_to(SOURCE).as_posix() for path in FILES if len(path.read_text().splitlines()) >= 350}
 
 
 def test_files_were_found():
@@ -148,9 +225,11 @@ def test_an_unknown_name_is_an_attribute_error():
 # ---- compiled code ----------------------------------------------------------------------------------------
 
 
+COMPILED = ("core", "mdp", "tetris", "bases", "agents", "shop")
+
+
 def compiled_files():
-    folders = ("core", "mdp", "tetris", "bases", "agents", "shop", "simulate")
-    return sorted(p for folder in folders for p in SOURCE.glob(f"{folder}/**/*.py"))
+    return sorted(path for path in FILES if part(path) in COMPILED or part(path).startswith("simulate"))
 
 
 def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
@@ -181,7 +260,7 @@ def test_every_function_is_compiled_the_one_way():
         tree = ast.parse(path.read_text())
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        allowed = path in (SOURCE / "core" / "compile.py", SOURCE / "core" / "cache.py")
+        allowed = path in [SOURCE / "core" / f"{name}.py" for name in ("compile", "cache", "callee", "dispatch")]
         assert allowed or not any((n or "").startswith("numba") for n in names)
 
 
@@ -209,14 +288,15 @@ counting = {
 }
 for name, agent in counting.items():
     history = simulate(agent, problem, 10)
-    arrays[f"{name} regret"], arrays[f"{name} Q"] = history.regret, agent._known.plan.Q
+    arrays[f"{name} regret"], arrays[f"{name} Q"] = history.regret, agent._learner.mind.plan.Q
 for name, agent in agents.items():
     history = simulate(agent, problem, 15, trace=True)
     for field in ("reward", "regret", "realised"):
         arrays[f"{name} {field}"] = getattr(history, field)
     for field in history.trace._fields:
         arrays[f"{name} {field}"] = getattr(history.trace, field)
-    arrays[f"{name} factor"], arrays[f"{name} theta"] = agent._learner.factor.U, agent._learner.values.theta
+    mind = agent._learner.mind
+    arrays[f"{name} factor"], arrays[f"{name} theta"] = mind.factor.U, mind.values.theta
 shop = rlsvi.problems.recommendation(4, 2, seed=1)
 others = {
     "bandit": rlsvi.ContextualBandit(seed=1),
@@ -240,28 +320,29 @@ for name, form in {"each slot": {}, "pooled sketch": {"pooled": True, "sketch": 
     arrays[f"{name} factors"], arrays[f"{name} frozen"] = counter._mind.factor.U, counter._mind.frozen
 stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.InverseGamma(), regressions=2)
 stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
-arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.theta, stationary._streams
+arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.mind.theta, stationary._streams
 tetris = rlsvi.StationaryRLSVI(seed=6, basis=rlsvi.bases.Tetris(), form="afterstate", memory=40)
 games = rlsvi.simulate.tetris.simulate_tetris(tetris, rlsvi.tetris.rules(6, 4), 6)
 for name, array in zip(games._fields, games):
     arrays[f"tetris {name}"] = array
-arrays["tetris theta"], arrays["tetris next"] = tetris._learner.theta, tetris._learner.ring.next_x
+arrays["tetris theta"], arrays["tetris next"] = tetris._learner.mind.theta, tetris._learner.mind.ring.next_x
 incremental = rlsvi.IncrementalRLSVI(seed=7, nu=0.1, sigma=rlsvi.InverseGamma())
 arrays["incremental"] = simulate(incremental, problem, 15).reward
-arrays["incremental theta"] = incremental._learner.values.theta
-arrays["incremental factor"] = incremental._learner.factor.U
+arrays["incremental theta"] = incremental._learner.mind.values.theta
+arrays["incremental factor"] = incremental._learner.mind.factor.U
 blocks = rlsvi.IncrementalRLSVI(seed=9, nu=0.1)
-arrays["blocks"], arrays["blocks factor"] = simulate(blocks, shop, 10).reward, blocks._learner.factor.U
+arrays["blocks"], arrays["blocks factor"] = simulate(blocks, shop, 10).reward, blocks._learner.mind.factor.U
 for noise in ("paper", "whitened"):
     continual = rlsvi.ContinualRLSVI(seed=8, noise=noise)
     arrays[f"{noise} rewards"] = live(continual, rlsvi.mdp.river_swim(4), 60)
-    arrays[f"{noise} theta"] = continual._learner.values.theta
+    arrays[f"{noise} theta"] = continual._learner.mind.values.theta
 from rlsvi.core.random import bits
 arrays["compiled"] = np.array(hasattr(bits, "py_func"))
 np.savez(sys.argv[1], **arrays)
 """
 
 
+@pytest.mark.slow
 def test_compiled_loops_and_plain_python_give_the_same_bits(tmp_path):
     """The same seeds with and without compilation: every state, action, reward, regret, weight and factor."""
     # A word of 64 bits that wraps around is a warning in Python.

@@ -34,7 +34,7 @@ def finish(process):
 
 # ---- many processes ---------------------------------------------------------------------------------------
 
-ROUNDS = 8
+ROUNDS = 5
 AT_ONCE = """
     import sys, time
     from pathlib import Path
@@ -58,6 +58,7 @@ READ_BACK = """
 """
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once_leave_right_code(tmp_path):
     """The same and different signatures of one function, saved by four processes at about the same moment."""
     code = "from rlsvi.core.compile import compiled\nevery = []\n"
@@ -284,6 +285,7 @@ FUNCTIONS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["package", "user", None])
 def test_where_nothing_can_be_written_code_goes_elsewhere_or_is_not_kept(tmp_path, room):
     """A folder that is a file stands for one that cannot be written to, by whomever."""
@@ -296,9 +298,9 @@ def test_where_nothing_can_be_written_code_goes_elsewhere_or_is_not_kept(tmp_pat
         user.write_text("")
     nowhere = package / "functions.py" / "cache"
     place = {"NUMBA_CACHE_DIR": str(nowhere), "HOME": str(user), "XDG_CACHE_HOME": str(user / "cache")}
-    for hit in (0, 1):
+    for hit in (0, 1) if room else (0,):
         out, err = finish(start(USE, package, **place))
-        assert out == ["42", "42", str(hit if room else 0)]
+        assert out == ["42", "42", str(hit)]
         assert err.count("UserWarning: compiled code is not kept") == (room is None)
     kept = list(tmp_path.rglob("*.nbc"))
     assert len(kept) == (2 if room else 0)
@@ -343,3 +345,58 @@ def test_a_sound_file_that_makes_no_sense_is_compiled_again(folder):
     with pytest.warns(UserWarning, match="compiled code could not be loaded"):
         assert hits(plus_three, 1, 4) == 0
     assert hits(plus_three, 1, 4) == 1
+
+
+# ---- another Numba ----------------------------------------------------------------------------------------
+
+ANOTHER = """
+    import builtins, sys, warnings
+    import numba
+
+    def without(name, variables=None, *more, usual=builtins.__import__):
+        if name.startswith("numba.core") and (variables or {}).get("__name__") == "rlsvi.core.cache":
+            raise ImportError(name)
+        return usual(name, variables, *more)
+
+    builtins.__import__ = without
+    sys.path.insert(0, sys.argv[1])
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        import functions
+        assert (functions.double(21), functions.treble(14)) == (42, 42)
+    (warning,) = told
+    assert f"this version of Numba ({numba.__version__})" in str(warning.message)
+    print(sum(functions.double.stats.cache_hits.values()))
+"""
+
+
+def test_a_numba_without_these_parts_costs_one_warning_and_its_own_cache_is_used(tmp_path):
+    lines = (
+        textwrap.dedent(FUNCTIONS).replace("double, treble", "double").replace(", compiled", "\ntreble = compiled")
+    )
+    (tmp_path / "functions.py").write_text(lines)  # Numba mistakes two functions of one line for each other
+    place = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert [finish(start(ANOTHER, tmp_path, **place))[0] for _ in range(2)] == [["0"], ["1"]]
+
+
+def refuse(*_):
+    raise TypeError("takes 3 arguments")
+
+
+CHANGED = {
+    "no pickling": (cache, "dumps", None),
+    "other methods": (cache, "NumbaCache", object),
+    "another constructor": (cache._Cache, "__init__", refuse),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED.keys())
+def test_a_numba_that_works_in_another_way_costs_one_warning(change, folder, monkeypatch):
+    monkeypatch.setattr(*change)
+    cache._warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="its own cache of compiled code is used") as told:
+        assert hits(plus_three, 1, 4) == 0
+    assert len(told) == 1
+    assert hits(plus_three, 1, 4) == 1  # and no second warning, which would be an error
+    assert {path.suffix for path in files(folder)} == {".nbi", ".nbc"}
+    cache._warn_once.cache_clear()

@@ -7,8 +7,8 @@ import pytest
 import jobs
 from rlsvi import StationaryLSVI, StationaryRLSVI, bases
 from rlsvi.agents import EpsilonGreedy, Exponential
-from rlsvi.paper import games
-from rlsvi.paper.policies import policies, published_player
+from rlsvi.paper.tetris import games
+from rlsvi.paper.tetris.policies import policies, published_player
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.executors import processes
@@ -111,8 +111,8 @@ def test_what_cannot_be_read_is_not_believed(damaged, tmp_path):
 
 KILLED = """
 import sys
-from rlsvi.paper import games
-from rlsvi.paper.policies import policies, published_player
+from rlsvi.paper.tetris import games
+from rlsvi.paper.tetris.policies import policies, published_player
 from rlsvi.study.job import Job
 from rlsvi.study.sweep import sweep
 games.learned.__defaults__ = (0.0,)
@@ -166,6 +166,7 @@ def test_policies_are_those_of_policy_iteration():
         assert found[name] == play(rules(), 0, weights, 5, 10**6, seed=10_002).rows.mean()
 
 
+@pytest.mark.slow
 def test_published_weights_play_far_better():
     found = published_player(again=1, game_over="top row", seed=0)
     assert found["published"] > 20_000

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import extension_tables
@@ -12,12 +13,10 @@ import recsys_tables
 import shop_tables
 import tetris_tables
 import theory_tables
-from rlsvi.paper import FIGURES
-from rlsvi.paper import figure_called as figure
-from rlsvi.paper.claim import Claim, Outcome, Verdict, all_of, at_least, at_most, between, exactly
-from rlsvi.paper.dithering import expected
+from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward, tabular_bound
+from rlsvi.paper.claim import Claim, Outcome, Verdict, all_of, at_least, at_most, between, computed, exactly
+from rlsvi.paper.claim import claim as declared
 from rlsvi.paper.figure import FEWEST
-from rlsvi.paper.learning import dithering_bound, tabular_bound
 from rlsvi.study.statistics import (
     Interval,
     bootstrap,
@@ -26,7 +25,7 @@ from rlsvi.study.statistics import (
     power_laws,
     probability_of_improvement,
 )
-from tables import censored, curve, noise, table
+from tables import ALL, censored, curve, figure, noise, table
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +101,7 @@ def first(time=1.0, regret=1.0, uneven=1e-15, width=0.05):
 
     def brought(s):
         N, factor = s["length"], noise(s, width)
-        unit = time(N) if callable(time) else time * expected(N)
+        unit = time(N) if callable(time) else time * expected_first_reward(N)
         return {"time": unit * factor, "regret": regret * (dithering_bound(N) - 1) * factor, "uneven": uneven}
 
     return {"first_reward": brought}
@@ -398,17 +397,51 @@ def test_every_claim_of_every_figure_is_tested_both_ways():
     known = {(name, number_of(name, words)) for name, words in CASES} | {
         (name, number_of(name, words)) for name, words, *_ in EXACT
     }
-    assert known == {(name, i) for name in FIGURES for i in range(len(figure(name).claims))}
+    assert known == {(name, i) for name in ALL for i in range(len(figure(name).claims))}
     assert all({YES, NO} <= set(outcomes) for outcomes in CASES.values())
 
 
+def test_a_claim_is_its_function_with_words_and_place():
+    @declared("It grows", "section 6", lambda frame: frame.head(1))
+    def grows(frame):
+        """The slope is
+        positive.
+        """
+        return exactly(frame.height == 1, "counted")
+
+    assert (grows.name, grows.words, grows.where) == ("grows", "It grows", "section 6")
+    assert grows.criterion == "The slope is positive."
+    frame = pl.DataFrame({"seed": [1, 2]})
+    assert grows(frame).outcome is NO
+    assert grows(grows.rows(frame)).outcome is YES
+
+
+def test_a_claim_that_is_computed_is_computed_once():
+    calls = []
+
+    @computed("It is", "section 5")
+    def known():
+        """By arithmetic."""
+        calls.append(1)
+        return exactly(True, "so it is")
+
+    assert [known(frame) for frame in (None, None)] == [Verdict(YES, "so it is")] * 2
+    assert len(calls) == 1
+
+
+def test_every_function_has_one_claim_of_a_figure():
+    for name in ALL:
+        names = [claim.name for claim in figure(name).claims]
+        assert len(set(names)) == len(names)
+
+
 def test_every_claim_says_what_where_and_how():
-    claims = [claim for name in FIGURES for claim in figure(name).claims]
+    claims = [claim for name in ALL for claim in figure(name).claims]
     assert len({claim.words for claim in claims}) == len(claims)
     for claim in claims:
         assert isinstance(claim, Claim)
         assert re.match(r"section [3-6]|appendix [B-G]", claim.where)
-        assert claim.criterion
+        assert re.fullmatch(r"[A-Z0-9].*\.", claim.criterion)
         assert not claim.words.endswith(".")
 
 
@@ -431,16 +464,16 @@ def one_in_a_hundred(it, **options):
     )
 
 
-LEARNED = {name for name in FIGURES if name.startswith(("dithering", "chain", "conjecture"))}
+LEARNED = {name for name in ALL if name.startswith(("dithering", "chain", "conjecture"))}
 WHATEVER = [
     (name, made)
-    for name in FIGURES
+    for name in ALL
     for made in (censored, *((equal, one_in_a_hundred) if name in LEARNED else ()), table)
 ]
 
 
 def test_for_other_figures_these_tables_are_all_the_same():
-    functions = {job.function.partition(":")[2] for name in set(FIGURES) - LEARNED for job in figure(name).plan()}
+    functions = {job.function.partition(":")[2] for name in set(ALL) - LEARNED for job in figure(name).plan()}
     assert not functions & {"learning_time", "first_reward", "regret_curve"}
 
 
@@ -459,7 +492,7 @@ def test_verdicts_never_raise(name, seeds, made):
 POOLED = {"chain-agnostic"}  # a seed for each rho: shares of many runs
 
 
-@pytest.mark.parametrize("name", [name for name in FIGURES if name not in POOLED])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in POOLED])
 def test_fewer_than_five_seeds_decide_nothing(name):
     assert FEWEST == 5
     it = figure(name)
@@ -499,7 +532,7 @@ def test_the_edge_of_the_stable_region_is_found_for_both_readings():
 
 
 def test_the_stable_range_is_unbroken_around_the_reference():
-    from rlsvi.paper.chain_lambda import decades, stable
+    from rlsvi.paper.chain.chain_lambda import decades, stable
 
     values = 10.0 ** np.arange(-3, 4)
     fine = np.array([True, False, True, True, True, True, False])
@@ -510,7 +543,7 @@ def test_the_stable_range_is_unbroken_around_the_reference():
 
 
 def test_slopes_are_those_of_the_four_parts():
-    from rlsvi.paper.chain_features_many import slopes
+    from rlsvi.paper.chain.chain_features_many import slopes
 
     K = np.array([2.0, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30])
     assert slopes(10, K, 3 * K) == pytest.approx([1, 1, 1, 1])

@@ -214,3 +214,38 @@ def test_the_program_fails_with_one_line():
     assert done.stdout == ""
     assert done.stderr.strip().count("\n") == 0
     assert done.stderr.startswith("error: unknown agent 'dqn'")
+
+
+# ---- pipes ------------------------------------------------------------------------------------------------
+
+PIPED = {
+    "list": ("list",),
+    "list as JSON": ("list", "--json"),
+    "help": ("--help",),
+    "help of a command": ("train", "--help"),
+    "version": ("--version",),
+    "compare": ("compare", "chain", "--length", "4", "--episodes", "5", "--seeds", "1", "--quiet", "--json"),
+}
+
+
+@pytest.mark.parametrize("arguments", PIPED.values(), ids=PIPED.keys())
+def test_a_reader_that_leaves_ends_a_command_quietly(arguments):
+    """As in `rlsvi list | head -0`, with a pipe that is closed before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "rlsvi", *arguments]
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_an_error_is_told_and_numbered_as_ever_when_nobody_reads_what_comes_out():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "rlsvi", "compare", "nowhere"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False, timeout=300)
+    os.close(writing)
+    assert done.returncode == 2
+    assert "unknown problem 'nowhere'" in done.stderr

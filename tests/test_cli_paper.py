@@ -247,7 +247,7 @@ def test_a_ray_cluster_that_does_not_answer_is_an_error(tmp_path):
         address = f"127.0.0.1:{closed.getsockname()[1]}"
         options = ("--executor", "ray", "--address", address, "--out", tmp_path, "-q")
         with started("-c", PROGRAM, "paper", "dithering", *options) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=300)
     assert process.returncode == 2
     assert out == ""
     assert f"error: no Ray cluster answers at '{address}'" in err
@@ -262,9 +262,9 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     with started(*command) as process:
         assert until(lambda: len(list(part.glob("store/*.parquet"))) >= 5, 120, process), process.communicate()
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 130, err
-        assert until(lambda: not marked(process.mark), 10), "processes are left"
+        assert until(lambda: not marked(process.mark), 60), "processes are left"
     assert out == ""
     assert f"stopped; finished jobs are kept in {part / 'store'}: the same command goes on from there" in flat(err)
     assert "Traceback" not in err

@@ -281,7 +281,6 @@ def test_no_progress_shows_nothing(capsys):
         ({"problem": problems.chain(3).mdp}, TypeError, "problem must be a Problem"),
         ({"problem": lambda seed: seed}, TypeError, "function of the seed that returns one, got 0"),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_a_bad_argument_is_named(change, error, message):
     good = {"agents": {"a": rlsvi.RLSVI()}, "problem": problems.chain(3), "episodes": 5, "seeds": 1}

@@ -83,7 +83,7 @@ def test_what_cannot_be_told_is_refused():
         rlsvi.evidence(RLSVI())
     agent = IncrementalRLSVI(seed=0)
     simulate(agent, Problem(noisy_mdp()), 3)
-    with pytest.raises(ValueError, match="forgotten its data"):
+    with pytest.raises(ValueError, match="keeps no sums of its data"):
         rlsvi.evidence(agent)
     agent = RLSVI(seed=0)
     simulate(agent, Problem(noisy_mdp(), Dense(np.zeros((S, A, 2)))), 3)
@@ -109,10 +109,11 @@ def test_what_does_not_settle_is_said(monkeypatch):
 def test_they_are_due_at_doubling_times():
     assert [t for t in range(100) if ByEvidence(first=3).due(t)] == [3, 6, 12, 24, 48, 96]
     agent = RLSVI(sigma=ByEvidence(first=3), seed=0)
-    assert agent.settled_for(100) == 3
+    simulate(agent, Problem(noisy_mdp()), 0)
+    assert agent.mind_for(100)[1] == 3  # episodes for which they are good
     simulate(agent, Problem(noisy_mdp()), 7)
-    assert agent.settled_for(100) == 5
-    assert agent.settled_for(2) == 2
+    assert agent.mind_for(100)[1] == 5
+    assert agent.mind_for(2)[1] == 2
     assert agent.found[2] == 6
 
 
@@ -134,10 +135,10 @@ def test_an_agent_has_the_lam_and_sigma_of_its_data(kind):
     for h in range(H):
         P = data[h].T @ data[h] + lam * sigma**2 * np.eye(rows.weights)
         for b in range(agent._learner.features.blocks):
-            part, U = slice(b * d, (b + 1) * d), np.triu(agent._learner.factor.U[h, b])
+            part, U = slice(b * d, (b + 1) * d), np.triu(agent._learner.mind.factor.U[h, b])
             np.testing.assert_allclose(U.T @ U, P[part, part], rtol=1e-9, atol=1e-12 * P.max())
-            np.testing.assert_allclose(agent._learner.factor.inv[h, b] * np.diag(U), 1.0, rtol=1e-14)
-            if agent._learner.memory.alive[h, b]:
+            np.testing.assert_allclose(agent._learner.mind.factor.inv[h, b] * np.diag(U), 1.0, rtol=1e-14)
+            if agent._learner.mind.memory.alive[h, b]:
                 np.testing.assert_allclose(plain.theta[h, b], theta[h, part], rtol=1e-7, atol=1e-9)
     found = rlsvi.evidence(agent)
     np.testing.assert_allclose(found[:2], (lam, sigma), rtol=1e-4)
@@ -154,7 +155,7 @@ def test_in_either_loop_and_after_loading_they_are_the_same(tmp_path):
     loaded = rlsvi.load(tmp_path / "a").learn(FiniteMDPEnv(mdp), episodes=29)
     assert loaded.found == whole.found
     assert loaded.sigma == ByEvidence(first=4)
-    assert loaded._learner.prior.sigma == whole._learner.prior.sigma == whole.found[1]
+    assert loaded._learner.mind.prior.sigma == whole._learner.mind.prior.sigma == whole.found[1]
     assert_same(state_of(loaded), state_of(whole))
 
 

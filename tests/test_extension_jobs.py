@@ -5,16 +5,15 @@ import pytest
 
 from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.costs import multiplications
-from rlsvi.paper.extensions import (
+from rlsvi.paper.extensions.continual_runs import continual_reward, perturbations
+from rlsvi.paper.extensions.costs import multiplications
+from rlsvi.paper.extensions.incremental_runs import (
     BONUSES,
     CHAIN,
     EVIDENCE,
     GUESSED,
     _Losing,
     learning_regret,
-    living,
-    wandering,
 )
 from rlsvi.simulate.finite import simulate
 
@@ -60,7 +59,7 @@ def test_multiplications_are_counted_from_what_is_in_memory():
     batch, incremental = RLSVI(**forgets), IncrementalRLSVI(**forgets, nu=0.1)
     for agent in (batch, incremental):
         simulate(agent, problem, 200, regret=False)
-    assert batch._learner.memory.states.tolist() == [1, 4]  # and as many sums, into the second period
+    assert batch._learner.mind.memory.states.tolist() == [1, 4]  # and as many sums, into the second period
     blocks, update, values = 4 * 4, 2 * 2 * 4, 2 * 2 * 2
     assert multiplications(batch) == blocks + (4 + 5 * 2) * 2 + update
     fresh = IncrementalRLSVI(**forgets, nu=0.0)
@@ -78,20 +77,20 @@ def test_multiplications_are_counted_from_what_is_in_memory():
 
 def test_a_life_that_diverges_is_noticed_before_it_ends():
     """Six random functions of twelve pairs: those of seed 5 make the regression diverge, those of seed 0 not."""
-    found = living(agent="paper", basis="random", states=6, steps=20_000, seed=5)
+    found = continual_reward(agent="paper", basis="random", states=6, steps=20_000, seed=5)
     assert found["noticed"] <= found["ended"] < 20_000
     assert found["share"][-1] == 0
-    calm = living(agent="paper", basis="random", states=6, steps=2_000, seed=0)
+    calm = continual_reward(agent="paper", basis="random", states=6, steps=2_000, seed=0)
     assert calm["noticed"] == calm["ended"] == np.inf
 
 
 def test_noise_is_watched_in_its_own_units():
     """n steps of 6 weights or more; independent ones have correlation 0 and variance 1."""
     steps = 400
-    found = wandering(noise="independent", states=3, steps=2 * steps, seed=0)
+    found = perturbations(noise="independent", states=3, steps=2 * steps, seed=0)
     assert abs(found["correlation"]) < 4 / np.sqrt(6 * steps)
     assert abs(found["variance"] - 1) < 4 * np.sqrt(2 / (6 * steps))
     assert 0 < found["change"] < 0.05
     assert found["largest"] == pytest.approx(0.5)  # lambda = sigma = 1: from 1 to 1/2 by the first step
-    slow = wandering(noise="whitened", states=3, steps=2 * steps, seed=0)
+    slow = perturbations(noise="whitened", states=3, steps=2 * steps, seed=0)
     assert slow["correlation"] > 0.9

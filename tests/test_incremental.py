@@ -11,7 +11,6 @@ from rlsvi.core.regression import prior_factor
 from rlsvi.core.side_by_side import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
-from test_saving import CODE, Drift
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
 from twin import Rows, assert_same, raw_episodes, state_of
 
@@ -83,7 +82,7 @@ def test_wide_blocks_are_done_one_by_one():
     agent = IncrementalRLSVI(lam=0.7, sigma=0.6, nu=0.2, seed=1)
     P, *_ = by_hand(agent, Problem(mdp, wide), 10)
     for h in range(H):
-        np.testing.assert_allclose(precision(agent._learner.factor.U[h, 0]), P[h], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(precision(agent._learner.mind.factor.U[h, 0]), P[h], rtol=1e-9, atol=1e-11)
 
 
 # ---- the recursion ----------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def by_hand(agent, problem, episodes):
     counts, squares = np.zeros(H), np.zeros(H)
     for i in range(episodes):
         history = simulate(agent, problem, 1, trace=True)
-        theta = agent._learner.values.theta.reshape(H, K) if i else np.full((H, K), mean)
+        theta = agent._learner.mind.values.theta.reshape(H, K) if i else np.full((H, K), mean)
         nu = agent.step_sizes(i, 1)[0]
         P, y, counts, squares = (1 - nu) * P, (1 - nu) * y, (1 - nu) * counts, (1 - nu) * squares
         if agent.keep_prior:
@@ -119,7 +118,7 @@ def precisions(agent):
     for h in range(H):
         for b in range(blocks):
             part = slice(b * d, (b + 1) * d)
-            found[h, part, part] = precision(agent._learner.factor.U[h, b])
+            found[h, part, part] = precision(agent._learner.mind.factor.U[h, b])
     return found
 
 
@@ -137,7 +136,7 @@ def test_the_statistics_are_those_of_the_recursion(kind, keep, nu):
     problem = Problem(noisy_mdp(), basis_of(kind))
     agent = IncrementalRLSVI(lam=0.7, sigma=0.6, nu=nu, keep_prior=keep, prior_mean=0.3, seed=1)
     P, y, counts, _ = by_hand(agent, problem, 25)
-    memory, ridge = agent._learner.memory, 0.7 * 0.6**2
+    memory, ridge = agent._learner.mind.memory, 0.7 * 0.6**2
     np.testing.assert_allclose(precisions(agent), P, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(memory.reward.reshape(y.shape) + ridge * 0.3, y, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(memory.counts, counts, rtol=1e-12)
@@ -169,7 +168,7 @@ def test_one_period_is_batch_rlsvi_where_nothing_is_forgotten():
     batch, incremental = RLSVI(seed=4), IncrementalRLSVI(nu=0.0, seed=4)
     first, second = (simulate(agent, problem, 100) for agent in (batch, incremental))
     assert first.reward.tobytes() == second.reward.tobytes()
-    assert batch._learner.values.theta.tobytes() == incremental._learner.values.theta.tobytes()
+    assert batch._learner.mind.values.theta.tobytes() == incremental._learner.mind.values.theta.tobytes()
 
 
 def test_what_is_never_visited_keeps_the_variance_of_the_prior_or_loses_it():
@@ -177,7 +176,7 @@ def test_what_is_never_visited_keeps_the_variance_of_the_prior_or_loses_it():
     for keep, variance in ((True, 1.0), (False, 0.5**-40)):
         agent = IncrementalRLSVI(lam=1.0, sigma=1.0, nu=0.5, keep_prior=keep, seed=0)
         simulate(agent, problem, 40)
-        unseen = agent._learner.factor.inv[0, (S - 1) * A]  # the absorbing state
+        unseen = agent._learner.mind.factor.inv[0, (S - 1) * A]  # the absorbing state
         assert unseen**2 == pytest.approx(variance, rel=1e-12)
 
 
@@ -193,30 +192,6 @@ def test_it_learns_a_short_chain_where_it_forgets_and_not_where_targets_are_kept
 # ---- the same face ----------------------------------------------------------------------------------------
 
 
-PATTERNS = {
-    "table": (IncrementalRLSVI(seed=5, nu=0.05), lambda: FiniteMDPEnv(noisy_mdp()), None),
-    "literal, unknown noise": (
-        IncrementalRLSVI(seed=5, nu=Linear(0.2, 0.0, 30), keep_prior=False, sigma=InverseGamma()),
-        lambda: FiniteMDPEnv(noisy_mdp()),
-        None,
-    ),
-    "any observation": (IncrementalRLSVI(seed=5, basis=CODE, reward_offset=-1.0), Drift, CODE),
-}
-
-
-@pytest.mark.parametrize("name", PATTERNS)
-def test_learning_goes_on_after_loading_bit_for_bit(name, tmp_path):
-    pattern, env, basis = PATTERNS[name]
-    whole, agent = pattern.clone().learn(env(), episodes=50), pattern.clone()
-    for part in (0, 13, 1, 36):
-        agent.save(tmp_path / "agent.rlsvi")
-        agent = rlsvi.load(tmp_path / "agent.rlsvi", basis)
-        agent.learn(env(), episodes=part)
-    assert type(agent) is IncrementalRLSVI
-    assert_same(state_of(agent), state_of(whole))
-    assert whole._learner.memory.states.max() == 0  # nothing but sums is kept
-
-
 @pytest.mark.parametrize("kind", ["dense", "tabular", "blocks"])
 def test_the_fused_loop_and_gymnasium_give_the_same_bits(kind):
     mdp, basis = noisy_mdp(), basis_of(kind)
@@ -224,6 +199,7 @@ def test_the_fused_loop_and_gymnasium_give_the_same_bits(kind):
     gym.learn(FiniteMDPEnv(mdp), episodes=40)
     simulate(fused, Problem(mdp), 40)
     assert_same(state_of(gym), state_of(fused))
+    assert fused._learner.mind.memory.states.max() == 0  # nothing but sums is kept
 
 
 def test_predict_acts_in_every_period_and_on_states_never_seen():

@@ -119,10 +119,10 @@ def test_each_environment_of_a_batch_plays_on_a_sample_of_its_own():
     third, _ = agent.predict(places, state, starts)
     assert third[20:].tolist() == first[20:].tolist()
     assert third[:20].tolist() != first[:20].tolist()
-    before = agent._batch_samples[1][0]
+    before = agent._drawn[0]
     agent.learn(env, episodes=1)
     agent.predict(places, state, np.zeros(40, dtype=bool))
-    assert agent._batch_samples[1][0] is not before  # of what was known then
+    assert agent._drawn[0] is not before  # of what was known then
 
 
 def test_agents_of_periods_and_plain_functions_take_batches_too():
@@ -247,6 +247,7 @@ def test_on_episode_is_told_every_return():
     chain = gym.make("rlsvi/Chain-v0", length=4)
     rlsvi.RLSVI(seed=0).learn(chain, steps=7, on_episode=lambda a, value: steps.append(a.steps))
     assert steps == [3, 6, 9]
+    assert agent.learn(env, episodes=5, on_episode=lambda a, value: a.episodes < 7).episodes == 7  # False ends it
     for kind in (rlsvi.StationaryRLSVI, rlsvi.PSRL, rlsvi.ThompsonSampling, rlsvi.BoundedRLSVI):
         assert "on_episode" in inspect.signature(kind.learn).parameters
 
@@ -300,7 +301,8 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     cases, expected, rng = {}, {}, np.random.default_rng(1)
     for kind in ("box", "number", "grid", "dict", "tuple", "many"):
         agent, env = taught(kind, episodes=4)
-        agent._mean = rng.normal(size=agent._weights(True, False).shape)  # a policy of many turns
+        mean = agent.plan(mean=True)
+        agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))  # a policy of many turns
         agent.export(tmp_path / f"{kind}.npz")
         observations = seen(env, 60)
         cases[kind] = [[plain(o)] for o in observations]

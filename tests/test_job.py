@@ -80,28 +80,30 @@ def test_a_version_is_that_of_the_sources(sources):
     assert module.version.__wrapped__("jobs") == before
 
 
-FOLDERS = ["core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory"]
-SINGLE = ["problems.py", "simulate.py", "simulate_continual.py", "simulate_tabula_rasa.py", "simulate_tetris.py"]
+ABOVE = ("study", "paper", "cli", "report", "__init__.py", "__main__.py", "__pycache__", "py.typed")
+BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 
 
-@pytest.mark.parametrize("part", [*FOLDERS, *SINGLE])
-def test_a_version_changes_with_the_sources(sources, part):
+@pytest.mark.parametrize("part", BELOW)
+def test_a_version_changes_with_every_source_below_the_studies(sources, part):
     before = module.version.__wrapped__("jobs")
-    path = sources / part if part.endswith(".py") else sorted((sources / part).glob("*.py"))[-1]
+    last = sorted((sources / part).rglob("*.py"))[-1:] or [sources / part]
+    (path,) = last
     path.write_text(path.read_text() + "\n")
     after = module.version.__wrapped__("jobs")
     assert after != before
-    path.rename(path.with_name("renamed.py"))
-    if not part.endswith(".py"):
+    if (sources / part).is_dir():
+        path.rename(path.with_name("renamed.py"))
         assert module.version.__wrapped__("jobs") not in (before, after)
 
 
-def test_no_source_below_the_studies_is_left_out():
-    root = Path(rlsvi.__file__).parent
-    above = ("study", "paper", "cli", "report", "__init__.py", "__main__.py")
-    below = {path for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in above}
-    flat = {path for name in FOLDERS for path in (root / name).glob("*.py")}
-    assert below == flat | {root / name for name in SINGLE}
+def test_a_version_changes_with_sources_in_folders_of_folders(sources):
+    before, found = module.version.__wrapped__("jobs"), set()
+    for folder in ("agents/finite", "simulate", "shop/files"):
+        (sources / folder).mkdir(parents=True)
+        (sources / folder / "new.py").write_text("")
+        found.add(module.version.__wrapped__("jobs"))
+    assert len(found - {before}) == 3
 
 
 def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_path, monkeypatch):
@@ -123,8 +125,14 @@ def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_
 
 
 def test_the_jobs_of_the_paper_are_dated_by_all_they_import():
-    found = module.imported_files("rlsvi.paper.chain", {"rlsvi"})
-    assert {"rlsvi.paper.chain", "rlsvi.simulate.finite", "rlsvi.problems", "rlsvi.core.regression"} <= set(found)
+    found = module.imported_files("rlsvi.paper.chain.experiments", {"rlsvi"})
+    assert {
+        "rlsvi.paper.chain.experiments",
+        "rlsvi.paper.results",
+        "rlsvi.simulate.finite",
+        "rlsvi.problems",
+        "rlsvi.core.regression",
+    } <= set(found)
     assert not [name for name in found if name.startswith(("rlsvi.study", "rlsvi.cli"))]
 
 

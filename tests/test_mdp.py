@@ -186,7 +186,7 @@ def test_dirichlet_seeds():
         (lambda: dirichlet(2, 2, 1.5), "horizon"),
         (lambda: dirichlet(3, 2, 2, alpha_P=[1, 1]), r"alpha_P must be a number or have shape \(3,\)"),
         (lambda: dirichlet(3, 2, 2, alpha_R=-1), "alpha_R must be positive"),
-        (lambda: dirichlet(3, 2, 2, alpha_P=np.nan), "alpha_P must be positive"),
+        (lambda: dirichlet(3, 2, 2, alpha_P=np.nan), "alpha_P must be (positive|finite)"),
         (lambda: dirichlet(3, 2, 2, start=3), "start must be a state"),
         (lambda: dirichlet(3, 2, 2, start=[0.5, 0.5, 0.5]), "start must be probabilities"),
         (lambda: dirichlet(3, 2, 2, seed=-1), "seed"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rlsvi.study.means import mean, ratio, times
+from rlsvi.study.means import mean, multiple, paired_ratio, ratio, ratio_of_medians
 
 
 def test_the_interval_of_a_mean_is_students():
@@ -64,9 +64,25 @@ def test_what_is_nothing_or_alone():
     assert ratio(some[:1], some) == (0.5, -math.inf, math.inf)
     assert ratio(np.full(3, 4.0), np.full(3, 2.0)) == (2.0, 2.0, 2.0)
     assert mean(some[:1]) == (1.0, -math.inf, math.inf)
-    assert times(0.0, 0.0) == times(math.inf, math.inf) == 1.0
-    assert times(1.0, 0.0) == times(math.inf, 3.0) == math.inf
-    assert times(3.0, math.inf) == 0.0
+    assert multiple(0.0, 0.0) == multiple(math.inf, math.inf) == 1.0
+    assert multiple(1.0, 0.0) == multiple(math.inf, 3.0) == math.inf
+    assert multiple(3.0, math.inf) == 0.0
+
+
+def test_a_paired_ratio_draws_both_of_an_instance_together():
+    """Twice as much on every instance is twice as much in every draw; unpaired it is not."""
+    x = np.array([1.0, 5.0, 2.0, 9.0])
+    assert paired_ratio(2 * x, x) == pytest.approx((2.0, 2.0, 2.0))
+    assert ratio(2 * x, x).low < 1.5
+    assert paired_ratio(x, np.zeros(4)) == (math.inf, math.inf, math.inf)
+    assert paired_ratio(x[:1], x[1:2]) == (0.2, -math.inf, math.inf)
+
+
+def test_a_ratio_of_medians_takes_runs_that_never_end():
+    never, some = np.full(3, math.inf), np.array([1.0, 2.0, 3.0])
+    assert ratio_of_medians(never, never) == (1.0, 1.0, 1.0)
+    assert ratio_of_medians(some, never) == (0.0, 0.0, 0.0)
+    assert ratio_of_medians(4 * some, np.full(3, 2.0)) == (4.0, 2.0, 6.0)
 
 
 def test_numbers_that_are_none_are_refused():

@@ -9,8 +9,9 @@ import pytest
 from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import backward_induction, chain, evaluate
-from rlsvi.paper import chain as paper
-from rlsvi.paper import learning
+from rlsvi.paper import results
+from rlsvi.paper.chain import experiments as paper
+from rlsvi.paper.chain import learning
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 
@@ -268,10 +269,10 @@ def test_learning_jobs_leave_out_bases_that_cannot_be():
 
 def test_cells_are_the_runs_of_each_setting():
     frame = pl.DataFrame({"b": [2, 1, 2, 1], "a": ["x", "x", "y", "x"], "time": [1.0, 2.0, math.inf, 3.0]})
-    one = learning.cells(frame, "b")
+    one = results.cells(frame, "b")
     assert {key: values.tolist() for key, values in one.items()} == {1: [2.0, 3.0], 2: [1.0, math.inf]}
     assert list(one) == [1, 2]
-    assert {key: values.tolist() for key, values in learning.cells(frame, "a", "b").items()} == {
+    assert {key: values.tolist() for key, values in results.cells(frame, "a", "b").items()} == {
         ("x", 1): [2.0, 3.0],
         ("x", 2): [1.0],
         ("y", 2): [math.inf],
@@ -281,3 +282,23 @@ def test_cells_are_the_runs_of_each_setting():
 def test_costs_grow_with_everything():
     assert learning.seconds(50, 10, 2e6) > learning.seconds(50, 10, 1e6) > learning.seconds(20, 10, 1e6) > 0
     assert learning.seconds(50, 100, 1e6) > learning.seconds(50, 10, 1e6) == learning.seconds(50, None, 1e6)
+
+
+def test_rows_are_selected_by_settings_and_by_the_columns_they_have():
+    frame = pl.DataFrame({"agent": ["a", "b", "b"], "scale": [1.0, 1.0, 2.0], "best": [None, 3.0, None]})
+    assert results.having(frame, agent="b", scale=2.0).rows() == [("b", 2.0, None)]
+    assert results.rows_where(agent="a")(frame).rows() == [("a", 1.0, None)]
+    assert results.rows_with("best")(frame).rows() == [("b", 1.0, 3.0)]
+
+
+def test_curves_come_seed_by_seed_whatever_the_order_of_the_rows():
+    rows = [{"agent": "a", "seed": s, "episode": e, "regret": 10.0 * s + e} for e in (5, 1) for s in (1, 0)]
+    at, values = results.learning_curves(pl.DataFrame([*rows, {**rows[0], "agent": "b"}]), agent="a")
+    assert at.tolist() == [1, 5]
+    assert values.tolist() == [[1, 5], [11, 15]]
+
+
+def test_an_option_is_chosen_without_the_seed_it_is_judged_by():
+    found = np.array([[9.0, 0.0, 0.0], [1.0, 2.0, 2.0]])
+    assert results.chosen_by_the_others(found).tolist() == [1, 0, 0]  # seeds 1 and 2 see the luck of seed 0
+    assert results.chosen_by_the_others(found[:, :1]).tolist() == [9]

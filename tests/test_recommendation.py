@@ -25,6 +25,7 @@ from rlsvi.bases.basis import from_table
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import count_histories, draw_taste, histories, like_probability, number_of
 from rlsvi.simulate.finite import simulate
+from values import action_values
 
 
 def taste(N, seed=0, beta=True):
@@ -160,7 +161,7 @@ def test_reward_codings_are_the_same_problem():
     offset = LSVI(seed=0, explore=EpsilonGreedy(1.0), reward_offset=-1.0)
     plain = LSVI(seed=0, explore=EpsilonGreedy(1.0))
     simulate(offset, one, 50), simulate(plain, other, 50)
-    assert offset._learner.memory.reward.tobytes() == plain._learner.memory.reward.tobytes()
+    assert offset._learner.mind.memory.reward.tobytes() == plain._learner.mind.memory.reward.tobytes()
 
 
 def test_the_draw_is_normal_and_one_seed_is_one_instance():
@@ -237,18 +238,18 @@ def test_histories_and_their_numbers_are_learned_alike(agent):
     first.learn(FiniteMDPEnv(tables.mdp), episodes=60)
     second.learn(gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=3, seed=2), episodes=60)
     if isinstance(agent, RLSVI):
-        assert np.allclose(first._learner.factor.U, second._learner.factor.U, rtol=1e-9)
-        assert np.allclose(first._learner.memory.reward, second._learner.memory.reward)
+        assert np.allclose(first._learner.mind.factor.U, second._learner.mind.factor.U, rtol=1e-9)
+        assert np.allclose(first._learner.mind.memory.reward, second._learner.mind.memory.reward)
     else:
-        assert first._mind.factor.U.tobytes() == second._mind.factor.U.tobytes()
-        assert first._mind.reward.tobytes() == second._mind.reward.tobytes()
+        assert first._learner.mind.factor.U.tobytes() == second._learner.mind.factor.U.tobytes()
+        assert first._learner.mind.reward.tobytes() == second._learner.mind.reward.tobytes()
 
 
 def test_any_size_can_be_simulated():
     env = RecommendationEnv(300, 12, seed=1)
     agent = ThompsonSampling(seed=0).learn(env, episodes=3)
     assert agent.steps == 36
-    assert agent._mind.counts.sum() == 600 + 36
+    assert agent._learner.mind.counts.sum() == 600 + 36
 
 
 def test_pictures_and_text():
@@ -308,11 +309,11 @@ def test_values_learned_in_blocks_are_those_of_the_papers_dense_basis():
     legal = 0
     for s, x in enumerate(histories(N, J)):
         h = np.count_nonzero(x)
-        first, second = (agent._learner.action_values(agent._plan(True, True), h, s) for agent in agents)
+        first, second = (action_values(agent, agent.plan(True), h, s) for agent in agents)
         assert first[x == 0] == pytest.approx(second[x == 0], abs=1e-8)
-        known = agents[0]._learner.legal(h, s)
-        if known is not None:
-            assert np.array_equal(known, x == 0)
+        place = agents[0]._learner.look(h, s, None, learning=False)
+        if place.row >= 0:  # it was seen
+            assert np.array_equal(place.legal, x == 0)
             legal += 1
     assert legal > 20
 
@@ -331,9 +332,9 @@ def test_the_order_of_blocks_changes_no_bit():
     for basis in (Recommendation(), Reversed()):
         agent = LSVI(lam=0.2, explore=EpsilonGreedy(1.0), seed=3)
         simulate(agent, Problem(task, basis), 200)
-        n = agent._learner.memory.states
-        values.append([agent._learner.values.Q[h, : n[h] * 7].tobytes() for h in range(3)])
-        ordered = agent._learner.values.ordered
+        n = agent._learner.mind.memory.states
+        values.append([agent._learner.mind.values.Q[h, : n[h] * 7].tobytes() for h in range(3)])
+        ordered = agent._learner.mind.values.ordered
     assert values[0] == values[1]
     assert not ordered.any()
     assert max(n) * 7 > 2 * 64  # more than one tile
@@ -395,12 +396,12 @@ def test_the_basis_refuses_what_is_no_history():
 def test_a_context_that_is_not_a_number_is_refused_and_changes_nothing():
     env = RecommendationEnv(3, 2)
     agent = ContextualBandit(basis=Recommendation(), seed=0).learn(env, episodes=3)
-    before = agent._mind.factor.U.copy()
+    before = agent._learner.mind.factor.U.copy()
     with pytest.raises(ValueError, match="NaN"):
         agent.predict(np.array([0.0, np.nan, 0.0]))
     with pytest.raises(ValueError, match="allows no action"):
         agent.predict(np.zeros(3), action_mask=np.zeros(3))
-    assert np.array_equal(before, agent._mind.factor.U)
+    assert np.array_equal(before, agent._learner.mind.factor.U)
     assert agent.episodes == 3
 
 

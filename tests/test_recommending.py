@@ -9,10 +9,10 @@ import pytest
 from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling
 from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
-from rlsvi.paper import recommending as paper
-from rlsvi.paper import recsys_boltzmann
 from rlsvi.paper.claim import Outcome
-from rlsvi.paper.recsys_myopic import crossing
+from rlsvi.paper.recommendation import experiments as paper
+from rlsvi.paper.recommendation import losses, recsys_boltzmann
+from rlsvi.paper.recommendation.recsys_myopic import crossing
 from rlsvi.simulate.finite import simulate
 
 SETTINGS = {"episodes": 130, "runs": 2, "seed": 3}
@@ -109,10 +109,10 @@ def frame(curves):
 def test_rates_and_the_end_of_a_curve():
     steps = np.array([[1.0] * 30 + [0.1] * 30, [2.0] * 30 + [0.3] * 30])
     table = frame({"RLSVI": 10 * np.cumsum(steps, axis=1)})
-    middle, rate = paper.rates(table, "RLSVI")
+    middle, rate = losses.rates(table, "RLSVI")
     np.testing.assert_allclose(rate, steps)
     np.testing.assert_allclose(middle[:3], [5, 15, 25])
-    np.testing.assert_allclose(paper.at_the_end(table, "RLSVI"), [0.1, 0.3])
+    np.testing.assert_allclose(losses.at_the_end(table, "RLSVI"), [0.1, 0.3])
 
 
 def test_the_crossing_is_where_the_lead_begins_for_good():

@@ -253,7 +253,7 @@ def test_a_plan_does_not_depend_on_where_transitions_lie(blocks):
         assert plan(ring, model, new_work(ring, ACTIONS), theta, True, 3, stream(5)) == FINE
         found.append(theta.tobytes())
     assert len(set(found)) == 1
-    assert len(Ring._fields) == 17
+    assert len(Ring._fields) == 15
 
 
 # ---- unknown noise ----------------------------------------------------------------------------------------

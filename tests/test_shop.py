@@ -12,6 +12,7 @@ from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Recommender
 from rlsvi.shop.size import SHARE, numbers_of_a_sample
 from shop_twin import FORMS, J, N, Twin, made, serve, state, visits_of
+from values import action_values
 
 
 def same_sample(shop, twin):
@@ -271,7 +272,9 @@ def test_the_paper_s_form_is_rlsvi():
             assert shop.recommend(i, among=[a]) == a
             shop.feedback(i, a, liked)
     learner = agent._learner
-    memory = learner.memory  # the agent draws for the products that came, in that order; the shop in their own
+    memory = (
+        learner.mind.memory
+    )  # the agent draws for the products that came, in that order; the shop in their own
     assert memory.lives.min() > slots
     memory.alive[:], memory.lives[:], memory.live[:] = True, products, np.arange(products)
     noise = agent._streams[0].copy()
@@ -279,7 +282,7 @@ def test_the_paper_s_form_is_rlsvi():
     bits(shop._streams[1])  # the agent's first is for products that never came
     values = learner.plan(True, noise.copy())
     shop.learn()
-    U = learner.factor.U
+    U = learner.mind.factor.U
     np.testing.assert_allclose(
         np.triu(shop._mind.factor.U), np.triu(U.reshape(shop._mind.factor.U.shape)), atol=1e-12
     )
@@ -289,7 +292,7 @@ def test_the_paper_s_form_is_rlsvi():
         shop.recommend("ann", among=[a])
         shop.feedback("ann", a, liked)
         x[a] = 1 if liked else -1
-        Q = np.where(x == 0, learner.action_values(values, slot, x), np.nan)
+        Q = np.where(x == 0, action_values(learner, values, slot, x), np.nan)
         np.testing.assert_allclose(shop.values("ann"), Q, rtol=1e-7, atol=1e-7)
 
 

@@ -1,13 +1,15 @@
 """The recommender of a shop on disk: it goes on bit for bit, also from a journal; damage is refused."""
 
+import io
 import json
 import os
 import tracemalloc
 import zipfile
 
+import numpy as np
 import pytest
 
-from rlsvi.agents.archive import ArchiveError
+from rlsvi.core.archive import ArchiveError
 from rlsvi.shop import Recommender
 from rlsvi.shop.journal import beside
 from rlsvi.shop.size import bytes_needed
@@ -92,6 +94,154 @@ def test_a_file_that_makes_no_sense_is_refused(change, tmp_path):
     shop.save(tmp_path / "shop")
     changed(tmp_path / "shop", change)
     with pytest.raises(ArchiveError):
+        Recommender.load(tmp_path / "shop")
+
+
+def with_array(name, array):
+    """Another array in the file."""
+
+    def change(path):
+        with zipfile.ZipFile(path) as old:
+            parts = {entry: old.read(entry) for entry in old.namelist() if entry != f"{name}.npy"}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+            for entry, data in parts.items():
+                new.writestr(entry, data)
+            if array is not None:
+                with new.open(f"{name}.npy", "w") as file:
+                    np.lib.format.write_array(file, array)
+
+    return change
+
+
+def with_header(**changes):
+    return lambda path: changed(path, lambda header: header.update(changes))
+
+
+def with_argument(**changes):
+    return lambda path: changed(path, lambda header: header["arguments"].update(changes))
+
+
+def with_customer(place, value, row=None):
+    def change(header):
+        where, last = (header["open"][0], place) if row is None else (header["open"][0][place], row)
+        where[last] = value
+
+    return lambda path: changed(path, change)
+
+
+def lying(path):
+    """A directory that promises a terabyte in an entry of a few bytes."""
+    with zipfile.ZipFile(path) as old:
+        parts = {entry: old.read(entry) for entry in old.namelist()}
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (10**11,)})
+    parts["bias.npy"] = head.getvalue()
+    with zipfile.ZipFile(path, "w") as new:
+        for entry, data in parts.items():
+            new.writestr(entry, data)
+
+
+HOSTILE = {
+    "a count beyond 64 bits": (with_header(customers=10**30), "customers must be at most"),
+    "a count of a thousand digits": (with_header(changes=10**1000), "changes must be at most"),
+    "a count that is no number": (with_header(since="1"), "since must be a whole number"),
+    "much room": (with_header(room=[10**18, 10**18]), "room must be at most"),
+    "room that is no list": (with_header(room=3), "not a saved recommender"),
+    "many products": (with_argument(products=10**9, memory=1e300), "GB, more than this machine has"),
+    "too many products": (with_argument(products=10**400), "products must be at most"),
+    "endless memory": (with_argument(memory=10**400), "memory must be a positive"),
+    "an unknown argument": (with_argument(_lock=3), "nothing is known of the argument '_lock'"),
+    "a seed": (with_argument(seed=3), "nothing is known of the argument 'seed'"),
+    "a product beyond 32 bits": (with_customer(3, 2**31, 0), "open customer 0 .* at most 2147483647"),
+    "a product beyond 64 bits": (with_customer(3, 2**70, 0), "open customer 0 makes no sense"),
+    "half a product": (with_customer(3, 0.5, 0), "open customer 0 makes no sense"),
+    "a moment beyond all": (with_customer(1, 10**400), "open customer 0 makes no sense: touched must"),
+    "knowledge beyond 32 bits": (
+        with_customer(2, 10**12),
+        "open customer 0 makes no sense: given must be at most 7",
+    ),
+    "no columns": (with_customer(3, 3), "open customer 0 makes no sense"),
+    "long columns": (with_customer(3, [0] * 100), "open customer 0 makes no sense"),
+    "a name that is none": (with_header(name=[1]), r"name is \[1\]"),
+    "an unknown entry": (with_array("surplus", np.zeros(10**7)), "unknown entry 'surplus'"),
+    "a missing entry": (with_array("weight", None), "lacks 'weight'"),
+    "a large entry": (with_array("bias", np.zeros(10**7)), "bias.npy has 80000128 bytes, at most"),
+    "a lying entry": (lying, "bias.npy is not a plain array .*does not have"),
+    "numbers that are not whole": (with_array("gone.first", np.array([0, np.inf])), "not whole numbers"),
+    "a table of customers": (with_array("gone.first", np.zeros((1, 1), np.int64)), "not whole numbers"),
+    "rows far away": (
+        with_array("gone.first", np.array([0, 2**62])),
+        "a customer's rows points outside|fit together",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_by_name_before_much_is_allocated(name, tmp_path):
+    change, message = HOSTILE[name]
+    shop = made("exact")
+    serve(shop, 10)
+    shop.save(path := tmp_path / "shop")
+    change(path)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ArchiveError, match=f"{path} .*(?:{message})"):
+            Recommender.load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_a_header_that_is_nested_or_not_finite_is_refused(tmp_path):
+    made("exact").save(path := tmp_path / "shop")
+    for header, message in (
+        ("[" * 100_000, "nested too deeply|not a saved agent"),
+        ('{"format": "rlsvi agent", "version": 1, "count": Infinity}', "Infinity, which is not JSON"),
+        ('{"format": "rlsvi agent", "version": 1, "count": 1e999}', "1e999, which is too large"),
+    ):
+        with zipfile.ZipFile(path, "w") as file:
+            file.writestr("header.json", header)
+        with pytest.raises(ArchiveError, match=message):
+            Recommender.load(path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_entries_of_one_name_are_refused(tmp_path):
+    made("exact").save(path := tmp_path / "shop")
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("weight.npy", b"")
+    with pytest.raises(ArchiveError, match=r"two entries 'weight\.npy'"):
+        Recommender.load(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[" * 100_000, "it is nested too deeply"),
+        ("[1," + "[" * 100_000, "it is nested too deeply"),
+        ("1" * 5000, "damaged in line 2"),
+        ('[{number}, 1.0, "recommend", "zoe", 99999999999999999999, null]', "the change cannot be"),
+        ('[{number}, 1.0, "recommend", "zoe", 1, [[99999999999999999999], []]]', "the change cannot be"),
+        ('[{number}, 1.0, "recommend", "zoe", 1, [true, []]]', "the change cannot be"),
+        ('[{number}, 1.0, "recommend", "zoe", 1, [null, null]]', "the change cannot be"),
+        ("[{number}, 1" + "0" * 400 + ', "learn"]', "the change cannot be: time must be"),
+        ('[{number}, Infinity, "learn"]', "the change cannot be: time must be"),
+        ('[{number}, 1.0, "forget", 0.5]', "the change cannot be"),
+        ('[{number}, 1.0, "offer", [99999999999999999999]]', "the change cannot be"),
+        ("[{number}, 1.0, {{}}]", "the change cannot be"),
+        ("[{number}]", "the change cannot be|damaged in line 2"),
+    ],
+    ids=range(13),
+)
+def test_a_hostile_line_of_the_journal_is_named(line, message, tmp_path):
+    shop = made("exact")
+    shop.keep(tmp_path / "shop")
+    shop.keep(None)
+    number = shop._changes + 1
+    with open(beside(tmp_path / "shop"), "a") as file:
+        file.write(line.format(number=number) + "\n")
+    with pytest.raises(ArchiveError, match=f"journal is damaged in line 2: .*(?:{message})|{message}"):
         Recommender.load(tmp_path / "shop")
 
 
@@ -202,7 +352,7 @@ def test_changes_made_while_a_file_is_written_are_in_the_journal(tmp_path, monke
     shop, path = made("pooled", every="later"), tmp_path / "shop"
     shop.keep(path)
     serve(shop, 10)
-    from rlsvi.agents import archive
+    from rlsvi.core import archive
 
     real = archive.write
 

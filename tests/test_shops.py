@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.recommendation_scale import runs as shops
+from benchmarks.recommendation_scale.plan import share_of
+from benchmarks.recommendation_scale.players import TabularBandit, myopic_policy, random_play, served_by
 
 from rlsvi.mdp.recommendation import draw_taste, myopic_products
-from rlsvi.paper import shops
-from rlsvi.paper.shop_plan import share_of
-from rlsvi.paper.shop_players import TabularBandit, myopic_policy, random_play, served_by
 from rlsvi.shop import Recommender
 from rlsvi.study.means import mean
 

@@ -12,6 +12,7 @@ from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp.table import first_state
 from rlsvi.simulate.finite import run, simulate
 from twin import Recorder, assert_same, state_of
+from values import action_values
 
 
 def masked():
@@ -72,9 +73,8 @@ def stepped(agent, problem, n):
 
 def whole_state(agent):
     """All of it, the value function last acted on included."""
-    values = agent._learner.values
-    n = agent._learner.memory.states.max()
-    shown = {"theta": values.theta, "key": values.key, "Q": values.Q[:, : n * agent._learner.actions]}
+    values, n = agent._learner.mind.values, agent._learner.mind.memory.states.max()
+    shown = {"theta": values.theta, "key": values.key, "Q": values.Q[:, : n * agent._learner.task.actions]}
     return state_of(agent) | {name: array.copy() for name, array in shown.items()}
 
 
@@ -104,14 +104,6 @@ def test_going_back_and_forth_between_the_loops_is_one_loop(task):
     assert_same(whole_state(mixed), whole_state(straight))
 
 
-def test_simulating_in_parts_is_simulating_at_once():
-    problem = PROBLEMS["frozen lake"]()
-    parts, whole = (LSVI(explore=EpsilonGreedy(Linear(1, 0, 150)), seed=5) for _ in range(2))
-    played = [episode for n in (0, 1, 63, 64, 72) for episode in fused(parts, problem, n)]
-    assert played == fused(whole, problem, 200)
-    assert_same(whole_state(parts), whole_state(whole))
-
-
 def test_seeds_matter():
     problem = PROBLEMS["river swim"]()
     assert fused(RLSVI(seed=1), problem, 20) != fused(RLSVI(seed=2), problem, 20)
@@ -121,7 +113,7 @@ def test_memory_grows_beyond_its_first_room():
     problem = PROBLEMS["40 states a period"]()
     agent = RLSVI(seed=0)
     episodes = fused(agent, problem, 500)
-    memory = agent._learner.memory
+    memory = agent._learner.mind.memory
     states = [len({episode[h][0] for episode in episodes}) for h in range(3)]
     sums = [len({(e[h][0], e[h][1], e[h + 1][0]) for e in episodes}) for h in range(2)]
     assert memory.states.tolist() == states
@@ -156,7 +148,7 @@ def test_a_factor_gone_bad_raises_in_both_loops(loop):
     problem = rlsvi.problems.chain(5)
     agent = RLSVI(seed=0)
     simulate(agent, problem, 5)
-    agent._learner.factor.U[:] = np.nan
+    agent._learner.mind.factor.U[:] = np.nan
     with pytest.raises(ArithmeticError, match="stopped being finite"):
         simulate(agent, problem, 5) if loop == "fused" else agent.learn(FiniteMDPEnv(problem.mdp), episodes=5)
 
@@ -233,7 +225,7 @@ def policy_of(agent, problem, values, episode):
     mu = np.zeros((t.horizon, t.states, t.actions))
     for h in range(t.horizon):
         for s in np.flatnonzero(~t.absorbing):
-            Q = agent._learner.action_values(values, h, s)
+            Q = action_values(agent, values, h, s)
             assert probabilities(rule, parameter[0], Q, t.legal[h % len(t.legal), s], mu[h, s])
     return mu
 
@@ -252,8 +244,7 @@ def test_expected_regret_is_that_of_the_policy_written_out(task, name):
         posterior, nature = agent._streams[0].copy(), np.empty(4, dtype=np.uint64)
         reseed(nature, bits(agent._streams[2].copy()) >> np.uint64(32))
         s = first_state(problem.mdp.table, nature)
-        learner = agent._learner
-        values = learner.plan(agent.samples and i > 0, posterior, learner.blank_values())
+        values = agent._learner.plan(agent.samples and i > 0, posterior)
         value = mdp.evaluate(problem.mdp, policy_of(agent, problem, values, i))[0, s]
         regret = simulate(agent, problem, 1).regret[0]
         assert regret == pytest.approx(best[s] - value, abs=1e-12)
@@ -314,22 +305,6 @@ def test_another_problem_is_refused_and_nothing_is_lost():
 def test_a_basis_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="phi must have shape"):
         simulate(RLSVI(basis=Dense(np.ones((3, 2, 2)))), rlsvi.problems.chain(4), 1)
-
-
-def test_interrupting_between_chunks_leaves_whole_episodes():
-    """What `advance` raises stops the loop; the agent goes on from there as if nothing had happened."""
-    problem = rlsvi.problems.chain(6)
-    agent, twin = RLSVI(seed=0), RLSVI(seed=0)
-
-    def stop(n):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(agent, problem, 1000, advance=stop)
-    assert 0 < agent.episodes < 1000
-    simulate(agent, problem, 1000 - agent.episodes)
-    simulate(twin, problem, 1000)
-    assert_same(whole_state(agent), whole_state(twin))
 
 
 def test_random_streams_of_an_agent_are_distinct():

@@ -228,6 +228,8 @@ class Torn:
         return self
     def __exit__(self, *error):
         pass
+    def fileno(self):
+        return self.file.fileno()
     def write(self, data):
         self.file.write(data[: len(data) // 2])
         die()
@@ -244,6 +246,9 @@ for moment, patch in moments.items():
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert path.read_bytes() == (b"new" * 2000 if moment == "folder" else b"old" * 1000), moment
     assert [p.name for p in path.parent.glob("*.parquet")] == [path.name]
+    assert len(list(path.parent.iterdir())) == 1 + (moment != "folder")
+    files.write_file(path, b"newer")
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
 """
     python(code, tmp_path / "a.parquet")
 

@@ -1,8 +1,5 @@
 """The statistics verdicts rest on: against SciPy, plain twins, exact cases and known coverage."""
 
-from fractions import Fraction
-from math import ceil, floor
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +14,6 @@ from rlsvi.study.statistics import (
     bootstrap_medians,
     difference,
     iqm,
-    kaplan_meier_median,
     line,
     local_polynomial,
     median,
@@ -25,10 +21,7 @@ from rlsvi.study.statistics import (
     power_laws,
     probability_of_improvement,
     proportion,
-    quantile,
     r_squared,
-    restricted_mean,
-    survival,
 )
 
 inf, nan = np.inf, np.nan
@@ -106,41 +99,9 @@ def test_the_median_is_infinite_once_half_never_finished(times, expected):
     assert median(times) == expected
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0, 1))
-def test_quantiles_of_finished_runs_are_numpys(times, q):
-    assert quantile(times, q) == pytest.approx(np.quantile(times, q), abs=1e-8 * max(times))
-
-
-@given(times_in_episodes, st.integers(0, 100))
-def test_quantiles_are_infinite_once_a_run_they_need_is(times, percent):
-    """The rank as a fraction, so that it falls on a run exactly or not at all."""
-    ordered, rank = sorted(times), Fraction((len(times) - 1) * percent, 100)
-    low, high = ordered[floor(rank)], ordered[ceil(rank)]
-    found = quantile(times, percent / 100)
-    assert found == (inf if high == inf else pytest.approx(low + float(rank - floor(rank)) * (high - low)))
-
-
-def test_a_quantile_that_falls_on_a_run_is_that_run():
-    """29% of 100 falls on the run before the first infinite one, though not in floating point."""
-    assert quantile([*range(30), *[inf] * 71], 0.29) == 29
-    assert quantile([*range(30), *[inf] * 71], 0.30) == inf
-
-
-def test_the_restricted_mean_counts_the_censored_at_the_limit():
-    assert restricted_mean([10, 20, inf], 60) == 30
-    assert restricted_mean([10, 90, inf], 60) == pytest.approx(130 / 3)
-    assert restricted_mean([inf, inf], 60) == 60
-    whole = skewed(0)
-    assert restricted_mean(whole, whole.max()) == pytest.approx(whole.mean())
-    assert restricted_mean(whole, np.median(whole)) < whole.mean()
-
-
-def test_the_restricted_mean_is_the_area_under_the_survival_curve():
-    times, limit = np.where(skewed(1) < 150, skewed(1), inf), 150.0
-    at, share = survival(times, limit)
-    steps = np.diff(np.concatenate([[0.0], at[at < limit], [limit]]))
-    area = np.sum(steps * np.concatenate([[1.0], share[at < limit]]))
-    assert restricted_mean(times, limit) == pytest.approx(area, rel=1e-12)
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20))
+def test_the_median_of_finished_runs_is_numpys(times):
+    assert median(times) == pytest.approx(np.median(times), abs=1e-9 * max(times))
 
 
 def test_the_exact_interval_of_a_share_is_that_of_clopper_and_pearson():
@@ -150,41 +111,6 @@ def test_the_exact_interval_of_a_share_is_that_of_clopper_and_pearson():
     assert found.high == pytest.approx(1 - 0.025 ** (1 / 40))
     some = proportion(3, 40, method="exact")
     assert (some.low, some.high) == pytest.approx((stats.beta.ppf(0.025, 3, 38), stats.beta.ppf(0.975, 4, 37)))
-
-
-@given(times_in_episodes)
-def test_survival_with_one_limit_is_the_share_not_done_yet(times):
-    at, share = survival(times, 30)
-    assert share == pytest.approx([np.mean(np.array(times) > t) for t in at], abs=1e-12)
-
-
-def test_survival_with_several_limits_is_the_product_of_kaplan_and_meier():
-    """Written out: at each time, the share of those still watched that were not done then."""
-    rng = np.random.default_rng(4)
-    limits = rng.integers(5, 40, 60).astype(float)
-    true = rng.integers(1, 50, 60).astype(float)
-    times = np.where(true <= limits, true, inf)
-    at, share = survival(times, limits)
-    expected, left = [], 1.0
-    for t in at:
-        watched = np.minimum(times, limits) >= t
-        left *= 1 - (times == t).sum() / watched.sum()
-        expected.append(left)
-    assert share == pytest.approx(expected, abs=1e-12)
-    sf = stats.ecdf(stats.CensoredData.right_censored(np.minimum(times, limits), times == inf)).sf
-    assert share == pytest.approx(sf.evaluate(at))
-
-
-@given(times_in_episodes)
-def test_kaplan_and_meiers_median_with_one_limit_is_the_median(times):
-    assert kaplan_meier_median(times, 30) == median(times)
-
-
-def test_kaplan_and_meiers_median_does_not_count_runs_cut_off_early_as_slow():
-    times, limits = [10.0, inf, inf, 20.0, 30.0], [100, 5, 5, 100, 100]
-    assert median(times) == 30
-    assert kaplan_meier_median(times, limits) == 20  # the two say nothing: they were gone before anyone was done
-    assert kaplan_meier_median([inf, inf, 10.0], [100, 100, 100]) == inf
 
 
 def test_the_interquartile_mean_is_scipys():
@@ -292,20 +218,19 @@ def test_one_run_bounds_nothing():
 # ---- bands ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "function"), [("median", np.median), ("iqm", iqm), ("mean", np.mean)])
-def test_a_band_is_the_bootstrap_of_every_point(name, function, monkeypatch):
+def test_a_band_is_the_bootstrap_of_every_point(monkeypatch):
     curves = np.cumsum(np.random.default_rng(9).exponential(size=(11, 7)), axis=1)
-    middle, low, high = band(curves, statistic=name, resamples=400, seed=5)
+    middle, low, high = band(curves, resamples=400, seed=5)
     monkeypatch.setattr(bootstrapping, "BLOCK", 2 * 400 * 11)  # two points at a time: the same band
-    for one, other in zip((middle, low, high), band(curves, statistic=name, resamples=400, seed=5), strict=True):
+    for one, other in zip((middle, low, high), band(curves, resamples=400, seed=5), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14)
     drawn = np.random.default_rng(5).integers(11, size=(400, 11))
     for point in range(7):
-        found = np.sort([function(curves[rows, point]) for rows in drawn])
-        assert middle[point] == pytest.approx(function(curves[:, point]))
+        found = np.sort([np.median(curves[rows, point]) for rows in drawn])
+        assert middle[point] == pytest.approx(np.median(curves[:, point]))
         assert low[point] == pytest.approx(found[9])  # .025 x 399 = 9.975, and outward
         assert high[point] == pytest.approx(found[390])
-        alone = bootstrap(function, curves[:, point], resamples=400)
+        alone = bootstrap(np.median, curves[:, point], resamples=400)
         assert low[point] == pytest.approx(alone.low, abs=0.35 * (alone.high - alone.low))
 
 
@@ -521,15 +446,7 @@ def test_a_span_with_too_few_points_is_refused():
         (lambda: median([1.0, nan]), "times must not hold NaN or -inf: write inf"),
         (lambda: median([-inf, 1.0]), "times must not hold NaN or -inf"),
         (lambda: median([[1.0]]), r"times must be a list .*shape \(1, 1\)"),
-        (lambda: median(["a"]), "times must be numbers, one a run"),
-        (lambda: quantile([1.0], 1.5), r"q must lie in \[0, 1\], got 1.5"),
-        (lambda: restricted_mean([1.0], inf), "limit must be positive and finite"),
-        (
-            lambda: survival([1.0, 2.0], [3, 4, 5]),
-            "limits must be one number, or one for each of the 2 times, got 3",
-        ),
-        (lambda: survival([5.0], 4), "limits must not be less than times"),
-        (lambda: survival([inf], inf), "limits must be finite"),
+        (lambda: median(["a"]), "times must be numbers, one per run"),
         (lambda: iqm([1.0, inf]), "x holds infinite values, which cannot enter an average: use the median"),
         (lambda: bootstrap(np.mean, []), "strata must be at least one run"),
         (lambda: bootstrap(np.mean, 3.0), "strata must be at least one run"),
@@ -542,8 +459,6 @@ def test_a_span_with_too_few_points_is_refused():
         (lambda: bootstrap(np.mean, [1.0, 2.0], resamples=39), "resamples must be .* at least 40, got 39"),
         (lambda: band([1.0, 2.0]), r"curves must have shape \(runs, points\)"),
         (lambda: band([[nan]]), "curves must not hold NaN"),
-        (lambda: band([[1.0], [inf]], statistic="iqm"), "curves holds infinite values.*use the median"),
-        (lambda: band([[1.0]], statistic="mode"), "statistic must be one of median, iqm, mean, got 'mode'"),
         (lambda: band([[1.0]], level=0), "level must lie between 0 and 1"),
         (lambda: proportion(1, 0), "trials must be a whole number of at least 1, got 0"),
         (lambda: proportion(3, 2), "successes must be at most trials, got 3 of 2"),

@@ -21,7 +21,7 @@ from rlsvi.study.ray_cluster import _ray_task
 from rlsvi.study.store import DamagedFile, Store
 from rlsvi.study.sweep import SweepError, sweep
 from sweeper import jobs_of
-from watch import HERE, marked, python, started, until
+from watch import HERE, PATIENCE, marked, python, started, until
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
 
@@ -90,7 +90,7 @@ def test_ray_gives_the_same_bits_from_its_own_cluster_and_from_one_it_joins(tmp_
     with started(HERE / "cluster.py", tmp_path / "own", tmp_path / "joined") as process:
         out, err = process.communicate(timeout=240)
         assert process.returncode == 0, err
-        assert until(lambda: not marked(process.mark), 30), "processes of Ray are left"
+        assert until(lambda: not marked(process.mark), 60), "processes of Ray are left"
     assert_same_bits(Store(tmp_path / "own"), reference)
     assert_same_bits(Store(tmp_path / "joined"), reference)
     addresses = out.split()
@@ -290,7 +290,7 @@ def test_killed_ten_times_a_sweep_still_ends_as_if_never_interrupted(tmp_path, l
             until(lambda: False, moments.uniform(0, 0.2))
             process.kill()
             assert process.wait() == -signal.SIGKILL
-            assert until(lambda mark=process.mark: not marked(mark), 10), "workers outlive the sweep"
+            assert until(lambda mark=process.mark: not marked(mark), 60), "workers outlive the sweep"
         sound = sum(store.read(job) is not None for job in some)  # a damaged one would warn, an error here
         assert sound == len(files(store))
         assert before < sound < len(some)
@@ -308,7 +308,7 @@ def test_killed_in_the_middle_of_long_jobs_a_sweep_leaves_no_process(tmp_path, l
         assert len(marked(process.mark)) >= 3
         process.kill()
         process.wait()
-        assert until(lambda: not marked(process.mark), 10)
+        assert until(lambda: not marked(process.mark), 60)
 
 
 @pytest.mark.parametrize("moment", ["start", "middle"])
@@ -318,11 +318,11 @@ def test_ctrl_c_ends_a_sweep_at_once(tmp_path, log, moment):
         come = (folder / "store.json").exists if moment == "start" else lambda: len(set(lines(log, 1))) == 2
         assert until(come, process=process), process.communicate()
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=10)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode != 0
         assert "KeyboardInterrupt" in err
         assert moment == "start" or err.count("Traceback") == 1  # and workers tell nothing
-        assert until(lambda: not marked(process.mark), 10), "workers outlive the sweep"
+        assert until(lambda: not marked(process.mark), 60), "workers outlive the sweep"
     store = Store(folder)
     assert sum(store.read(job) is not None for job in jobs_of(log, 200, 0.05)) == len(files(store)) < 200
     assert not list(folder.glob(".*"))
@@ -356,7 +356,7 @@ def test_a_sweep_may_run_in_any_thread(tmp_path, log):
 
 def test_two_sweeps_of_one_store_at_once_both_succeed(tmp_path, log):
     folder, some = tmp_path / "store", jobs_of(log, 20, 0.03)
-    arguments, end = (HERE / "sweeper.py", folder, log, 20, 0.03), time.monotonic() + 60
+    arguments, end = (HERE / "sweeper.py", folder, log, 20, 0.03), time.monotonic() + PATIENCE
     with started(*arguments) as one, started(*arguments) as other:
         assert until((folder / "store.json").exists, process=one), one.communicate()
         store = Store(folder)
@@ -365,7 +365,7 @@ def test_two_sweeps_of_one_store_at_once_both_succeed(tmp_path, log):
             for job in some:
                 store.read(job)  # what is half written would warn, an error here
         for process in (one, other):
-            _, err = process.communicate(timeout=30)
+            _, err = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0, err
     assert len(files(store)) == 20
     assert set(lines(log)) == set(range(20))
@@ -383,9 +383,9 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path, log):
         f"sweep(jobs_of({str(log)!r}, 20, 0), {str(tmp_path / 'store')!r}, processes(2))\n"
     )
     with started(script) as process:
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 1
-        assert until(lambda: not marked(process.mark), 10)
+        assert until(lambda: not marked(process.mark), 60)
     assert err.count("processes cannot start processes") <= 2
     assert "RuntimeError: a process could not start" in err.strip().splitlines()[-1]
     assert "call sweep under if __name__ == '__main__':" in err.strip().splitlines()[-1]

@@ -9,10 +9,11 @@ from scipy import optimize, stats
 from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
-from rlsvi.paper import optimism, prior_drawn
-from rlsvi.paper.chain import learning_time
-from rlsvi.paper.conjecture_fits import beyond, left_out
-from rlsvi.paper.copied import copied_chain, copied_time
+from rlsvi.paper.chain.experiments import learning_time
+from rlsvi.paper.theory import optimism
+from rlsvi.paper.theory import prior_regret as experiment
+from rlsvi.paper.theory.chain_copies import copied_chain, copied_time
+from rlsvi.paper.theory.conjecture_fits import beyond, left_out
 from rlsvi.simulate.finite import simulate
 
 
@@ -127,7 +128,7 @@ def ninth(episode):
     ],
 )
 def test_regret_at_some_episodes_is_that_of_a_run_summed_up(agent, scale, made):
-    found = prior_drawn.prior_regret(agent=agent, scale=scale, states=3, actions=2, horizon=2, episodes=50, seed=8)
+    found = experiment.prior_regret(agent=agent, scale=scale, states=3, actions=2, horizon=2, episodes=50, seed=8)
     problem_seed, agent_seed = seeds(8)
     history = simulate(made(agent_seed), problems.dirichlet(3, 2, 2, seed=problem_seed), 50)
     total, expected = 0.0, {}
@@ -140,7 +141,7 @@ def test_regret_at_some_episodes_is_that_of_a_run_summed_up(agent, scale, made):
 
 
 def test_random_play_pays_the_same_in_every_episode():
-    found = prior_drawn.prior_regret(
+    found = experiment.prior_regret(
         agent="random play", scale=1.0, states=3, actions=2, horizon=2, episodes=40, seed=1
     )
     task = mdp.dirichlet(3, 2, 2, seed=seeds(1)[0])

@@ -10,6 +10,7 @@ from rlsvi.core.random import bits, gamma, normal, stream
 from rlsvi.mdp import FiniteMDP
 from rlsvi.simulate.finite import simulate
 from twin import Rows, assert_same, raw_episodes, regression, ridge_regression, state_of
+from values import action_values
 
 S, A, H = 4, 2, 3
 
@@ -50,7 +51,7 @@ def twin_plan(agent, episodes, rows, noise):
         sigma[h] = np.sqrt((prior.scale + misfit / 2) / gamma(noise, prior.shape + len(b) / 2))
         P = agent.lam * np.eye(blocks * d) + X.T @ X
         w = np.full(blocks * d, np.nan)
-        for block in learner.memory.live[h, : learner.memory.lives[h]]:
+        for block in learner.mind.memory.live[h, : learner.mind.memory.lives[h]]:
             part = slice(block * d, (block + 1) * d)
             z = np.array([normal(noise) for _ in range(d)])
             w[part] = sigma[h] * np.linalg.solve(np.linalg.cholesky(P[part, part]).T, z)
@@ -71,7 +72,7 @@ def test_a_plan_is_the_dense_conjugate_posterior(kind):
     theta, sigma = twin_plan(agent, episodes, rows, stream(5))
     np.testing.assert_allclose(values.sigma, sigma, rtol=1e-9)
     for h in range(H):
-        live = agent._learner.memory.alive[h]
+        live = agent._learner.mind.memory.alive[h]
         found = values.theta[h][live]
         np.testing.assert_allclose(found, theta[h].reshape(len(live), -1)[live], rtol=1e-7, atol=1e-9)
 
@@ -80,11 +81,11 @@ def test_blocks_without_data_are_drawn_with_the_sigma_of_their_period():
     agent = RLSVI(lam=4.0, sigma=InverseGamma(3.0, 2.0), seed=0)
     simulate(agent, Problem(noisy_mdp()), 1)
     learner, noise = agent._learner, stream(1)
-    unseen = next(s for s in range(S - 1) if learner.index[1, s] < 0)
+    unseen = next(s for s in range(S - 1) if learner.mind.rows[1, s] < 0)
     draws = []
     for _ in range(2000):
         values = learner.plan(True, noise)
-        draws.append(learner.action_values(values, 1, unseen)[0] / values.sigma[1])
+        draws.append(action_values(agent, values, 1, unseen)[0] / values.sigma[1])
     spread = 1 / np.sqrt(4.0)
     assert abs(np.std(draws) / spread - 1) < 4 / np.sqrt(2 * len(draws))
 

@@ -1,5 +1,7 @@
 """Tables in the shape of the results of the figures on Tetris, and what the claims are to make of them."""
 
+from functools import cache
+
 import numpy as np
 
 from rlsvi.paper.claim import Outcome
@@ -10,7 +12,12 @@ YES, NO, OPEN = Outcome.REPRODUCED, Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE
 def noise(settings, width):
     """A factor for a run of these settings, lognormal, always the same."""
     numbers = [value for value in settings.values() if isinstance(value, int | float)]
-    return float(np.random.default_rng([int(1000 * abs(x)) for x in numbers]).lognormal(0.0, width))
+    return lognormal(tuple(int(1000 * abs(x)) for x in numbers), width)
+
+
+@cache
+def lognormal(seed, width):
+    return float(np.random.default_rng(seed).lognormal(0.0, width))
 
 
 def games(settings, rows=5000.0, after=20.0, end=1.0):

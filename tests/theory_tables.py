@@ -1,9 +1,10 @@
 """Tables in the shape of the results of the figures on theory, and what claims are to make of them."""
 
 import math
+from functools import cache
 
 from rlsvi.paper.claim import Outcome
-from rlsvi.paper.prior_drawn import CONTROLS, FALLING, SCALES, THEOREM, marks
+from rlsvi.paper.theory.prior_regret import CONTROLS, FALLING, SCALES, THEOREM, marks
 from rlsvi.theory import proof_bound, regret_shape
 from tetris_tables import noise
 
@@ -40,13 +41,16 @@ def posterior(least=lambda seed: 5.0, name="least", last=0.1, error=1e-13):
 
 
 def shape(s, e):
-    size = s["states"], s["actions"], s["horizon"]
-    return float(regret_shape(*size, e * s["horizon"]))
+    return at_size(regret_shape, s["states"], s["actions"], s["horizon"], e * s["horizon"])
 
 
 def proof(s, e):
-    size = s["states"], s["actions"], s["horizon"]
-    return float(proof_bound(*size, e * s["horizon"]))
+    return at_size(proof_bound, s["states"], s["actions"], s["horizon"], e * s["horizon"])
+
+
+@cache
+def at_size(bound, *arguments):
+    return float(bound(*arguments))
 
 
 def usual(s, e):

@@ -6,9 +6,6 @@ Algorithm 1 as the paper writes it, in plain NumPy; what an agent did in an envi
 import gymnasium
 import numpy as np
 
-from rlsvi.agents.stationary import ring as rings
-from rlsvi.agents.finite.memory import resized
-
 
 class Recorder(gymnasium.Wrapper):
     """Writes down states, actions and rewards of every episode."""
@@ -95,24 +92,9 @@ def raw_episodes(trace, mdp):
 
 def state_of(agent):
     """All that an agent's future depends on, by name; room that is not used yet does not count."""
-    episodes = getattr(agent, "episodes", 0)  # a continual agent has none
-    found = {"streams": agent._streams, "steps": np.array([agent.steps, episodes, agent._overshoot])}
-    learner = agent._learner
-    if learner is not None:
-        memory = resized(learner.memory, max(learner.memory.states.max(), 1), max(learner.memory.sums.max(), 1))
-        found |= {f"memory.{name}": array for name, array in memory._asdict().items()}
-        found |= {"U": learner.factor.U, "inv": learner.factor.inv, "index": learner.index}
-    return {name: array.copy() for name, array in found.items()}
-
-
-def stationary_state_of(agent):
-    """All that an agent's future depends on, by name; where in the ring transitions lie does not count."""
-    counters = [agent.steps, agent.episodes, agent._overshoot, agent._longest, agent.diverged]
-    found = {"streams": agent._streams, "counters": np.array(counters), "excess": np.array([agent.excess])}
-    if agent._learner is not None:
-        ring = agent._learner.ring
-        ring = rings.resized(ring, max(int(ring.size[0]), 1), max(rings.pairs_of(ring), 1))
-        found |= ring._asdict() | {"theta": agent._learner.theta}
+    found = {"streams": agent._streams, "overshoot": np.array([agent._overshoot])}
+    if agent.steps > 0:
+        found |= agent.state()
     return {name: array.copy() for name, array in found.items()}
 
 

@@ -13,6 +13,7 @@ import rlsvi
 HERE = Path(__file__).parent
 ROOTS = os.pathsep.join([str(HERE), str(Path(rlsvi.__file__).parents[1])])
 MARK = "RLSVI_TEST_MARK"
+PATIENCE = 300.0  # seconds: only what hangs takes longer, on a machine that is busy too
 
 
 @contextmanager
@@ -35,12 +36,12 @@ def started(*arguments, **environment):
 def python(code, *arguments, fails=False, **environment):
     """Run code in a new Python; stdout, or with `fails` stderr."""
     with started("-c", code, *arguments, **environment) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         assert bool(process.returncode) == fails, err
     return err if fails else out
 
 
-def until(condition, seconds=30.0, process=None):
+def until(condition, seconds=PATIENCE, process=None):
     """Wait for something to be true, while `process` runs; whether it came."""
     end = time.monotonic() + seconds
     while not (come := condition()) and time.monotonic() < end:

@@ -1,0 +1,47 @@
+"""The names of the tests are the same in every process: two that collect different names cannot share the work."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+COLLECT = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+
+
+def collecting(*arguments, seed="0", root=ROOT):
+    return subprocess.Popen(
+        [*COLLECT, *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def names(process):
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, out
+    return [line for line in out.splitlines() if "::" in line]
+
+
+@pytest.mark.slow
+def test_two_processes_collect_the_same_names():
+    """Addresses differ by themselves from process to process; the order of sets and texts is made to."""
+    one, other = (collecting("tests", seed=seed) for seed in ("1", "2"))
+    first, second = names(one), names(other)
+    assert len(first) > 1000
+    assert first == second
+
+
+def test_a_name_that_holds_an_address_is_refused(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('f', [lambda: 1], ids=repr)\ndef test_it(f):\n    pass\n"
+    )
+    out, _ = (process := collecting(root=tmp_path)).communicate(timeout=300)
+    assert process.returncode == 4
+    assert "give the parameter a plain id" in out

@@ -1,0 +1,187 @@
+"""The contract: every exported agent, driven through the same list of promises by its public interface alone.
+
+The cases are in contract/cases.py. Promises: a file resumes bit for bit; learning in parts is learning at once;
+predicting changes nothing; whatever interrupts, an agent is as it was after its last whole episode. What files,
+bases, environments and arguments may do is in test_contract_files.py and test_contract_inputs.py.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import rlsvi
+from contract.cases import BY_NAME, CASES, EPISODES, FUSED, STEPS, exported_agents, predictions
+from contract.clean import Clean
+from contract.environments import Recorded
+from contract.interrupts import interrupted, interrupted_after, lines_of, some
+from contract.state import assert_equal, everything
+
+NAMES = list(BY_NAME)
+
+
+pytestmark = pytest.mark.usefixtures("quick_disk")
+
+
+def test_every_exported_agent_has_a_case():
+    assert sorted({case.agent for case in CASES}) == sorted(exported_agents())
+
+
+# ---- learning in parts, saving and loading ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loaded_agent_goes_on_bit_for_bit(name, tmp_path):
+    case = BY_NAME[name]
+    env = Recorded(case.env())
+    on = {"reset": False} if case.endless else {}
+    whole = case.learn(case.make(), 5, env)
+    other = Recorded(case.env())
+    parts = case.learn(case.make(), 2, other)
+    parts.save(tmp_path / "agent")
+    parts = case.learn(case.load(tmp_path / "agent"), 3, other, **on)
+    assert type(parts) is case.type
+    assert other.seen == env.seen
+    assert (parts.steps, case.done(parts)) == (whole.steps, case.done(whole))
+    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
+    assert predictions(case, parts) == predictions(case, whole)
+    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_the_compiled_loop_goes_on_after_loading(name, tmp_path):
+    case = BY_NAME[name]
+    whole, parts = case.make(), case.make()
+    case.simulate(whole, 70)
+    for amount in (0, 1, 30, 39):
+        case.simulate(parts, amount)
+        parts.save(tmp_path / "agent")
+        parts = case.load(tmp_path / "agent")
+    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
+
+
+@pytest.mark.parametrize("unit", [EPISODES, STEPS])
+@pytest.mark.parametrize("name", NAMES)
+def test_learning_in_parts_is_learning_at_once(name, unit, tmp_path):
+    case = BY_NAME[name]
+    if case.endless and unit == EPISODES:
+        pytest.skip("it has no episodes")
+    env, other = case.env(), case.env()
+    whole, parts = case.make().learn(env, **{unit: 11}), case.make()
+    for amount in (0, 4, 1, 6):
+        parts.learn(other, **{unit: amount})
+    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_agent_that_has_learned_nothing_can_be_saved(name, tmp_path):
+    case = BY_NAME[name]
+    case.make().save(tmp_path / "agent")
+    loaded = case.load(tmp_path / "agent")
+    assert_equal(everything(loaded, tmp_path), everything(case.make(), tmp_path))
+    assert_equal(everything(case.learn(loaded, 2), tmp_path), everything(case.learned(2), tmp_path))
+
+
+# ---- predicting, cloning, representing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predicting_changes_nothing_of_learning(name, tmp_path):
+    case, seen = BY_NAME[name], []
+    for predicts in (False, True):
+        env, agent = Recorded(case.env()), case.make()
+        for _ in range(4):
+            case.learn(agent, 2, env)
+            if predicts:
+                predictions(case, agent)
+        seen.append((env.seen, everything(agent, tmp_path).contents.without("streams")))
+    assert seen[0][0] == seen[1][0]
+    assert_equal(seen[0][1], seen[1][1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_predicting_on_the_mean_and_exporting_draw_nothing(name, tmp_path):
+    case = BY_NAME[name]
+    agent = case.learned(4)
+    before = everything(agent, tmp_path)
+    said = [agent.predict(x, deterministic=True)[0] for x in case.observations]
+    assert said == [agent.predict(x, deterministic=True)[0] for x in case.observations]
+    if case.kind == "table" and case.looks:
+        agent.export(tmp_path / "policy.npz")
+        with np.load(tmp_path / "policy.npz") as policy:
+            assert policy["actions"][0, : len(said)].tolist() == said
+    assert_equal(everything(agent, tmp_path), before)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_clone_is_fresh_and_has_the_same_arguments(name, tmp_path):
+    case = BY_NAME[name]
+    agent = case.learned(2)
+    clone = agent.clone()
+    assert type(clone) is case.type
+    assert list(clone.arguments()) == case.arguments
+    assert clone.arguments() == agent.arguments() == case.make().arguments()
+    assert_equal(everything(clone, tmp_path), everything(case.make(), tmp_path))
+    assert_equal(everything(case.learn(clone, 2), tmp_path), everything(agent, tmp_path))
+    assert agent.clone(seed=8).arguments() == case.make(seed=8).arguments()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if BY_NAME[name].code is None])
+def test_a_representation_can_be_read_again(name):
+    agent = BY_NAME[name].learned(1)
+    names = {part: getattr(place, part) for place in (rlsvi.bases, rlsvi) for part in place.__all__}
+    again = eval(repr(agent), names)
+    assert type(again) is type(agent)
+    assert again.arguments() == agent.arguments()
+
+
+# ---- interruptions ----------------------------------------------------------------------------------------
+
+
+def _interrupt_at_lines(case, folder, play, amount, most):
+    clean, bad = Clean(case, folder, play), []
+    count = lines_of(lambda: play(case.make(), amount))
+    for at in some(count, most):
+        agent = case.make()
+        stopped = interrupted(lambda agent=agent: play(agent, amount), at)
+        assert stopped or case.done(agent) == amount, "an interruption was swallowed, and not all was learned"
+        complaint = clean.complaint(agent)
+        bad += [f"line {at} of {count}: {complaint}"] if complaint else []
+    assert not bad, f"{len(bad)} interruptions did harm:\n" + "\n".join(bad[:5])
+
+
+FEW, ALL = 25, 10**6
+
+
+@pytest.mark.parametrize(
+    "most", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["some lines", "every line"]
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interruption_of_learning_leaves_whole_episodes(name, most, tmp_path):
+    case = BY_NAME[name]
+    _interrupt_at_lines(case, tmp_path, lambda agent, n: case.learn(agent, n), 2, most)
+
+
+@pytest.mark.parametrize(
+    "most", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["some lines", "every line"]
+)
+@pytest.mark.parametrize("name", FUSED)
+def test_an_interruption_around_the_compiled_loop_leaves_whole_episodes(name, most, tmp_path):
+    case = BY_NAME[name]
+    _interrupt_at_lines(case, tmp_path, case.simulate, 2, most)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the timers of Unix")
+@pytest.mark.parametrize("times", [4, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FUSED)
+def test_an_interruption_inside_the_compiled_loop_leaves_whole_episodes(name, times, tmp_path):
+    case, bad, hits = BY_NAME[name], [], 0
+    case.simulate(case.make(), 1)
+    for seconds in np.random.default_rng(0).uniform(0.001, 0.015, times):
+        agent = case.make()
+        if interrupted_after(seconds, lambda agent=agent: case.simulate(agent, 10**6)):
+            hits += 1
+            complaint = Clean(case, tmp_path, case.simulate).complaint(agent)
+            bad += [complaint] if complaint else []
+    assert hits == times
+    assert not bad, f"{len(bad)} of {hits} interruptions did harm:\n" + "\n".join(bad[:5])
