@@ -100,7 +100,7 @@ def test_a_version_changes_with_every_source_below_the_studies(sources, part):
 def test_a_version_changes_with_sources_in_folders_of_folders(sources):
     before, found = module.version.__wrapped__("jobs"), set()
     for folder in ("agents/finite", "simulate", "shop/files"):
-        (sources / folder).mkdir(parents=True)
+        (sources / folder).mkdir(parents=True, exist_ok=True)
         (sources / folder / "new.py").write_text("")
         found.add(module.version.__wrapped__("jobs"))
     assert len(found - {before}) == 3

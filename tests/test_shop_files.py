@@ -98,11 +98,16 @@ def test_a_file_that_makes_no_sense_is_refused(change, tmp_path):
 
 
 def with_array(name, array):
-    """Another array in the file."""
+    """Another array in the file, which its header lists."""
 
     def change(path):
         with zipfile.ZipFile(path) as old:
             parts = {entry: old.read(entry) for entry in old.namelist() if entry != f"{name}.npy"}
+        header = json.loads(parts["header.json"])
+        header["arrays"].pop(name, None)
+        if array is not None:
+            header["arrays"][name] = [array.dtype.str, array.shape]
+        parts["header.json"] = json.dumps(header)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
             for entry, data in parts.items():
                 new.writestr(entry, data)
@@ -163,10 +168,10 @@ HOSTILE = {
     "no columns": (with_customer(3, 3), "open customer 0 makes no sense"),
     "long columns": (with_customer(3, [0] * 100), "open customer 0 makes no sense"),
     "a name that is none": (with_header(name=[1]), r"name is \[1\]"),
-    "an unknown entry": (with_array("surplus", np.zeros(10**7)), "unknown entry 'surplus'"),
-    "a missing entry": (with_array("weight", None), "lacks 'weight'"),
-    "a large entry": (with_array("bias", np.zeros(10**7)), "bias.npy has 80000128 bytes, at most"),
-    "a lying entry": (lying, "bias.npy is not a plain array .*does not have"),
+    "an unknown entry": (with_array("surplus", np.zeros(10**7)), "not those expected, but for 'surplus'"),
+    "a missing entry": (with_array("weight", None), "not those expected, but for 'weight'"),
+    "a large entry": (with_array("bias", np.zeros(10**7)), "bias of shape .* is too large"),
+    "a lying entry": (lying, "bias has 128 bytes, expected 224"),
     "numbers that are not whole": (with_array("gone.first", np.array([0, np.inf])), "not whole numbers"),
     "a table of customers": (with_array("gone.first", np.zeros((1, 1), np.int64)), "not whole numbers"),
     "rows far away": (
@@ -197,8 +202,8 @@ def test_a_header_that_is_nested_or_not_finite_is_refused(tmp_path):
     made("exact").save(path := tmp_path / "shop")
     for header, message in (
         ("[" * 100_000, "nested too deeply|not a saved agent"),
-        ('{"format": "rlsvi agent", "version": 1, "count": Infinity}', "Infinity, which is not JSON"),
-        ('{"format": "rlsvi agent", "version": 1, "count": 1e999}', "1e999, which is too large"),
+        ('{"format": "rlsvi agent", "version": 1, "count": Infinity}', "Infinity, which is not a finite number"),
+        ('{"format": "rlsvi agent", "version": 1, "count": 1e999}', "1e999, which is not a finite number"),
     ):
         with zipfile.ZipFile(path, "w") as file:
             file.writestr("header.json", header)
@@ -211,7 +216,7 @@ def test_two_entries_of_one_name_are_refused(tmp_path):
     made("exact").save(path := tmp_path / "shop")
     with zipfile.ZipFile(path, "a") as file:
         file.writestr("weight.npy", b"")
-    with pytest.raises(ArchiveError, match=r"two entries 'weight\.npy'"):
+    with pytest.raises(ArchiveError, match="an entry twice"):
         Recommender.load(path)
 
 

@@ -169,7 +169,7 @@ class Archive:
             flat = array.reshape(-1).view(np.uint8) if data else np.empty(0, np.uint8)
             done = 0
             while done < data:
-                part = entry.read(min(data - done, 2**24))
+                part = entry.read(min(data - done, 2**18))
                 if not part:
                     raise ArchiveError(f"is damaged: {name} is cut short")
                 flat[done : done + len(part)] = np.frombuffer(part, np.uint8)
