@@ -60,6 +60,11 @@ class BoundedLearner:
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """An observation as a row of the history, checked."""
         legal, x = self.task.legal(mask), self.lookup.row(observation)
+        if len(x) != self.history.x.shape[1]:
+            raise ValueError(
+                f"the basis gives {len(x)} features of an observation, the agent has learned with "
+                f"{self.history.x.shape[1]}: keep to the basis it has learned with"
+            )
         known = None if learning or mask is not None else self.history.find(x)
         return Place(h, observation, legal if known is None else self.history.legal[known], x=x)
 
