@@ -29,12 +29,12 @@ def names(process):
 
 
 @pytest.mark.slow
-def test_two_processes_collect_the_same_names():
+def test_another_process_collects_the_same_names(request):
     """Addresses differ by themselves from process to process; the order of sets and texts is made to."""
-    one, other = (collecting("tests", seed=seed) for seed in ("1", "2"))
-    first, second = names(one), names(other)
-    assert len(first) > 1000
-    assert first == second
+    others = names(collecting("tests", seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
+    assert len(others) > 1000
+    ours = {item.nodeid for item in request.session.items}  # of all tests, or of those that were asked for
+    assert [name for name in others if name in ours] == [item.nodeid for item in request.session.items]
 
 
 def test_a_name_that_holds_an_address_is_refused(tmp_path):

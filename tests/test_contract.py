@@ -14,7 +14,7 @@ import rlsvi
 from contract.cases import BY_NAME, CASES, EPISODES, FUSED, STEPS, exported_agents, predictions
 from contract.clean import Clean
 from contract.environments import Recorded
-from contract.interrupts import interrupted, interrupted_after, lines_of, some
+from contract.interrupts import every_line, interrupted, interrupted_after, some
 from contract.state import assert_equal, everything
 
 NAMES = list(BY_NAME)
@@ -140,13 +140,12 @@ def test_a_representation_can_be_read_again(name):
 
 def _interrupt_at_lines(case, folder, play, amount, most):
     clean, bad = Clean(case, folder, play), []
-    count = lines_of(lambda: play(case.make(), amount))
-    for at in some(count, most):
+    for number, at in enumerate(some(every_line(lambda: play(case.make(), amount)), most)):
         agent = case.make()
         stopped = interrupted(lambda agent=agent: play(agent, amount), at)
         assert stopped or case.done(agent) == amount, "an interruption was swallowed, and not all was learned"
-        complaint = clean.complaint(agent)
-        bad += [f"line {at} of {count}: {complaint}"] if complaint else []
+        complaint = clean.complaint(agent, goes_on=number % 5 == 0)
+        bad += [f"line {at}: {complaint}"] if complaint else []
     assert not bad, f"{len(bad)} interruptions did harm:\n" + "\n".join(bad[:5])
 
 

@@ -11,9 +11,11 @@ class Clean:
 
     def _both(self, agent):
         """What it is, and what it is one episode (or step) later."""
-        now = everything(agent, self.folder)
+        return everything(agent, self.folder), self._later(agent)
+
+    def _later(self, agent):
         self.play(agent, 1)
-        return now, everything(agent, self.folder)
+        return everything(agent, self.folder)
 
     def of(self, done):
         """All that it may be. Before its first step an agent without end may or may not have begun."""
@@ -24,15 +26,19 @@ class Clean:
             self.known[done] = [self._both(agent) for agent in (begun, *fresh)]
         return self.known[done]
 
-    def complaint(self, agent):
+    def complaint(self, agent, goes_on=True):
         """What is wrong with an agent that was interrupted; empty if nothing is.
 
-        Before anything is learned it counts only how it goes on: a task may or may not have been taken on.
+        Before anything is learned it counts only how it goes on: a task may or may not have been taken on. Later
+        an agent that is what it claims may be taken to go on as it should: not `goes_on`.
         """
         claimed = self.case.done(agent)
-        found, clean = self._both(agent), self.of(claimed)
-        first = 1 if claimed == 0 else 0
-        if found[first:] in [both[first:] for both in clean]:
+        clean = self.of(claimed)
+        if claimed and (words := difference(everything(agent, self.folder), clean[0][0])):
+            return f"claims {claimed}: {words:.600}"
+        if claimed and not goes_on:
             return ""
-        words = "" if first else difference(found[0], clean[0][0])
-        return f"claims {claimed}: {words or 'one later, ' + difference(found[1], clean[0][1]):.600}"
+        found = self._later(agent)
+        if any(found == later for _, later in clean):
+            return ""
+        return f"claims {claimed}: one later, {difference(found, clean[0][1]):.600}"

@@ -12,10 +12,10 @@ PROBLEMS = tuple(str(ROOT / name) for name in ("envs", "mdp", "bases"))  # those
 
 
 class Lines:
-    """Counts the lines of the library that run, and raises KeyboardInterrupt at the `at`-th of them."""
+    """Notes the lines of the library that run, and raises KeyboardInterrupt at the `at`-th of them."""
 
     def __init__(self, at=None):
-        self.at, self.count = at, 0
+        self.at, self.seen = at, []
 
     def __enter__(self):
         self.before = sys.gettrace()
@@ -32,18 +32,19 @@ class Lines:
 
     def _line(self, frame, event, argument):
         if event == "line":
-            if self.count == self.at:
-                self.count += 1
+            self.seen.append((frame.f_code.co_filename, frame.f_lineno))
+            if len(self.seen) - 1 == self.at:
                 raise KeyboardInterrupt
-            self.count += 1
         return self._line
 
 
-def lines_of(work):
-    """How many lines of the library `work` runs."""
+def every_line(work):
+    """When `work` runs each line of the library: the first time and the last time, as numbers for `interrupted`."""
     with Lines() as lines:
         work()
-    return lines.count
+    last = {line: at for at, line in enumerate(lines.seen)}
+    first = {line: at for at, line in reversed(list(enumerate(lines.seen)))}
+    return sorted({*first.values(), *last.values()})
 
 
 def interrupted(work, at):
@@ -56,10 +57,10 @@ def interrupted(work, at):
     return False
 
 
-def some(count, most):
-    """All of the numbers below `count`, or at most `most` of them, spread evenly."""
+def some(moments, most):
+    """All of the moments, or at most `most` of them, spread evenly."""
     return (
-        list(range(count)) if count <= most else sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+        moments if len(moments) <= most else [moments[i * (len(moments) - 1) // (most - 1)] for i in range(most)]
     )
 
 
