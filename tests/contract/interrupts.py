@@ -39,7 +39,7 @@ class Lines:
 
 
 def every_line(work):
-    """When `work` runs each line of the library: the first time and the last time, as numbers for `interrupted`."""
+    """The moments, for `interrupted`, at which `work` first and last runs each line of the library."""
     with Lines() as lines:
         work()
     last = {line: at for at, line in enumerate(lines.seen)}
