@@ -412,8 +412,22 @@ def test_a_claim_is_its_function_with_words_and_place():
     assert (grows.name, grows.words, grows.where) == ("grows", "It grows", "section 6")
     assert grows.criterion == "The slope is positive."
     frame = pl.DataFrame({"seed": [1, 2]})
-    assert grows(frame).outcome is NO
-    assert grows(grows.rows(frame)).outcome is YES
+    assert grows.judge(frame).outcome is NO
+    assert grows.judge(grows.rows(frame)).outcome is YES
+
+
+def test_a_claim_may_yield_verdicts_and_remarks_of_which_the_worst_decides():
+    @declared("It grows", "section 6")
+    def grows(frame):
+        """It does."""
+        yield "of two runs"
+        yield exactly(True, "the first grows")
+        yield exactly(frame.height == 1, "the second")
+        yield "and that is all"
+
+    words = "of two runs; the first grows; the second; and that is all"
+    assert grows.judge(pl.DataFrame({"seed": [1]})) == Verdict(YES, words)
+    assert grows.judge(pl.DataFrame({"seed": [1, 2]})) == Verdict(NO, words)
 
 
 def test_a_claim_that_is_computed_is_computed_once():
@@ -425,7 +439,7 @@ def test_a_claim_that_is_computed_is_computed_once():
         calls.append(1)
         return exactly(True, "so it is")
 
-    assert [known(frame) for frame in (None, None)] == [Verdict(YES, "so it is")] * 2
+    assert [known.judge(frame) for frame in (None, None)] == [Verdict(YES, "so it is")] * 2
     assert len(calls) == 1
 
 

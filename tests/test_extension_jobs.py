@@ -6,7 +6,6 @@ import pytest
 from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.paper.extensions.continual_runs import continual_reward, perturbations
-from rlsvi.paper.extensions.costs import multiplications
 from rlsvi.paper.extensions.incremental_runs import (
     BONUSES,
     CHAIN,
@@ -14,6 +13,7 @@ from rlsvi.paper.extensions.incremental_runs import (
     GUESSED,
     _Losing,
     learning_regret,
+    multiplications,
 )
 from rlsvi.simulate.finite import simulate
 

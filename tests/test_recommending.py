@@ -136,4 +136,4 @@ def test_the_crossing_is_where_the_lead_begins_for_good():
 )
 def test_exponentially_smaller_is_judged_by_growth(monkeypatch, count, outcome):
     monkeypatch.setattr(recsys_boltzmann, "count_histories", count)
-    assert recsys_boltzmann.smaller(pl.DataFrame({"states": [4521]})).outcome is outcome
+    assert recsys_boltzmann.smaller.judge(pl.DataFrame({"states": [4521]})).outcome is outcome

@@ -1,7 +1,7 @@
 """Claims of the paper, and verdicts on them.
 
-A claim is a function from the table of results to a verdict. Its decorator holds what the paper says and where;
-its docstring is the criterion, what counts as reproduced::
+A claim is a function from the table of results to a verdict, or to several of which the worst counts. Its
+decorator holds what the paper says and where; its docstring is the criterion, what counts as reproduced::
 
     @claim("Learning time scales gracefully with K", "section 6.1.1")
     def graceful(frame: pl.DataFrame) -> Verdict:
@@ -10,7 +10,7 @@ its docstring is the criterion, what counts as reproduced::
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -45,6 +45,7 @@ class Verdict(NamedTuple):
 
 
 Judge = Callable[[pl.DataFrame], Verdict]
+Verdicts = Iterator[Verdict | str]  # several, and remarks before, between and after them
 Rows = Callable[[pl.DataFrame], pl.DataFrame]
 
 
@@ -61,7 +62,7 @@ class Claim:
     words : what the paper says, in short.
     where : its section or appendix.
     criterion : what counts as reproduced.
-    judge : the function, from the table of results to the verdict.
+    judge : from rows that were selected already to the verdict.
     rows : selects the part of the table that `judge` is given; the seeds in it are counted.
     """
 
@@ -72,14 +73,10 @@ class Claim:
     judge: Judge
     rows: Rows = all_rows
 
-    def __call__(self, frame: pl.DataFrame) -> Verdict:
-        """The verdict on rows that were selected already."""
-        return self.judge(frame)
 
-
-def claim(words: str, where: str, rows: Rows = all_rows) -> Callable[[Judge], Claim]:
+def claim(words: str, where: str, rows: Rows = all_rows) -> Callable[[Callable[..., Verdict | Verdicts]], Claim]:
     """Declare that the function below judges what the paper says at `where`, on some rows of the table."""
-    return lambda judge: Claim(judge.__name__, words, where, _criterion(judge), judge, rows)
+    return lambda judge: _declared(judge, judge.__name__, words, where, rows)
 
 
 def computed(words: str, where: str) -> Callable[[Callable[[], Verdict]], Claim]:
@@ -94,32 +91,34 @@ def computed(words: str, where: str) -> Callable[[Callable[[], Verdict]], Claim]
 
 def claim_for_each(
     options: Mapping[str, str], words: str, where: str
-) -> Callable[[Callable[[pl.DataFrame, str], Verdict]], list[Claim]]:
+) -> Callable[[Callable[..., Verdict | Verdicts]], list[Claim]]:
     """Declare one claim per option, which the function is given after the table.
 
     options : by the name of each option, the text that replaces `{}` in `words`.
     """
-
-    def declared(judge: Callable[[pl.DataFrame, str], Verdict]) -> list[Claim]:
-        return [
-            Claim(f"{judge.__name__}_{option}", words.format(text), where, _criterion(judge), _with(judge, option))
-            for option, text in options.items()
-        ]
-
-    return declared
+    return lambda judge: [
+        _declared(judge, f"{judge.__name__}_{option}", words.format(text), where, all_rows, option)
+        for option, text in options.items()
+    ]
 
 
-def _with(judge: Callable[[pl.DataFrame, str], Verdict], option: str) -> Judge:
-    return lambda frame: judge(frame, option)
+def _declared(
+    judge: Callable[..., Verdict | Verdicts], name: str, words: str, where: str, rows: Rows, *option: str
+) -> Claim:
+    def decide(frame: pl.DataFrame) -> Verdict:
+        found = judge(frame, *option)
+        return found if isinstance(found, Verdict) else all_of(*found)
+
+    return Claim(name, words, where, _criterion(judge), decide, rows)
 
 
 def _criterion(judge: Callable[..., Any]) -> str:
     return " ".join((getdoc(judge) or "").split())
 
 
-def claims_in(module: ModuleType) -> list[Claim]:
-    """All claims that a module declares, in its order."""
-    found = [it if isinstance(it, list) else [it] for it in vars(module).values()]
+def claims_in(*modules: ModuleType) -> list[Claim]:
+    """All claims that modules declare, in their order."""
+    found = [it if isinstance(it, list) else [it] for module in modules for it in vars(module).values()]
     return [it for several in found for it in several if isinstance(it, Claim)]
 
 
@@ -152,12 +151,13 @@ def exactly(holds: bool, measured: str) -> Verdict:
     return Verdict(Outcome.REPRODUCED if holds else Outcome.NOT_REPRODUCED, measured)
 
 
-def all_of(first: Verdict, *others: Verdict) -> Verdict:
-    """The worst of several verdicts, with the estimate that decided it and the words of all."""
+def all_of(*parts: Verdict | str) -> Verdict:
+    """The worst of several verdicts, with the estimate that decided it, the words of all and remarks."""
     order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
-    verdicts = [first, *others]
+    verdicts = [part for part in parts if isinstance(part, Verdict)]
+    words = [part.measured if isinstance(part, Verdict) else part for part in parts]
     worst = min(verdicts, key=lambda verdict: order.index(verdict.outcome))
-    return worst._replace(measured="; ".join(verdict.measured for verdict in verdicts if verdict.measured))
+    return worst._replace(measured="; ".join(filter(None, words)))
 
 
 def mean_se(values: Floats, digits: int = 0) -> str:

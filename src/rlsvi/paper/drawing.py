@@ -11,23 +11,41 @@ from rlsvi.core.compile import Floats
 from rlsvi.study.plot import COLOURS, INK, LINES, styled
 from rlsvi.study.statistics import band, median
 
+Picture = Figure  # what matplotlib calls a figure
+LOGARITHMIC: dict[str, Any] = {"xscale": "log", "yscale": "log"}
+DOTTED: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}  # lines to compare with
 
-def panels(count: int = 1, height: float = 4.2, rows: int = 1) -> tuple[Figure, list[Axes]]:
+
+def panels(count: int = 1, height: float = 4.2, rows: int = 1) -> tuple[Picture, list[Axes]]:
     """A picture with `count` styled axes side by side, in some rows."""
     figure = Figure(figsize=({1: 7.2, 2: 9.6}.get(count, 12.0), rows * height), layout="constrained")
     return figure, [styled(axes) for axes in np.atleast_1d(figure.subplots(rows, count)).flat]
 
 
-def labelled(axes: Axes, x: str, y: str, title: str = "") -> None:
-    """Names of the axes, and a title at the left."""
+def labelled(axes: Axes, x: str, y: str, title: str = "", key: str | None = None, **settings: Any) -> None:
+    """Names of the axes, a title at the left, a legend at the place `key`, and any settings of `Axes.set`."""
     axes.set_xlabel(x, color=INK)
     axes.set_ylabel(y, color=INK)
     axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.set(**settings)
+    if key is not None:
+        legend(axes, loc=key)
 
 
 def legend(axes: Axes, **options: Any) -> None:
     """A legend without a frame."""
     axes.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
+
+
+def ticks_at(axes: Axes, places: Any) -> None:
+    """Ticks at these whole numbers and nowhere else, on a logarithmic axis too."""
+    axes.set_xticks(places, [f"{place:.0f}" for place in places])
+    axes.set_xticks([], minor=True)
+
+
+def style(index: int) -> dict[str, Any]:
+    """The colour and the dashes of the line number `index`."""
+    return {"color": COLOURS[index % len(COLOURS)], "linestyle": LINES[index % len(LINES)], "linewidth": 2}
 
 
 def runs(axes: Axes, cells: Mapping[float, Floats], limit: float, label: str, index: int = 0) -> None:
@@ -43,18 +61,17 @@ def runs(axes: Axes, cells: Mapping[float, Floats], limit: float, label: str, in
         )
     middle = {key: median(times) for key, times in cells.items()}
     shown = {key: value for key, value in middle.items() if np.isfinite(value)}
-    line = LINES[index % len(LINES)]
-    axes.plot(list(shown), list(shown.values()), color=colour, linestyle=line, linewidth=2, label=label)
+    axes.plot(list(shown), list(shown.values()), **style(index), label=label)
 
 
 def curves(axes: Axes, at: Floats, values: Floats, label: str, index: int = 0) -> None:
     """Curves of runs, (runs, points): every one thin, their median bold, with its bootstrap band."""
-    colour, line = COLOURS[index % len(COLOURS)], LINES[index % len(LINES)]
+    colour = COLOURS[index % len(COLOURS)]
     axes.plot(at, values.T, color=colour, linewidth=0.5, alpha=0.25)
     middle, low, high = band(values, resamples=500)
     if np.isfinite(low).all():
         axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(at, middle, color=colour, linestyle=line, linewidth=2, label=label)
+    axes.plot(at, middle, **style(index), label=label)
 
 
 def averaged(axes: Axes, at: Floats, values: Floats, label: str, colour: str, line: Any) -> None:
@@ -67,5 +84,4 @@ def averaged(axes: Axes, at: Floats, values: Floats, label: str, colour: str, li
 def from_zero(places: Sequence[Axes]) -> None:
     """Let axes begin at 0, once everything is drawn on them."""
     for axes in places:
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(xlim=(0, None), ylim=(0, None))

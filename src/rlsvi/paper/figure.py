@@ -1,5 +1,6 @@
 """What a figure is made of."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from rlsvi.core.checks import whole
-from rlsvi.paper.claim import Claim, Outcome, Verdict
+from rlsvi.paper.claim import Claim, Outcome, Verdict, claims_in
 from rlsvi.study.job import Job
 
 if TYPE_CHECKING:
@@ -37,6 +38,23 @@ class Figure:
     jobs: Callable[..., list[Job]]
     claims: Sequence[Claim]
     draw: Callable[[pl.DataFrame], "Picture"]
+
+    @classmethod
+    def of(
+        cls,
+        module: str,
+        *,
+        title: str,
+        where: str,
+        caption: str,
+        quick: Mapping[str, Any],
+        paper: Mapping[str, Any],
+        claims: Sequence[Claim] | None = None,
+    ) -> "Figure":
+        """The figure of a file, named like it, made of its functions `jobs` and `draw` and of its claims."""
+        file, name = sys.modules[module], module.rpartition(".")[2].replace("_", "-")
+        sizes, found = {"quick": quick, "paper": paper}, claims or claims_in(file)
+        return cls(name, title, where, caption, sizes, file.jobs, found, file.draw)
 
     def plan(self, scale: str = "quick", seeds: int | None = None) -> list[Job]:
         """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes)."""

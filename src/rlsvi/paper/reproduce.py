@@ -70,6 +70,7 @@ def finish(
     """Judge, draw and write a figure whose jobs are all in the store."""
     frame, seconds = store.gather(jobs)
     verdicts = figure.judge(frame)
+    others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
     entry = {
         "format": FORMAT,
         "name": figure.name,
@@ -82,7 +83,7 @@ def finish(
         "seconds": seconds,
         "settings": _settings(jobs),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _versions(),
+        "versions": {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": cores()},
         "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
     }
@@ -116,11 +117,6 @@ def _settings(jobs: Sequence[Job]) -> dict[str, list[Any]]:
     return {
         name: sorted(values, key=lambda v: (v is None, isinstance(v, str), v)) for name, values in found.items()
     }
-
-
-def _versions() -> dict[str, str]:
-    others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
-    return {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others}
 
 
 def _pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:

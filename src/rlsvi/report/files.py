@@ -75,23 +75,20 @@ def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
 def read_figure(path: Path) -> FigureRecord:
     """A figure from its JSON file; a ValueError names the file and what to do if it cannot be understood."""
     try:
-        data = json.loads(path.read_text("utf-8"), parse_constant=_constant)
+        text = path.read_text("utf-8")
+        data = json.loads(text, parse_constant=lambda word: None if word == "NaN" else float(word))
         if not isinstance(data, dict) or "format" not in data:
             raise ValueError("it does not say its format")
         if data["format"] != FORMAT:
             raise ValueError(f"it has format {data['format']!r}, and this program reads format {FORMAT}")
         if data.get("name") != path.stem or not re.fullmatch(r"[\w-]+", path.stem, re.ASCII):
             raise ValueError(f"it is of a figure named {data.get('name')!r}")
-        return _figure(path.parent, data)
+        parts = {field.name: _part(data, field.name) for field in fields(FigureRecord) if field.name != "folder"}
+        parts["made"] = datetime.fromisoformat(parts["made"])
+        parts["claims"] = tuple(_claim(claim) for claim in parts["claims"])
+        return FigureRecord(path.parent, **parts)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} cannot be used, {error}: {remedy(path)}") from error
-
-
-def _figure(folder: Path, data: dict[str, Any]) -> FigureRecord:
-    parts = {field.name: _part(data, field.name) for field in fields(FigureRecord) if field.name != "folder"}
-    parts["made"] = datetime.fromisoformat(parts["made"])
-    parts["claims"] = tuple(_claim(claim) for claim in parts["claims"])
-    return FigureRecord(folder, **parts)
 
 
 def _claim(data: Any) -> ClaimRecord:
@@ -121,11 +118,6 @@ def _part(data: dict[str, Any], key: str) -> Any:
     if not isinstance(value, KINDS.get(key, str)):
         raise ValueError(f"its {key!r} is of the wrong kind")
     return value
-
-
-def _constant(word: str) -> float | None:
-    """NaN, which is not JSON, as None; infinities as they are."""
-    return None if word == "NaN" else float(word)
 
 
 def _in_the_paper(figure: FigureRecord) -> tuple[Any, ...]:

@@ -35,11 +35,12 @@ def measured(claim: ClaimRecord) -> str:
 
 def section(figure: FigureRecord) -> str:
     """All about a figure."""
-    title = escape(tidy(figure.title))
+    title, scale = escape(tidy(figure.title)), escape(tidy(figure.scale))
+    smaller = "" if figure.scale == "paper" else f"; at scale {scale}, smaller than the paper's"
     claims = "\n".join(map(_claim, figure.claims)) or "<li>No claim was checked on this figure.</li>"
     return f"""<section class="figure" id="figure-{figure.name}" aria-labelledby="title-{figure.name}">
 <div class="heading"><h2 id="title-{figure.name}">{title}</h2>
-<p>{escape(tidy(figure.where))}{_scale(figure)}</p></div>
+<p>{escape(tidy(figure.where))}{smaller}</p></div>
 <div class="beside">
 <figure>
 <div class="plot">{_drawing(figure)}</div>
@@ -52,10 +53,6 @@ def section(figure: FigureRecord) -> str:
 {_details(figure)}
 <p class="back"><a href="#verdicts">Back to the verdicts</a></p>
 </section>"""
-
-
-def _scale(figure: FigureRecord) -> str:
-    return "" if figure.scale == "paper" else f"; at scale {escape(tidy(figure.scale))}, smaller than the paper's"
 
 
 def _drawing(figure: FigureRecord) -> str:

@@ -28,7 +28,8 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
     """
     a, b = positive("alpha", alpha), positive("beta", beta)
     changes = _changes(a, b, whole("points", points, 3))
-    places = tuple(_expit(_between(a, b, *change)) for change in changes)
+    at = [_between(a, b, *change) for change in changes]
+    places = tuple(1 / (1 + math.exp(-u)) if u > -0.99 * FAR else 0.0 for u in at)
     return Crossings(places, len(places) == 1)
 
 
@@ -91,15 +92,11 @@ def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]
     """Neighbours u of different signs, and the first one's."""
     reach = min(FAR, 40.0 / min(a, b, 1.0))
     u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(reach))
-    sign = _sign(a, b, u)
+    difference = _difference(a, b, u)
+    sign = np.where(np.abs(difference) < 1e-13, 0.0, np.sign(difference))
     # The normal has mass beyond both ends: its CDF is the higher one at 0, the lower one at 1.
     u, sign = np.concatenate([[-FAR], u[sign != 0], [FAR]]), np.concatenate([[1.0], sign[sign != 0], [-1.0]])
     return [(float(u[i]), float(u[i + 1]), float(sign[i])) for i in np.flatnonzero(np.diff(sign))]
-
-
-def _sign(a: float, b: float, u: Floats) -> Floats:
-    difference = _difference(a, b, u)
-    return np.where(np.abs(difference) < 1e-13, 0.0, np.sign(difference))
 
 
 def _between(a: float, b: float, low: float, high: float, sign: float) -> float:
@@ -111,7 +108,3 @@ def _between(a: float, b: float, low: float, high: float, sign: float) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
-
-
-def _expit(u: float) -> float:
-    return 1 / (1 + math.exp(-u)) if u > -0.99 * FAR else 0.0

@@ -5,7 +5,6 @@ The difference of the two is at least that of tangents and chord, which is piece
 lower than the least value seen by more than a tolerance, the interval is halved.
 """
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -103,14 +102,3 @@ def _between(t: Floats, value: Floats, slope: Floats, below: Floats) -> Floats:
     tangent = np.maximum(value[:-1] + slope[:-1] * x, value[1:] + slope[1:] * (x - width))
     inside = tangent - (below[:-1] + np.diff(below) * x / width)
     return np.minimum(inside, np.minimum(gaps[:-1], gaps[1:]))
-
-
-def smaller(first: Gap, other: Gap) -> Gap:
-    """The smaller of two gaps, with the larger error."""
-    least = first if first.gap <= other.gap else other
-    return least._replace(error=max(first.error, other.error))
-
-
-def far_below(mean: float, other_mean: float) -> Gap:
-    """What E[(X - t)+] - E[(Y - t)+] goes to for t to minus infinity: the difference of the means."""
-    return Gap(mean - other_mean, ROUNDING, -math.inf)

@@ -16,7 +16,7 @@ from rlsvi.core.checks import finite, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.dirichlet import weights_of
-from rlsvi.theory.least import Gap, beta_curve, far_below, least_gap, normal_curve, smaller, with_rounding
+from rlsvi.theory.least import ROUNDING, Gap, beta_curve, least_gap, normal_curve, with_rounding
 
 
 class QGap(NamedTuple):
@@ -48,7 +48,9 @@ def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: Arr
     ridge, (low, high) = ridge_of(lam, sigma), weights_of("alpha_R", alpha_R, 2)
     a, b, mean = high + n - lows, low + lows, -lows / (n + ridge)
     normal, posterior = normal_curve(mean, sigma / math.sqrt(n + ridge)), beta_curve(a, b, -1.0, 0.0)
-    return smaller(least_gap(normal, with_rounding(posterior), -1.0, 0.0), far_below(mean, a / (a + b) - 1))
+    inside = least_gap(normal, with_rounding(posterior), -1.0, 0.0)
+    below = Gap(mean - (a / (a + b) - 1), ROUNDING, -math.inf)
+    return min(inside, below, key=lambda found: found.gap)._replace(error=max(inside.error, below.error))
 
 
 def q_gap(

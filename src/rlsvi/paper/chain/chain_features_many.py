@@ -2,13 +2,12 @@
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.chain_features import trend
-from rlsvi.paper.chain.learning import learning_jobs
+from rlsvi.paper.chain.learning import TIME, learning_jobs
 from rlsvi.paper.claim import Verdict, at_most, between, claim
-from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
@@ -31,9 +30,8 @@ def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
 def linear(frame: pl.DataFrame) -> Verdict:
     """The slope of the median learning time from SA/4 to SA/2 is within a factor of two of that up to SA/4."""
     share = bootstrap_ratio(frame, 1, 0)
-    return between(
-        share, 0.5, 2.0, f"from K = SA/4 to SA/2 one more function costs {share} times what it costs up to SA/4"
-    )
+    words = f"from K = SA/4 to SA/2 one more function costs {share} times what it costs up to SA/4"
+    return between(share, 0.5, 2.0, words)
 
 
 @claim("The marginal increase decreases and almost plateaus from K = SA on", "appendix C.3")
@@ -46,7 +44,6 @@ def plateau(frame: pl.DataFrame) -> Verdict:
 def bootstrap_ratio(frame: pl.DataFrame, above: int, below: int) -> Interval:
     """The ratio of two of the `slopes`, each averaged over the lengths."""
     found = cells(frame, "length", "features")
-
     length, features = np.array(list(found), dtype=np.float64).T
 
     def ratio(middle: Floats) -> float:
@@ -75,25 +72,18 @@ def draw(frame: pl.DataFrame) -> Picture:
         runs(axes, found, frame["limit"][0], f"N = {N}", i)
         trend(axes, found, None, i)
         axes.axvline(2 * N, color=COLOURS[i], linewidth=0.8, linestyle=":")
-    axes.set_ylim(bottom=0)
-    labelled(axes, "number of basis functions K", "episodes until 10 rewards")
-    legend(axes)
+    labelled(axes, "number of basis functions K", TIME, key="best", ylim=(0, None))
     return figure
 
 
-FIGURE = Figure(
-    name="chain-features-many",
+FIGURE = Figure.of(
+    __name__,
     title="Basis functions on chains of several lengths",
     where="appendix C.3, figure 12",
     caption=(
         "Episodes until ten rewards: every run, medians, and a local polynomial regression of the medians for "
         "each chain length N. Dotted: K = SA, beyond which the basis spans all functions of states and actions."
     ),
-    sizes={
-        "quick": {"lengths": [10, 20, 30], "seeds": 5, "limit": 10_000},
-        "paper": {"lengths": [10, 20, 30, 40, 50], "seeds": 5, "limit": 20_000},
-    },
-    jobs=jobs,
-    claims=[linear, plateau],
-    draw=draw,
+    quick={"lengths": [10, 20, 30], "seeds": 5, "limit": 10_000},
+    paper={"lengths": [10, 20, 30, 40, 50], "seeds": 5, "limit": 20_000},
 )

@@ -1,18 +1,18 @@
 """Robustness to the precision lambda of the prior, at sigma = .1."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Picture
 
 from rlsvi import problems
-from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.paper.chain.experiments import regret_curve
-from rlsvi.paper.chain.learning import seconds
+from rlsvi.paper.chain.experiments import phi_of, regret_curve
+from rlsvi.paper.chain.learning import medians, seconds
 from rlsvi.paper.claim import Verdict, at_least, claim, computed, exactly
-from rlsvi.paper.drawing import labelled, legend, panels
+from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having
 from rlsvi.study.job import Job
@@ -27,25 +27,14 @@ STRETCH = 4.0  # a power of two: exact in floating point
 def jobs(powers: list[float], episodes: int, seeds: int) -> list[Job]:
     """lambda = 10^power, and one run in which basis and lambda are both rescaled."""
     grid = [10.0**power for power in powers]
-    return [run(lam=lam, sigma=SIGMA, episodes=episodes, seed=seed) for lam in grid for seed in range(seeds)] + [
-        run(lam=LAMBDA * STRETCH**2, sigma=SIGMA, episodes=episodes, seed=0, stretch=STRETCH)
-    ]
+    usual = [run(episodes, seed, lam, SIGMA) for lam in grid for seed in range(seeds)]
+    return [*usual, run(episodes, 0, LAMBDA * STRETCH**2, SIGMA, STRETCH)]
 
 
-def run(lam: float, sigma: float, episodes: int, seed: int, stretch: float = 1.0) -> Job:
+def run(episodes: int, seed: int, lam: float, sigma: float, stretch: float = 1.0) -> Job:
     """Regret of RLSVI on the chain of the paper."""
-    return Job.of(
-        regret_curve,
-        seconds(N, K, 2 * episodes),
-        agent="RLSVI",
-        length=N,
-        features=K,
-        episodes=episodes,
-        seed=seed,
-        lam=lam,
-        sigma=sigma,
-        stretch=stretch,
-    )
+    chain: dict[str, Any] = {"agent": "RLSVI", "length": N, "features": K, "episodes": episodes, "seed": seed}
+    return Job.of(regret_curve, seconds(N, K, 2 * episodes), **chain, lam=lam, sigma=sigma, stretch=stretch)
 
 
 def final_regret(frame: pl.DataFrame, parameter: str) -> dict[float, Floats]:
@@ -72,17 +61,11 @@ def decades(values: Floats, fine: Bools, reference: int) -> float:
 def robust(found: dict[float, Floats], parameter: str, reference: float) -> Verdict:
     """The stable range of a parameter: at least three orders of magnitude."""
     values, at = np.array(list(found)), list(found).index(reference)
-
     magnitudes = bootstrap_medians(lambda middle: decades(values, stable(middle, at), at), list(found.values()))
-    regret = bootstrap(median, found[reference])
-    fine = values[stable(np.array([median(runs) for runs in found.values()]), at)]
-    return at_least(
-        magnitudes,
-        3.0,
-        f"the median regret stays within twice that at {parameter} = {reference:g}, {regret}, for "
-        f"{fine.min():g} to {fine.max():g}: {magnitudes} orders of magnitude of the "
-        f"{np.log10(values[-1] / values[0]):g} tried",
-    )
+    regret, fine = bootstrap(median, found[reference]), values[stable(medians(found), at)]
+    words = f"the median regret stays within twice that at {parameter} = {reference:g}, {regret}"
+    tried = f"{magnitudes} orders of magnitude of the {np.log10(values[-1] / values[0]):g} tried"
+    return at_least(magnitudes, 3.0, f"{words}, for {fine.min():g} to {fine.max():g}: {tried}")
 
 
 def mostly_stable(found: dict[float, Floats], reference: float) -> Verdict:
@@ -90,61 +73,6 @@ def mostly_stable(found: dict[float, Floats], reference: float) -> Verdict:
     at = list(found).index(reference)
     part = bootstrap_medians(lambda middle: float(stable(middle, at).mean()), list(found.values()))
     return at_least(part, 0.5, f"a share of {part} of the {len(found)} values tried is stable")
-
-
-@claim("Any scaling of the basis can be exactly replicated by rescaling lambda and sigma", "appendix C.1")
-def rescaling(frame: pl.DataFrame) -> Verdict:
-    """A stretched basis with lambda multiplied by the square of the factor gives the same episodes."""
-    runs = [having(frame, stretch=stretch, lam=LAMBDA * stretch**2, seed=0) for stretch in (1.0, STRETCH)]
-    same = runs[0].select("episode", "regret", "reward").equals(runs[1].select("episode", "regret", "reward"))
-    return exactly(
-        same and len(runs[0]) > 0,
-        f"basis times {STRETCH:g} and lambda times {STRETCH**2:g}: the {frame['episodes'][0]:,} episodes are "
-        f"{'the same, bit for bit' if same else 'others'}",
-    )
-
-
-@computed("Step 9 of the coherent basis puts the basis functions on a similar scale to Q*", "appendix C.1")
-def similar_scale() -> Verdict:
-    """Their root mean squares are within a factor of ten."""
-    Q = problems.chain(N).solution.Q
-    ratios = []
-    for scale in ("HSA", "sqrt(HSA)"):
-        basis = problems.chain(N, K, scale=scale).basis
-        assert isinstance(basis, Dense)
-        ratios.append(float(np.sqrt(np.mean(basis.phi**2) / np.mean(Q**2))))
-    return exactly(
-        0.1 <= ratios[0] <= 10,
-        f"a column scaled to the 2-norm HSA, as printed, is {ratios[0]:.0f} times the scale of Q* (root mean "
-        f"squares over all h, s, a); scaled to sqrt(HSA) it would be {ratios[1]:.1f} times",
-    )
-
-
-def draw_sweep(left: Axes, right: Axes, frame: pl.DataFrame, parameter: str, fixed: str) -> None:
-    """Regret curves for each order of magnitude, and the regret of all episodes against the parameter."""
-    symbol = "lambda" if parameter == "lam" else parameter
-    found = final_regret(frame, parameter)
-    whole = [value for value in found if abs(np.log10(value) - round(np.log10(value))) < 1e-9]
-    for i, value in enumerate(whole):
-        chosen = having(frame, **{parameter: value, "stretch": 1.0}).sort("seed", "episode")
-        by_episode = cells(chosen, "episode", value="regret")
-        middle = [median(runs) for runs in by_episode.values()]
-        colour = colormaps["viridis"](0.15 + 0.75 * i / max(len(whole) - 1, 1))
-        left.plot(list(by_episode), middle, color=colour, linestyle=LINES[i % 4], label=f"{symbol} = {value:g}")
-    labelled(left, "episode", "cumulative expected regret", fixed)
-    legend(left, ncols=2)
-    for value, runs in found.items():
-        right.plot(np.full(len(runs), value), runs, ".", color=COLOURS[0], alpha=0.5)
-    right.plot(list(found), [median(runs) for runs in found.values()], color=INK, linewidth=1.5)
-    right.set(xscale="log", yscale="log")
-    labelled(right, symbol, f"regret of {frame['episodes'][0]:,} episodes", "every run and medians")
-
-
-def draw(frame: pl.DataFrame) -> Picture:
-    """The sweep over lambda."""
-    figure, (left, right) = panels(2, 4.0)
-    draw_sweep(left, right, frame, "lam", "sigma = .1")
-    return figure
 
 
 @claim("The results are remarkably robust over several orders of magnitude in lambda", "section 6.1.1")
@@ -159,19 +87,63 @@ def mostly_stable_in_lambda(frame: pl.DataFrame) -> Verdict:
     return mostly_stable(final_regret(frame, "lam"), LAMBDA)
 
 
-FIGURE = Figure(
-    name="chain-lambda",
+@claim("Any scaling of the basis can be exactly replicated by rescaling lambda and sigma", "appendix C.1")
+def rescaling(frame: pl.DataFrame) -> Verdict:
+    """A stretched basis with lambda multiplied by the square of the factor gives the same episodes."""
+    runs = [having(frame, stretch=stretch, lam=LAMBDA * stretch**2, seed=0) for stretch in (1.0, STRETCH)]
+    same = runs[0].select("episode", "regret", "reward").equals(runs[1].select("episode", "regret", "reward"))
+    words = f"basis times {STRETCH:g} and lambda times {STRETCH**2:g}: the {frame['episodes'][0]:,} episodes are"
+    return exactly(same and len(runs[0]) > 0, f"{words} {'the same, bit for bit' if same else 'others'}")
+
+
+@computed("Step 9 of the coherent basis puts the basis functions on a similar scale to Q*", "appendix C.1")
+def similar_scale() -> Verdict:
+    """Their root mean squares are within a factor of ten."""
+    Q = problems.chain(N).solution.Q
+    bases = [phi_of(problems.chain(N, K, scale=scale)) for scale in ("HSA", "sqrt(HSA)")]
+    ratios = [float(np.sqrt(np.mean(phi**2) / np.mean(Q**2))) for phi in bases]
+    return exactly(
+        0.1 <= ratios[0] <= 10,
+        f"a column scaled to the 2-norm HSA, as printed, is {ratios[0]:.0f} times the scale of Q* (root mean "
+        f"squares over all h, s, a); scaled to sqrt(HSA) it would be {ratios[1]:.1f} times",
+    )
+
+
+def draw_sweep(left: Axes, right: Axes, frame: pl.DataFrame, parameter: str, fixed: str) -> None:
+    """Regret curves for each order of magnitude, and the regret of all episodes against the parameter."""
+    symbol = "lambda" if parameter == "lam" else parameter
+    found = final_regret(frame, parameter)
+    whole = [value for value in found if abs(np.log10(value) - round(np.log10(value))) < 1e-9]
+    for i, value in enumerate(whole):
+        chosen = having(frame, **{parameter: value, "stretch": 1.0}).sort("seed", "episode")
+        middle = cells(chosen, "episode", value="regret")
+        colour = colormaps["viridis"](0.15 + 0.75 * i / max(len(whole) - 1, 1))
+        label = f"{symbol} = {value:g}"
+        left.plot(list(middle), medians(middle), color=colour, linestyle=LINES[i % 4], label=label)
+    labelled(left, "episode", "cumulative expected regret", fixed)
+    legend(left, ncols=2)
+    for value, runs in found.items():
+        right.plot(np.full(len(runs), value), runs, ".", color=COLOURS[0], alpha=0.5)
+    right.plot(list(found), medians(found), color=INK, linewidth=1.5)
+    regret = f"regret of {frame['episodes'][0]:,} episodes"
+    labelled(right, symbol, regret, "every run and medians", **LOGARITHMIC)
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """The sweep over lambda."""
+    figure, (left, right) = panels(2, 4.0)
+    draw_sweep(left, right, frame, "lam", "sigma = .1")
+    return figure
+
+
+FIGURE = Figure.of(
+    __name__,
     title="Robustness to lambda",
     where="appendix C.2, figure 10",
     caption=(
         "Expected regret on the chain, N = 50, K = 10, sigma = .1, for several orders of magnitude of the prior's "
         "precision lambda. Left: medians; right: every run."
     ),
-    sizes={
-        "quick": {"powers": [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0], "episodes": 2000, "seeds": 5},
-        "paper": {"powers": [0.5 * i for i in range(-8, 9)], "episodes": 10_000, "seeds": 5},
-    },
-    jobs=jobs,
-    claims=[robust_to_lambda, mostly_stable_in_lambda, rescaling, similar_scale],
-    draw=draw,
+    quick={"powers": [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0], "episodes": 2000, "seeds": 5},
+    paper={"powers": [0.5 * i for i in range(-8, 9)], "episodes": 10_000, "seeds": 5},
 )

@@ -2,11 +2,11 @@
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
-from rlsvi.paper.chain.learning import dithering_bound, learning_jobs, tabular_bound
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.learning import LENGTH, TIME, dithering_bound, learning_jobs, tabular_bound
 from rlsvi.paper.claim import Verdict, at_most, claim, computed, exactly
-from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
@@ -25,9 +25,8 @@ def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
 def bounds_at_100() -> Verdict:
     """Arithmetic."""
     dithering, tabular = dithering_bound(100), tabular_bound(100)
-    return exactly(
-        dithering > 1e28 and tabular > 1e6, f"at N = 100: 2^(N-1) = {dithering:.3g}, H^2SA = {tabular:,.0f}"
-    )
+    words = f"at N = 100: 2^(N-1) = {dithering:.3g}, H^2SA = {tabular:,.0f}"
+    return exactly(dithering > 1e28 and tabular > 1e6, words)
 
 
 @claim("RLSVI outperforms the bounds for dithering and for tabular learning", "section 6.1.1")
@@ -36,21 +35,16 @@ def outperforms(frame: pl.DataFrame) -> Verdict:
     take longer than that on shorter chains.
     """
     found = cells(frame, "length")
-    bounds = np.array([min(dithering_bound(N), tabular_bound(N) / 10) for N in found])
+    bounds = [min(dithering_bound(N), tabular_bound(N) / 10) for N in found]
 
-    ratio = bootstrap(
-        lambda drawn: max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True)),
-        list(found.values()),
-    )
-    longest = max(found)
-    last = bootstrap(median, found[longest])
-    return at_most(
-        ratio,
-        1.0,
-        f"the median learning time is at most {ratio} times the lower of the two bounds, over N = {min(found)} to "
-        f"{longest}; at N = {longest} it is {last} episodes, the bounds {dithering_bound(longest):.2g} and "
-        f"{tabular_bound(longest) / 10:,.0f}",
-    )
+    def largest(drawn: list[Floats]) -> float:
+        return max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True))
+
+    ratio, longest = bootstrap(largest, list(found.values())), max(found)
+    words = f"the median learning time is at most {ratio} times the lower of the two bounds"
+    last = f"at N = {longest} it is {bootstrap(median, found[longest])} episodes"
+    both = f"{dithering_bound(longest):.2g} and {tabular_bound(longest) / 10:,.0f}"
+    return at_most(ratio, 1.0, f"{words}, over N = {min(found)} to {longest}; {last}, the bounds {both}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:
@@ -64,15 +58,12 @@ def draw(frame: pl.DataFrame) -> Picture:
     axes.plot(at, 2.0 ** (at - 1), "--", color=INK, linewidth=1, label="dithering, $2^{N-1}$")
     tabular = [tabular_bound(N) / 10 for N in at]
     axes.plot(at, tabular, color=INK, linewidth=1, label="tabular, $H^2SA/10$")
-    axes.set_ylim(0, top)
-    axes.set_xlim(0, max(found) * 1.02)
-    labelled(axes, "chain length N", "episodes until 10 rewards")
-    legend(axes, loc="upper right")
+    labelled(axes, LENGTH, TIME, key="upper right", xlim=(0, max(found) * 1.02), ylim=(0, top))
     return figure
 
 
-FIGURE = Figure(
-    name="chain-length",
+FIGURE = Figure.of(
+    __name__,
     title="Learning time against chain length",
     where="section 6.1.1, figure 3",
     caption=(
@@ -80,11 +71,6 @@ FIGURE = Figure(
         "functions: every run and medians. Dashed: the bound for dithering. Solid: a tenth of the scaling of "
         "the lower bound for tabular learning."
     ),
-    sizes={
-        "quick": {"lengths": list(range(10, 101, 10)), "seeds": 5, "limit": 10_000},
-        "paper": {"lengths": list(range(10, 101, 5)), "seeds": 5, "limit": 20_000},
-    },
-    jobs=jobs,
-    claims=[bounds_at_100, outperforms],
-    draw=draw,
+    quick={"lengths": list(range(10, 101, 10)), "seeds": 5, "limit": 10_000},
+    paper={"lengths": list(range(10, 101, 5)), "seeds": 5, "limit": 20_000},
 )

@@ -2,18 +2,17 @@
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain import chain_features, chain_length
-from rlsvi.paper.chain.learning import power_over_exponential
+from rlsvi.paper.chain.learning import LENGTH, TIME, medians, power_over_exponential
 from rlsvi.paper.claim import Verdict, at_least, claim
-from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import line, median, power_law
+from rlsvi.study.statistics import line, power_law
 
 
 def jobs(lengths: list[int], features: list[int], seeds: int, limit: int) -> list[Job]:
@@ -38,43 +37,32 @@ def polynomial(frame: pl.DataFrame) -> Verdict:
     found, by_K = by_length(frame), by_features(frame)
     better = power_over_exponential(found)
     in_length, in_features = (power_law(list(times), list(times.values())) for times in (found, by_K))
-    return at_least(
-        better,
-        0.0,
-        f"learning time grows as N to the power {in_length} and K to the power {in_features}; the mean squared "
-        f"error of log T is {better} less for a power of N than for an exponential in N",
-    )
+    words = f"learning time grows as N to the power {in_length} and K to the power {in_features}"
+    error = f"the mean squared error of log T is {better} less for a power of N than for an exponential in N"
+    return at_least(better, 0.0, f"{words}; {error}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Both on logarithmic axes, with the power laws."""
     figure, both = panels(2, 3.8)
-    names = "chain length N", "number of basis functions K"
+    names = LENGTH, "number of basis functions K"
     for i, (axes, name, found) in enumerate(zip(both, names, (by_length(frame), by_features(frame)), strict=True)):
         fixed = "K = 10" if i == 0 else "N = 50"
         runs(axes, found, frame["limit"][0], f"{fixed}: runs and medians", i)
-        exponent = power_law(list(found), list(found.values()))
-        if np.isfinite(exponent.value):
+        if np.isfinite(medians(found)).all():
             x = np.array(list(found), dtype=float)
-            slope, intercept = line(np.log(x), np.log([median(times) for times in found.values()]))
+            slope, intercept = line(np.log(x), np.log(medians(found)))
             fit = np.exp(intercept) * x**slope
             axes.plot(x, fit, color=INK, linewidth=1, linestyle="--", label=f"power {slope:.2f}")
-        axes.set(xscale="log", yscale="log")
-        labelled(axes, name, "episodes until 10 rewards")
-        legend(axes)
+        labelled(axes, name, TIME, key="best", **LOGARITHMIC)
     return figure
 
 
-FIGURE = Figure(
-    name="chain-scaling",
+FIGURE = Figure.of(
+    __name__,
     title="Support for polynomial learning",
     where="section 6.1.1, figure 5",
     caption="The learning times of the two figures before on logarithmic axes: a power law is a straight line.",
-    sizes={
-        scale: {**chain_length.FIGURE.sizes[scale], "features": chain_features.FIGURE.sizes[scale]["features"]}
-        for scale in ("quick", "paper")
-    },
-    jobs=jobs,
-    claims=[polynomial],
-    draw=draw,
+    quick={**chain_length.FIGURE.sizes["quick"], "features": chain_features.FIGURE.sizes["quick"]["features"]},
+    paper={**chain_length.FIGURE.sizes["paper"], "features": chain_features.FIGURE.sizes["paper"]["features"]},
 )

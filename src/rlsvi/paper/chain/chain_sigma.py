@@ -1,98 +1,38 @@
 """Robustness to the noise sigma that RLSVI assumes, at lambda = 100."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.chain_lambda import draw_sweep, final_regret, mostly_stable, robust, run
 from rlsvi.paper.chain.experiments import noisy_deep_sea
 from rlsvi.paper.claim import Verdict, at_least, claim
-from rlsvi.paper.drawing import labelled, panels
+from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, rows_with
 from rlsvi.study.job import Job
 from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import Interval, difference, proportion
+from rlsvi.study.statistics import difference, proportion
 
 LAMBDA, SIGMA = 100.0, 0.1
 SIZE = 8  # of DeepSea
 TRUE = 1.0  # the standard deviation of its rewards
 on_chain, on_deep_sea = rows_with("length"), rows_with("size")
+in_appendix = partial(claim, where="appendix C.2")
 
 
 def jobs(powers: list[float], episodes: int, seeds: int) -> list[Job]:
     """sigma = 10^power on the chain, and on a problem whose rewards are noisy."""
     grid = [10.0**power for power in powers]
-    chain = [run(lam=LAMBDA, sigma=sigma, episodes=episodes, seed=seed) for sigma in grid for seed in range(seeds)]
+    chain = [run(episodes, seed, LAMBDA, sigma) for sigma in grid for seed in range(seeds)]
     return chain + [
         Job.of(noisy_deep_sea, 3e-5 * episodes, size=SIZE, lam=1.0, sigma=sigma, episodes=episodes, seed=seed)
         for sigma in (grid[0], SIGMA, TRUE)
         for seed in range(20 * seeds)
     ]
-
-
-@claim("Large values of sigma lead to slower learning", "appendix C.2", on_chain)
-def slower(frame: pl.DataFrame) -> Verdict:
-    """The median regret at sigma = 1 is larger than at .1."""
-    ratio = _ratio(final_regret(frame, "sigma"), 1.0, SIGMA)
-    return at_least(ratio, 1.0, f"at sigma = 1 the median regret is {ratio} times that at .1")
-
-
-@claim(
-    "Too small a sigma may concentrate the posterior too quickly and fail to explore: on the chain",
-    "appendix C.2",
-    on_chain,
-)
-def too_small_on_chain(frame: pl.DataFrame) -> Verdict:
-    """The median regret at the smallest sigma is larger than at .1."""
-    found = final_regret(frame, "sigma")
-    ratio = _ratio(found, min(found), SIGMA)
-    return at_least(ratio, 1.0, f"at sigma = {min(found):g} the median regret is {ratio} times that at .1")
-
-
-@claim(
-    "Too small a sigma may fail to explore in stochastic domains: with noisy rewards (our problem)",
-    "appendix C.2",
-    on_deep_sea,
-)
-def too_small_with_noise(frame: pl.DataFrame) -> Verdict:
-    """On DeepSea with noisy rewards more runs (by .05 and more) are stuck at the smallest sigma than at the
-    true one.
-    """
-    found = cells(frame, "sigma", value="stuck")
-    least, true = found[min(found)], found[TRUE]
-    more = difference(int(least.sum()), len(least), int(true.sum()), len(true))
-    return at_least(
-        more,
-        0.05,
-        f"on DeepSea, whose rewards have standard deviation 1, {least.sum():.0f} of {len(least)} runs are stuck "
-        f"at the end with sigma = {min(found):g}, {true.sum():.0f} of {len(true)} with sigma = 1: a share of "
-        f"{more} more",
-    )
-
-
-def _ratio(found: dict[float, Floats], of: float, to: float) -> Interval:
-    return ratio_of_medians(_near(found, of), _near(found, to))
-
-
-def _near(found: dict[float, Floats], value: float) -> Floats:
-    return found[min(found, key=lambda other: abs(np.log10(other / value)))]
-
-
-def draw(frame: pl.DataFrame) -> Picture:
-    """The sweep on the chain, and how many runs are stuck where rewards are noisy."""
-    figure, (left, middle, right) = panels(3, 3.6)
-    draw_sweep(left, middle, on_chain(frame), "sigma", "lambda = 100")
-    for sigma, stuck in cells(on_deep_sea(frame), "sigma", value="stuck").items():
-        share = proportion(int(stuck.sum()), len(stuck))
-        right.plot([sigma, sigma], [share.low, share.high], color=COLOURS[1], linewidth=1.5)
-        right.plot([sigma], [share.value], "o", color=COLOURS[1])
-    right.set_xscale("log")
-    right.set_ylim(0, 1)
-    labelled(right, "sigma", "share of runs that are stuck", "DeepSea with noisy rewards")
-    return figure
 
 
 @claim("The results are remarkably robust over several orders of magnitude in sigma", "section 6.1.1", on_chain)
@@ -107,8 +47,61 @@ def mostly_stable_in_sigma(frame: pl.DataFrame) -> Verdict:
     return mostly_stable(final_regret(frame, "sigma"), SIGMA)
 
 
-FIGURE = Figure(
-    name="chain-sigma",
+@claim("Large values of sigma lead to slower learning", "appendix C.2", on_chain)
+def slower(frame: pl.DataFrame) -> Verdict:
+    """The median regret at sigma = 1 is larger than at .1."""
+    found = final_regret(frame, "sigma")
+    ratio = ratio_of_medians(_near(found, 1.0), _near(found, SIGMA))
+    return at_least(ratio, 1.0, f"at sigma = 1 the median regret is {ratio} times that at .1")
+
+
+@in_appendix(
+    "Too small a sigma may concentrate the posterior too quickly and fail to explore: on the chain", rows=on_chain
+)
+def too_small_on_chain(frame: pl.DataFrame) -> Verdict:
+    """The median regret at the smallest sigma is larger than at .1."""
+    found = final_regret(frame, "sigma")
+    ratio = ratio_of_medians(found[min(found)], _near(found, SIGMA))
+    return at_least(ratio, 1.0, f"at sigma = {min(found):g} the median regret is {ratio} times that at .1")
+
+
+@in_appendix(
+    "Too small a sigma may fail to explore in stochastic domains: with noisy rewards (our problem)",
+    rows=on_deep_sea,
+)
+def too_small_with_noise(frame: pl.DataFrame) -> Verdict:
+    """On DeepSea with noisy rewards more runs (by .05 and more) are stuck at the smallest sigma than at the
+    true one.
+    """
+    found = cells(frame, "sigma", value="stuck")
+    least, true = found[min(found)], found[TRUE]
+    more = difference(int(least.sum()), len(least), int(true.sum()), len(true))
+    words = (
+        f"on DeepSea, whose rewards have standard deviation 1, {least.sum():.0f} of {len(least)} runs are stuck "
+        f"at the end with sigma = {min(found):g}, {true.sum():.0f} of {len(true)} with sigma = 1"
+    )
+    return at_least(more, 0.05, f"{words}: a share of {more} more")
+
+
+def _near(found: dict[float, Floats], value: float) -> Floats:
+    return found[min(found, key=lambda other: abs(np.log10(other / value)))]
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """The sweep on the chain, and how many runs are stuck where rewards are noisy."""
+    figure, (left, middle, right) = panels(3, 3.6)
+    draw_sweep(left, middle, on_chain(frame), "sigma", "lambda = 100")
+    for sigma, stuck in cells(on_deep_sea(frame), "sigma", value="stuck").items():
+        share = proportion(int(stuck.sum()), len(stuck))
+        right.plot([sigma, sigma], [share.low, share.high], color=COLOURS[1], linewidth=1.5)
+        right.plot([sigma], [share.value], "o", color=COLOURS[1])
+    share_of_runs, title = "share of runs that are stuck", "DeepSea with noisy rewards"
+    labelled(right, "sigma", share_of_runs, title, xscale="log", ylim=(0, 1))
+    return figure
+
+
+FIGURE = Figure.of(
+    __name__,
     title="Robustness to sigma",
     where="appendix C.2, figure 11",
     caption=(
@@ -117,11 +110,6 @@ FIGURE = Figure(
         "of RLSVI with a table that are stuck in the end on DeepSea, 8 x 8, whose rewards have standard "
         "deviation 1 (a problem of ours, not of the paper), with 95% intervals."
     ),
-    sizes={
-        "quick": {"powers": [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0], "episodes": 2000, "seeds": 5},
-        "paper": {"powers": [0.5 * i for i in range(-8, 5)], "episodes": 10_000, "seeds": 5},
-    },
-    jobs=jobs,
-    claims=[robust_to_sigma, mostly_stable_in_sigma, slower, too_small_on_chain, too_small_with_noise],
-    draw=draw,
+    quick={"powers": [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0], "episodes": 2000, "seeds": 5},
+    paper={"powers": [0.5 * i for i in range(-8, 5)], "episodes": 10_000, "seeds": 5},
 )

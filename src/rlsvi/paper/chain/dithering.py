@@ -1,14 +1,17 @@
 """Example 1: dithering needs 2^(N-1) episodes and more to the first reward."""
 
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.mdp import backward_induction, chain, evaluate
 from rlsvi.paper.chain.experiments import first_reward
-from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward, success
-from rlsvi.paper.claim import Verdict, all_of, at_least, between, claim, exactly
-from rlsvi.paper.drawing import labelled, legend, panels, runs
+from rlsvi.paper.chain.learning import LENGTH, dithering_bound, expected_first_reward, success
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, between, claim, exactly
+from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
@@ -16,30 +19,23 @@ from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, line
 
 # Two ways to dither, three bases: a table, and coherent ones of few functions.
-AGENTS: list[tuple[str, int | None, dict[str, float]]] = [
-    ("epsilon-greedy", None, {"epsilon": 0.1}),
-    ("epsilon-greedy", 3, {"epsilon": 0.5}),
-    ("Boltzmann", 5, {"eta": 1.0}),
-]
+AGENTS: dict[str, tuple[str, int | None, dict[str, float]]] = {
+    "epsilon-greedy, a table": ("epsilon-greedy", None, {"epsilon": 0.1}),
+    "epsilon-greedy, 3 basis functions": ("epsilon-greedy", 3, {"epsilon": 0.5}),
+    "Boltzmann, 5 basis functions": ("Boltzmann", 5, {"eta": 1.0}),
+}
 
 
 def jobs(lengths: list[int], seeds: int) -> list[Job]:
     """Until the first reward; after forty times the expected number of episodes a run is given up."""
-    return [
-        Job.of(
-            first_reward,
-            2e-6 * expected_first_reward(N) * N,
-            agent=agent,
-            length=N,
-            features=features,
-            seed=seed + 1000 * i,  # random play is the same for all of them: let it not be the same game
-            limit=int(40 * expected_first_reward(N)),
-            **settings,
-        )
-        for N in lengths
-        for i, (agent, features, settings) in enumerate(AGENTS)
-        for seed in range(seeds)
-    ]
+    found = []
+    for N, (i, (agent, features, settings)) in product(lengths, enumerate(AGENTS.values())):
+        who: dict[str, Any] = {"agent": agent, "length": N, "features": features}
+        expected = expected_first_reward(N)
+        for seed in range(1000 * i, 1000 * i + seeds):  # random play of all three, but not the same game
+            limit = int(40 * expected)
+            found.append(Job.of(first_reward, 2e-6 * expected * N, **who, seed=seed, limit=limit, **settings))
+    return found
 
 
 @claim(
@@ -50,28 +46,13 @@ def optimal_value(frame: pl.DataFrame) -> Verdict:
     worst = turned = 0.0
     for N in frame["length"].unique():
         mdp = chain(N)
-        best = backward_induction(mdp)
-        worst = max(worst, abs(best.V[0, 0] / success(N) - 1.0))
-        right = np.zeros((N - 1, N, 2))
-        right[:, :, 1] = 1.0
+        worst = max(worst, abs(backward_induction(mdp).V[0, 0] / success(N) - 1.0))
         for h in range(N - 1):
-            policy = right.copy()
+            policy = np.tile([0.0, 1.0], (N - 1, N, 1))  # right
             policy[h, h] = [1.0, 0.0]
             turned = max(turned, float(evaluate(mdp, policy)[0, 0]))
-    return exactly(
-        worst < 1e-12 and turned == 0.0,
-        f"V* is p* to {worst:.1g} relative for every N; one step left on the way leaves {turned:g}",
-    )
-
-
-@claim("In any episode before, the far end is reached with probability p* 2^-(N-1)", "section 3, Example 1")
-def reached(frame: pl.DataFrame) -> Verdict:
-    """Dynamic programming for random play gives the same."""
-    worst = 0.0
-    for N in frame["length"].unique():
-        random = np.full((N - 1, N, 2), 0.5)
-        worst = max(worst, abs(float(evaluate(chain(N), random)[0, 0]) * expected_first_reward(N) - 1.0))
-    return exactly(worst < 1e-12, f"dynamic programming gives p* 2^-(N-1) to {worst:.1g} relative for every N")
+    words = f"V* is p* to {worst:.1g} relative for every N; one step left on the way leaves {turned:g}"
+    return exactly(worst < 1e-12 and turned == 0.0, words)
 
 
 @claim(
@@ -81,38 +62,41 @@ def reached(frame: pl.DataFrame) -> Verdict:
 def uniform_actions(frame: pl.DataFrame) -> Verdict:
     """The exact value of every policy played before is that of random play."""
     uneven = float(frame["uneven"].to_numpy().max())
-    return exactly(
-        uneven < 1e-9,
-        f"in {len(frame)} runs every policy up to the first reward was worth what random play is, "
-        f"to {uneven:.1g} relative",
-    )
+    words = f"in {len(frame)} runs every policy up to the first reward was worth what random play is"
+    return exactly(uneven < 1e-9, f"{words}, to {uneven:.1g} relative")
 
 
-def _ratios(frame: pl.DataFrame, value: str, unit: np.ndarray) -> list[np.ndarray]:
-    scaled = frame.with_columns(ratio=pl.col(value) / pl.Series(unit))
-    return list(cells(scaled, "length", "agent", "features", value="ratio").values())
+@claim("In any episode before, the far end is reached with probability p* 2^-(N-1)", "section 3, Example 1")
+def reached(frame: pl.DataFrame) -> Verdict:
+    """Dynamic programming for random play gives the same."""
+    lengths = frame["length"].unique()
+    values = [float(evaluate(chain(N), np.full((N - 1, N, 2), 0.5))[0, 0]) for N in lengths]
+    worst = max(abs(value * expected_first_reward(N) - 1.0) for N, value in zip(lengths, values, strict=True))
+    return exactly(worst < 1e-12, f"dynamic programming gives p* 2^-(N-1) to {worst:.1g} relative for every N")
+
+
+def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -> Interval:
+    """The mean over all settings of a value in units that depend on the length."""
+    units = pl.Series(np.array([unit(N) for N in frame["length"].to_numpy()]))
+    found = cells(frame.with_columns(ratio=pl.col(value) / units), "length", "agent", "features", value="ratio")
+    return bootstrap(lambda drawn: float(np.mean([np.mean(cell) for cell in drawn])), list(found.values()))
 
 
 @claim("E[l*] >= 2^(N-1) - 1, where l* is the first rewarded episode", "section 3, Example 1")
-def first_visit(frame: pl.DataFrame) -> Verdict:
+def first_visit(frame: pl.DataFrame) -> Verdicts:
     """The mean of l* is within 10% of the exact 2^(N-1)/p*, and not below the bound."""
-    lengths = frame["length"].to_numpy()
-    exact = bootstrap(_mean, _ratios(frame, "time", np.array([expected_first_reward(N) for N in lengths])))
-    bound = bootstrap(_mean, _ratios(frame, "time", np.array([dithering_bound(N) - 1 for N in lengths])))
-    return all_of(
-        between(exact, 0.9, 1.1, f"mean l* is {exact} times the exact expectation 2^(N-1)/p*"),
-        at_least(bound, 1.0, f"{bound} times the bound 2^(N-1) - 1"),
-    )
+    exact = _mean_ratio(frame, "time", expected_first_reward)
+    bound = _mean_ratio(frame, "time", lambda N: dithering_bound(N) - 1)
+    yield between(exact, 0.9, 1.1, f"mean l* is {exact} times the exact expectation 2^(N-1)/p*")
+    yield at_least(bound, 1.0, f"{bound} times the bound 2^(N-1) - 1")
 
 
 @claim("Regret grows to at least 2^(N-1) - 1", "section 3, Example 1")
 def regret(frame: pl.DataFrame) -> Verdict:
     """Expected regret up to the first reward is on average within 10% of it."""
-    bound = np.array([dithering_bound(N) - 1 for N in frame["length"]])
-    ratio = bootstrap(_mean, _ratios(frame, "regret", bound))
-    return between(
-        ratio, 0.9, 1.1, f"regret up to the first reward is on average {ratio} times 2^(N-1) - 1 (exactly: 1)"
-    )
+    ratio = _mean_ratio(frame, "regret", lambda N: dithering_bound(N) - 1)
+    words = f"regret up to the first reward is on average {ratio} times 2^(N-1) - 1 (exactly: 1)"
+    return between(ratio, 0.9, 1.1, words)
 
 
 @claim("Dithering requires a number of episodes exponential in the length", "section 3")
@@ -128,45 +112,29 @@ def exponential(frame: pl.DataFrame) -> Verdict:
     return between(growth, 1.8, 2.2, f"one more state takes {growth} times as long")
 
 
-def _mean(drawn: list[np.ndarray]) -> float:
-    return float(np.mean([np.mean(cell) for cell in drawn]))
-
-
 def draw(frame: pl.DataFrame) -> Picture:
     """Times to the first reward, every run, with the exact expectation."""
     figure, (axes,) = panels()
     lengths = np.array(sorted(frame["length"].unique()))
-    labels = {
-        ("epsilon-greedy", None): "epsilon-greedy, a table",
-        ("epsilon-greedy", 3): "epsilon-greedy, 3 basis functions",
-        ("Boltzmann", 5): "Boltzmann, 5 basis functions",
-    }
-    for i, ((agent, features), label) in enumerate(labels.items()):
+    for i, (label, (agent, features, _)) in enumerate(AGENTS.items()):
         chosen = frame.filter((pl.col("agent") == agent) & pl.col("features").eq_missing(pl.lit(features)))
         shifted = {N + 0.16 * (i - 1): times for N, times in cells(chosen, "length").items()}
         runs(axes, shifted, float(frame["limit"].to_numpy().max()), f"{label}: runs and medians", i)
     exact = [expected_first_reward(N) for N in lengths]
     axes.plot(lengths, exact, "_", color=INK, markersize=16, label="exact mean $2^{N-1}/p^*$")
     axes.plot(lengths, 2.0 ** (lengths - 1), "--", color=INK, linewidth=1, label="bound $2^{N-1}$")
-    axes.set_yscale("log")
-    labelled(axes, "chain length N", "episodes to the first reward")
-    legend(axes)
+    labelled(axes, LENGTH, "episodes to the first reward", key="best", yscale="log")
     return figure
 
 
-FIGURE = Figure(
-    name="dithering",
+FIGURE = Figure.of(
+    __name__,
     title="Dithering takes exponentially long to the first reward",
     where="section 3, Example 1",
     caption=(
         "Episodes until LSVI with epsilon-greedy or Boltzmann exploration first reaches the end of the chain, "
         "for each length N: every run, medians, the exact expectation and the paper's bound."
     ),
-    sizes={
-        "quick": {"lengths": [4, 6, 8, 10], "seeds": 100},
-        "paper": {"lengths": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], "seeds": 50},
-    },
-    jobs=jobs,
-    claims=[optimal_value, uniform_actions, reached, first_visit, regret, exponential],
-    draw=draw,
+    quick={"lengths": [4, 6, 8, 10], "seeds": 100},
+    paper={"lengths": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], "seeds": 50},
 )

@@ -53,14 +53,7 @@ def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> fl
 
 
 def regret_curve(
-    *,
-    agent: str,
-    length: int,
-    features: int,
-    episodes: int,
-    seed: int,
-    stretch: float = 1.0,
-    **settings: float,
+    *, agent: str, length: int, features: int, episodes: int, seed: int, stretch: float = 1.0, **settings: float
 ) -> dict[str, Any]:
     """Regret, realised regret and rewards up to some of the episodes of a run, and what became of it.
 
@@ -71,7 +64,7 @@ def regret_curve(
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)
     if stretch != 1.0:
-        problem = Problem(problem.mdp, Dense(stretch * _phi(problem)))
+        problem = Problem(problem.mdp, Dense(stretch * phi_of(problem)))
     history = simulate(agent_called(agent, agent_seed, **settings), problem, episodes)
     best = problem.solution.V[0, 0]
     reached = np.flatnonzero(np.cumsum(history.reward) >= REWARDS)
@@ -146,7 +139,8 @@ def seeds_of(seed: int) -> tuple[int, int]:
     return int(problem), int(agent)
 
 
-def _phi(problem: Problem) -> Floats:
+def phi_of(problem: Problem) -> Floats:
+    """The basis functions of a problem with a coherent basis."""
     assert isinstance(problem.basis, Dense)
     return problem.basis.phi
 
@@ -154,6 +148,6 @@ def _phi(problem: Problem) -> Floats:
 def _misfit(problem: Problem) -> float:
     """The share of Q* that the basis leaves out, as a ratio of 2-norms."""
     Q, left = problem.solution.Q, 0.0
-    for phi, q in zip(_phi(problem), Q, strict=True):
+    for phi, q in zip(phi_of(problem), Q, strict=True):
         left += float(np.square(unexplained(phi.reshape(q.size, -1), q.ravel())).sum())
     return math.sqrt(left / float(np.square(Q).sum()))

@@ -8,7 +8,9 @@ import numpy as np
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.experiments import learning_time
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, bootstrap_medians
+from rlsvi.study.statistics import Interval, bootstrap_medians, median
+
+TIME, LENGTH = "episodes until 10 rewards", "chain length N"  # names of axes
 
 
 def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds: int, limit: int) -> list[Job]:
@@ -30,6 +32,11 @@ def seconds(length: int, features: int | None, episodes: float) -> float:
     return 1e-6 * episodes * length * (0.3 + 0.04 * K + 0.0011 * K**2)
 
 
+def medians(found: Mapping[Any, Floats]) -> Floats:
+    """The median of the runs of each setting."""
+    return np.array([median(times) for times in found.values()])
+
+
 def regressors(found: Mapping[Any, Floats], switched: int | None = None) -> list[Floats]:
     """Regressors of log T in the settings that are the keys: of an exponential, and of a power law.
 
@@ -49,10 +56,18 @@ def power_over_exponential(found: Mapping[Any, Floats]) -> Interval:
     The mean squared error of log T left by a regression on the settings, less that of one on their logarithms.
     """
     left = [np.eye(len(found)) - design @ np.linalg.pinv(design) for design in regressors(found)]
+    return less_error(found, left)
+
+
+def less_error(found: Mapping[Any, Floats], left: Sequence[Floats]) -> Interval:
+    """The mean squared error of log T of a first fit less that of a second.
+
+    left : the matrices that take the logarithms of the median times to what the fits leave of them.
+    """
 
     def advantage(middle: Floats) -> float:
-        exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
-        return exponential - power
+        first, second = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
+        return first - second
 
     return bootstrap_medians(advantage, list(found.values()))
 

@@ -1,25 +1,28 @@
 """Continual RLSVI: a river without end, and what the autocorrelation of the noise is good for."""
 
 import math
+from functools import partial
+from itertools import product
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, between, claim, exactly, mean_se
-from rlsvi.paper.drawing import curves, labelled, legend, panels
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, between, claim, exactly, mean_se
+from rlsvi.paper.drawing import Picture, curves, labelled, legend, panels
 from rlsvi.paper.extensions.continual_runs import DITHERING, GAMMA, continual_reward, perturbations
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, rows_where, rows_with
 from rlsvi.study.job import Job
 from rlsvi.study.means import mean
+from rlsvi.study.statistics import Interval
 
 NOISES = ("paper", "whitened", "independent")
 THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}
 FEW = "epsilon = .1"  # the usual one, shown with features too
 with_table, with_features = rows_where(basis="table"), rows_where(basis="places")
 with_random_features, of_perturbations = rows_where(basis="random"), rows_with("noise")
+in_appendix = partial(claim, where="appendix F.2")
 
 
 def jobs(states: list[int], steps: int, few: int, watched: int, seeds: int) -> list[Job]:
@@ -41,67 +44,44 @@ def jobs(states: list[int], steps: int, few: int, watched: int, seeds: int) -> l
 def shares(frame: pl.DataFrame, agent: str, states: int, basis: str = "table") -> Floats:
     """The share of the best average reward in each part of a life, (seeds, 10)."""
     mine = having(frame, agent=agent, states=states, basis=basis)
-    found: Floats = mine.sort("seed", "part")["share"].to_numpy()
-    return found.reshape(-1, 10)
+    return np.asarray(mine.sort("seed", "part")["share"].to_numpy().reshape(-1, 10))
 
 
-def late(frame: pl.DataFrame, agent: str, states: int) -> Floats:
-    """The same over the second half of a life, for each seed."""
-    return np.asarray(shares(frame, agent, states)[:, 5:].mean(axis=1))
+def late(frame: pl.DataFrame, agent: str, states: int) -> tuple[Interval, str]:
+    """Its mean over the second half of a life and over seeds, and the same in words."""
+    share = shares(frame, agent, states)[:, 5:].mean(axis=1)
+    return mean(share), mean_se(share, 3)
 
 
-@claim(
-    "Perturbing value estimates in directions of significant uncertainty incentivises exploration",
-    "appendix F.2",
-    with_table,
+@in_appendix(
+    "Perturbing value estimates in directions of significant uncertainty incentivises exploration", rows=with_table
 )
-def explores(frame: pl.DataFrame) -> Verdict:
+def explores(frame: pl.DataFrame) -> Verdicts:
     """In the second half of its life RLSVI with a table has at least .95 of the best average reward, where
     LSVI with epsilon = .1 has at most .1.
     """
-    verdicts = []
     for N in sorted(frame["states"].unique()):
-        ours, theirs = late(frame, "paper", N), late(frame, FEW, N)
-        verdicts.append(at_least(mean(ours), 0.95, f"{N} states: RLSVI {mean_se(ours, 3)}"))
-        verdicts.append(at_most(mean(theirs), 0.1, f"{FEW} {mean_se(theirs, 3)}"))
-    return all_of(*verdicts)
+        (ours, told), (theirs, told_of_theirs) = late(frame, "paper", N), late(frame, FEW, N)
+        yield at_least(ours, 0.95, f"{N} states: RLSVI {told}")
+        yield at_most(theirs, 0.1, f"{FEW} {told_of_theirs}")
 
 
-@claim(
-    "Dithering in its place does not explore, however it is tuned",
-    "section 3, appendix F.2",
-    with_table,
-)
-def dithering_does_not(frame: pl.DataFrame) -> Verdict:
+@claim("Dithering in its place does not explore, however it is tuned", "section 3, appendix F.2", with_table)
+def dithering_does_not(frame: pl.DataFrame) -> Verdicts:
     """With every epsilon, constant or falling, LSVI has at most .1 of the best average reward then, in every
     river.
     """
-    verdicts = []
-    for N in sorted(frame["states"].unique()):
-        for agent in DITHERING:
-            share = late(frame, agent, N)
-            verdicts.append(at_most(mean(share), 0.1, f"{N} states, {agent}: {mean_se(share, 3)}"))
-    return all_of(*verdicts)
-
-
-def plans_need_it(frame: pl.DataFrame, basis: str) -> Verdict:
-    """Noise that is drawn anew in every step against noise that moves slowly, over the whole life."""
-    verdicts = []
-    for N in sorted(frame["states"].unique()):
-        whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
-        less = mean(whole["whitened"] - whole["independent"])
-        words = ", ".join(f"{noise} {mean_se(values, 3)}" for noise, values in whole.items())
-        verdicts.append(at_least(less, 0.0, f"{N} states: {words}; {less} more than independent"))
-    return all_of(*verdicts)
+    for N, agent in product(sorted(frame["states"].unique()), DITHERING):
+        share, told = late(frame, agent, N)
+        yield at_most(share, 0.1, f"{N} states, {agent}: {told}")
 
 
 def seen(frame: pl.DataFrame, noise: str, name: str) -> Floats:
     """What was measured of a kind of noise, for each seed."""
-    mine: Floats = having(frame, noise=noise).sort("seed")[name].to_numpy()
-    return mine
+    return np.asarray(having(frame, noise=noise).sort("seed")[name].to_numpy())
 
 
-@claim("The perturbations are sampled to ensure autocorrelation", "appendix F.2", of_perturbations)
+@in_appendix("The perturbations are sampled to ensure autocorrelation", rows=of_perturbations)
 def autocorrelated(frame: pl.DataFrame) -> Verdict:
     """As printed, consecutive perturbations have a correlation of at least one half at gamma = .99, over the
     second half of a life.
@@ -110,49 +90,67 @@ def autocorrelated(frame: pl.DataFrame) -> Verdict:
         f"{noise}: {mean_se(seen(frame, noise, 'correlation'), 3)}, in theory {rho:.3f}"
         for noise, rho in THEORY.items()
     )
-    return at_least(
-        mean(seen(frame, "paper", "correlation")), 0.5, f"{told}; sqrt(1 - gamma^2) vanishes as gamma goes to 1"
-    )
+    printed = mean(seen(frame, "paper", "correlation"))
+    return at_least(printed, 0.5, f"{told}; sqrt(1 - gamma^2) vanishes as gamma goes to 1")
 
 
-@claim("w follows N(sqrt(1 - gamma^2) w, gamma^2 Sigma)", "appendix F.2", of_perturbations)
-def as_in_theory(frame: pl.DataFrame) -> Verdict:
+@in_appendix("w follows N(sqrt(1 - gamma^2) w, gamma^2 Sigma)", rows=of_perturbations)
+def as_in_theory(frame: pl.DataFrame) -> Verdicts:
     """Measured correlations are within .02 of sqrt(1 - gamma^2), and of gamma and 0 for the other noises, over
     the second half of a life.
     """
-    verdicts = []
     for noise, rho in THEORY.items():
         away = mean(seen(frame, noise, "correlation") - rho)
-        verdicts.append(between(away, -0.02, 0.02, f"{noise}: {away} from {rho:.3f}"))
-    return all_of(*verdicts)
+        yield between(away, -0.02, 0.02, f"{noise}: {away} from {rho:.3f}")
 
 
-@claim(
-    "Marginal covariance matrices of consecutive perturbations differ only slightly",
-    "appendix F.2",
-    of_perturbations,
+@in_appendix(
+    "Marginal covariance matrices of consecutive perturbations differ only slightly", rows=of_perturbations
 )
 def differ_slightly(frame: pl.DataFrame) -> Verdict:
     """Sigma changes by at most 5 % a step, on average over all steps of a life from its first on."""
     change, largest = seen(frame, "paper", "change"), seen(frame, "paper", "largest")
-    return at_most(
-        mean(change),
-        0.05,
-        f"by {100 * mean(change).value:.2f} % a step, of the weight that changes most in it; by "
-        f"{100 * largest.max():.0f} % at most, the first time that a weight is touched",
-    )
+    usual = f"by {100 * mean(change).value:.2f} % a step, of the weight that changes most in it"
+    first = f"by {100 * largest.max():.0f} % at most, the first time that a weight is touched"
+    return at_most(mean(change), 0.05, f"{usual}; {first}")
 
 
-@claim("A version of RLSVI for Q* in the span of any Phi", "appendix F.2", with_random_features)
+def plans_need_it(frame: pl.DataFrame, basis: str) -> Verdicts:
+    """Noise that is drawn anew in every step against noise that moves slowly, over the whole life."""
+    for N in sorted(frame["states"].unique()):
+        whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
+        less = mean(whole["whitened"] - whole["independent"])
+        words = ", ".join(f"{noise} {mean_se(values, 3)}" for noise, values in whole.items())
+        yield at_least(less, 0.0, f"{N} states: {words}; {less} more than independent")
+
+
+@in_appendix(
+    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (table)", rows=with_table
+)
+def plans_need_it_with_a_table(frame: pl.DataFrame) -> Verdicts:
+    """Over its whole life RLSVI has more reward with noise of correlation gamma than with independent noise,
+    with a table.
+    """
+    return plans_need_it(frame, "table")
+
+
+@in_appendix(
+    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (features)",
+    rows=with_features,
+)
+def plans_need_it_with_features(frame: pl.DataFrame) -> Verdicts:
+    """The same with three features an action."""
+    return plans_need_it(frame, "places")
+
+
+@in_appendix("A version of RLSVI for Q* in the span of any Phi", rows=with_random_features)
 def stays_finite(frame: pl.DataFrame) -> Verdict:
     """With six random functions of place and action, which need not span Q*, no value diverges."""
     lives = frame.filter(pl.col("part") == 1)
     diverged = lives.filter(pl.col("noticed").is_finite() | pl.col("ended").is_finite())
     missed = int(diverged["noticed"].is_infinite().sum())
-    return exactly(
-        diverged.height == 0,
-        f"in {diverged.height} of {lives.height} lives the values diverge, in {missed} of these unnoticed",
-    )
+    words = f"in {diverged.height} of {lives.height} lives the values diverge, in {missed} of these unnoticed"
+    return exactly(diverged.height == 0, words)
 
 
 def draw(frame: pl.DataFrame) -> Picture:
@@ -166,37 +164,14 @@ def draw(frame: pl.DataFrame) -> Picture:
                 name = agent if agent in DITHERING else f"RLSVI, {agent}"
                 at = (np.arange(10) + 0.5) * steps / 10_000
                 curves(axes, at, shares(frame, agent, N, basis), name, (*NOISES, *DITHERING).index(agent))
-            axes.set_ylim(-0.02, 1.1)
-            what = "a table" if basis == "table" else "three features an action"
-            labelled(axes, "thousand steps", "share of the best average reward", f"{N} states, {what}")
+            title = f"{N} states, {'a table' if basis == 'table' else 'three features an action'}"
+            labelled(axes, "thousand steps", "share of the best average reward", title, ylim=(-0.02, 1.1))
     legend(places[0], loc="center right")
     return figure
 
 
-@claim(
-    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (table)",
-    "appendix F.2",
-    with_table,
-)
-def plans_need_it_with_a_table(frame: pl.DataFrame) -> Verdict:
-    """Over its whole life RLSVI has more reward with noise of correlation gamma than with independent noise,
-    with a table.
-    """
-    return plans_need_it(frame, "table")
-
-
-@claim(
-    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (features)",
-    "appendix F.2",
-    with_features,
-)
-def plans_need_it_with_features(frame: pl.DataFrame) -> Verdict:
-    """The same with three features an action."""
-    return plans_need_it(frame, "places")
-
-
-FIGURE = Figure(
-    name="continual",
+FIGURE = Figure.of(
+    __name__,
     title="Continual RLSVI",
     where="appendix F.2",
     caption=(
@@ -206,20 +181,6 @@ FIGURE = Figure(
         "epsilon, or with one that falls from 1 to 0 in half of its life. Above with a table, below with 1, x and "
         "x^2 of the place x for each action, in a shorter life. Every seed thin, medians bold with their 95% band."
     ),
-    sizes={
-        "quick": {"states": [6], "steps": 60_000, "few": 20_000, "watched": 1000, "seeds": 5},
-        "paper": {"states": [6, 10, 14], "steps": 200_000, "few": 20_000, "watched": 4000, "seeds": 10},
-    },
-    jobs=jobs,
-    claims=[
-        explores,
-        dithering_does_not,
-        autocorrelated,
-        as_in_theory,
-        differ_slightly,
-        plans_need_it_with_a_table,
-        plans_need_it_with_features,
-        stays_finite,
-    ],
-    draw=draw,
+    quick={"states": [6], "steps": 60_000, "few": 20_000, "watched": 1000, "seeds": 5},
+    paper={"states": [6, 10, 14], "steps": 200_000, "few": 20_000, "watched": 4000, "seeds": 10},
 )

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import legvander
 
 from rlsvi.agents import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy, Linear
 from rlsvi.agents.continual.agent import ContinualAgent
 from rlsvi.agents.explore import Schedule
-from rlsvi.bases import Basis, Dense, StateFeatures
+from rlsvi.bases import Dense, StateFeatures
 from rlsvi.core.regression import FactorError
 from rlsvi.mdp import river_swim
 from rlsvi.mdp.average import average_reward
@@ -53,19 +54,14 @@ def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: i
 
 def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> ContinualAgent:
     usual: dict[str, Any] = {"gamma": GAMMA, "seed": seed}
-    if basis != "table":
-        usual["basis"] = features_of(basis, states, seed)
+    if basis == "random":
+        usual["basis"] = Dense(np.random.default_rng(seed).normal(size=(states, 2, 6)))
+    elif basis == "places":
+        usual["basis"] = StateFeatures(lambda s: legvander(2.0 * s / (states - 1) - 1.0, 2).ravel())
     if agent in DITHERING:
         return ContinualLSVI(explore=EpsilonGreedy(DITHERING[agent](steps)), **usual)
     noise: Any = agent
     return ContinualRLSVI(noise=noise, **usual)
-
-
-def features_of(basis: str, states: int, seed: int) -> Basis:
-    """Few functions of many places."""
-    if basis == "random":
-        return Dense(np.random.default_rng(seed).normal(size=(states, 2, 6)))
-    return StateFeatures(lambda s: np.polynomial.legendre.legvander(2.0 * s / (states - 1) - 1.0, 2).ravel())
 
 
 def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str, Any]:

@@ -1,14 +1,12 @@
 """Incremental RLSVI: what is saved by summary statistics, and what it costs in regret."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim, mean_se
-from rlsvi.paper.drawing import averaged, from_zero, labelled, legend, panels
+from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, panels
 from rlsvi.paper.extensions.incremental_runs import BONUSES, CHAIN, EVIDENCE, GUESSED, learning_regret
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves, rows_where
@@ -19,7 +17,8 @@ from rlsvi.study.statistics import Interval
 
 STEPS = (0.0, 0.001, 0.01, 0.1)
 INCREMENTAL = [*(("incremental", nu) for nu in STEPS), ("incremental, literal", 0.01), ("gradient", 0.0)]
-AGENTS = [("batch", 0.0), *INCREMENTAL, *((agent, 0.0) for agent in (*GUESSED, *EVIDENCE))]
+DRAWN = [("batch", 0.0), *INCREMENTAL]
+AGENTS = [*DRAWN, *((agent, 0.0) for agent in (*GUESSED, *EVIDENCE))]
 on_engine = rows_where(task="engine")
 SPARE = (1, 5)  # colours of agents that are not on the chain
 ON_CHAIN = [("batch", 0.0), ("incremental", 0.01), ("gradient", 0.0), *((agent, 0.0) for agent in BONUSES)]
@@ -30,22 +29,16 @@ def jobs(episodes: int, runs: int, chain: int, few: int, seeds: int) -> list[Job
 
     The gradient agent has no compiled loop: it plays one run of a part of the instances, 1 of `few`.
     """
+    found = []
     plan = [("engine", agent, nu, episodes, runs) for agent, nu in AGENTS]
     plan += [("chain", agent, nu, chain, 1) for agent, nu in ON_CHAIN]
-    return [
-        Job.of(
-            learning_regret,
-            (2e-2 if agent == "gradient" else 1e-4) * count * times,
-            task=task,
-            agent=agent,
-            nu=nu,
-            episodes=count,
-            runs=1 if agent == "gradient" else times,
-            seed=seed,
-        )
-        for task, agent, nu, count, times in plan
-        for seed in range(0, seeds, few if agent == "gradient" else 1)
-    ]
+    for task, agent, nu, count, times in plan:
+        slow = agent == "gradient"
+        cost = (2e-2 if slow else 1e-4) * count * times
+        size = {"episodes": count, "runs": 1 if slow else times}
+        for seed in range(0, seeds, few if slow else 1):
+            found.append(Job.of(learning_regret, cost, task=task, agent=agent, nu=nu, **size, seed=seed))
+    return found
 
 
 def _final(frame: pl.DataFrame, agent: str, nu: float) -> Floats:
@@ -58,19 +51,12 @@ def name_of(agent: str, nu: float) -> str:
     return f"{agent}, nu = {nu:g}" if agent.startswith("incremental") else agent
 
 
-@claim(
-    "The batch version of RLSVI is more data efficient and thus incurs lower regret",
-    "appendix F.1",
-    on_engine,
-)
+@claim("The batch version of RLSVI is more data efficient and thus incurs lower regret", "appendix F.1", on_engine)
 def lower_regret(frame: pl.DataFrame) -> Verdict:
     """On the recommendation engine the regret of every incremental version is larger."""
-    verdicts = []
-    for agent, nu in INCREMENTAL:
-        more, said = times_batch(frame, agent, nu)
-        verdicts.append(at_least(more, 1.0, said))
-    ours = _final(frame, "batch", 0.0)
-    return all_of(*verdicts).told(f"batch: {mean_se(ours)}; ")
+    found = [times_batch(frame, agent, nu) for agent, nu in INCREMENTAL]
+    decided = all_of(*(at_least(more, 1.0, said) for more, said in found))
+    return decided.told(f"batch: {mean_se(_final(frame, 'batch', 0.0))}; ")
 
 
 def times_batch(frame: pl.DataFrame, agent: str, nu: float) -> tuple[Interval, str]:
@@ -82,11 +68,7 @@ def times_batch(frame: pl.DataFrame, agent: str, nu: float) -> tuple[Interval, s
     return more, f"{name_of(agent, nu)}: {mean_se(theirs)}, {more} times"
 
 
-@claim(
-    "The cost an episode of incremental algorithms does not depend on the episode",
-    "appendix F.1",
-    on_engine,
-)
+@claim("The cost an episode of incremental algorithms does not depend on the episode", "appendix F.1", on_engine)
 def same_cost(frame: pl.DataFrame) -> Verdict:
     """On the recommendation engine an episode of every incremental version takes at most 1.05 times the
     multiplications after all episodes that it takes after a tenth of them, counted by sizes in memory, all
@@ -101,22 +83,17 @@ def same_cost(frame: pl.DataFrame) -> Verdict:
         said = f"{name_of(agent, nu)}: {early.mean():.0f} and {late.mean():.0f}, {more} times"
         return more, f"{said} (done: {first.mean():.0f} and {last.mean():.0f})"
 
-    verdicts = []
-    for agent, nu in INCREMENTAL:
-        more, said = growth(agent, nu)
-        verdicts.append(at_most(more, 1.05, said))
-    batch = growth("batch", 0.0)[1]
-    return all_of(*verdicts).told(
+    found = [growth(agent, nu) for agent, nu in INCREMENTAL]
+    return all_of(*(at_most(more, 1.05, said) for more, said in found)).told(
         "multiplications an episode after a tenth of the episodes and after all: ",
-        f"; {batch}, with sums over distinct states. What is done is less, as blocks of weights that nothing has "
-        "touched yet are skipped; that grows until all are met. Seconds: benchmarks/recommendation.py",
+        f"; {growth('batch', 0.0)[1]}, with sums over distinct states. What is done is less, as blocks of weights "
+        "that nothing has touched yet are skipped; that grows until all are met. Seconds: "
+        "benchmarks/recommendation.py",
     )
 
 
 @claim(
-    "Lambda and sigma need not be guessed: the evidence finds them from the data (ours)",
-    "appendix D",
-    on_engine,
+    "Lambda and sigma need not be guessed: the evidence finds them from the data (ours)", "appendix D", on_engine
 )
 def found_by_evidence(frame: pl.DataFrame) -> Verdict:
     """On the recommendation engine RLSVI(sigma=ByEvidence()), which begins with lambda = 1 and sigma = .1, has
@@ -131,27 +108,20 @@ def found_by_evidence(frame: pl.DataFrame) -> Verdict:
 def draw(frame: pl.DataFrame) -> Picture:
     """Cumulative regret, mean and standard error over instances or seeds."""
     figure, (left, right) = panels(2, 4.4)
-    tasks: list[tuple[Any, str, Sequence[tuple[str, float]]]] = [
-        (left, "engine", AGENTS),
-        (right, "chain", ON_CHAIN),
-    ]
-    for axes, task, agents in tasks:
+    for axes, task, agents in ((left, "engine", DRAWN), (right, "chain", ON_CHAIN)):
         for agent, nu in agents:
-            if agent in GUESSED or agent in EVIDENCE:
-                continue
-            index = AGENTS.index((agent, nu)) if (agent, nu) in AGENTS else SPARE[[*BONUSES].index(agent)]
+            index = DRAWN.index((agent, nu)) if (agent, nu) in DRAWN else SPARE[[*BONUSES].index(agent)]
             at, values = learning_curves(frame, task=task, agent=agent, nu=nu)
             line: Any = LINES[index % len(LINES)]
             averaged(axes, at, values, name_of(agent, nu), COLOURS[index % len(COLOURS)], line)
-        legend(axes, loc="upper left")
     from_zero([left, right])
-    labelled(left, "customers", "cumulative regret", "recommendation engine")
-    labelled(right, "episodes", "cumulative regret", f"chain of {CHAIN} states")
+    labelled(left, "customers", "cumulative regret", "recommendation engine", key="upper left")
+    labelled(right, "episodes", "cumulative regret", f"chain of {CHAIN} states", key="upper left")
     return figure
 
 
-FIGURE = Figure(
-    name="incremental",
+FIGURE = Figure.of(
+    __name__,
     title="Incremental RLSVI",
     where="appendix F.1",
     caption=(
@@ -161,11 +131,6 @@ FIGURE = Figure(
         "LSVI-UCB, with the bonus of its theory and with one tuned by hand. Mean and standard error over problem "
         "instances, or seeds; of the gradient agent, which has no compiled loop, over fewer."
     ),
-    sizes={
-        "quick": {"episodes": 300, "runs": 1, "chain": 200, "few": 1, "seeds": 5},
-        "paper": {"episodes": 1200, "runs": 3, "chain": 1000, "few": 5, "seeds": 30},
-    },
-    jobs=jobs,
-    claims=[lower_regret, same_cost, found_by_evidence],
-    draw=draw,
+    quick={"episodes": 300, "runs": 1, "chain": 200, "few": 1, "seeds": 5},
+    paper={"episodes": 1200, "runs": 3, "chain": 1000, "few": 5, "seeds": 30},
 )

@@ -6,9 +6,9 @@ import numpy as np
 
 from rlsvi import problems
 from rlsvi.agents import LSVIUCB, RLSVI, ByEvidence, GradientRLSVI, IncrementalRLSVI
+from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.core.compile import Floats
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.extensions.costs import multiplications
 from rlsvi.paper.recommendation.experiments import LAM, LIKES, SIGMA, instance
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
@@ -41,14 +41,8 @@ def learning_regret(*, task: str, agent: str, nu: float, episodes: int, runs: in
             done[part] += multiplications(learner)
         total += np.cumsum(np.concatenate(lost))
     at = np.unique(np.ceil(np.linspace(0, episodes, 41)[1:]).astype(np.int64))
-    return {
-        "episode": at,
-        "regret": total[at - 1] / runs,
-        "work_early": work[0] / runs,
-        "work_late": work[1] / runs,
-        "done_early": done[0] / runs,
-        "done_late": done[1] / runs,
-    }
+    counts = {"work_early": work[0], "work_late": work[1], "done_early": done[0], "done_late": done[1]}
+    return {"episode": at, "regret": total[at - 1] / runs, **{name: x / runs for name, x in counts.items()}}
 
 
 def _learner(task: str, agent: str, nu: float, episodes: int, seed: int) -> Any:
@@ -82,19 +76,58 @@ class _Losing(FiniteMDPEnv):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.mdp)
         self.lost: list[float] = []
-        self._solution, self._at = problem.solution, (0, 0)
+        self._solution = problem.solution
 
     def reset(self, **options: Any) -> Any:
         """A new episode."""
-        found = super().reset(**options)
         self.lost.append(0.0)
-        self._at = 0, int(found[0])
-        return found
+        return super().reset(**options)
 
     def step(self, action: Any) -> Any:
         """One step of it."""
-        h, s = self._at
         found = super().step(action)
+        h, s = len(self._actions) - 1, self._path[-2]
         self.lost[-1] += float(self._solution.V[h, s] - self._solution.Q[h, s, int(action)])
-        self._at = h + 1, int(found[0])
         return found
+
+
+def multiplications(agent: Any, skips: bool = True) -> float:
+    """How many the next episode of an agent takes, to leading order, by the sizes of what it has in memory.
+
+    skips : blocks of weights that no state has touched yet are left out, as they are. False: as if they were not.
+    """
+    if isinstance(agent, LSVIUCB):
+        assert agent._learner is not None
+        return float((agent._learner.mind.counts.into > 0).sum())  # probabilities times values
+    if isinstance(agent, GradientRLSVI):
+        return _of_steps(agent)
+    memory = agent._learner.mind.memory
+    blocks = float(memory.lives.sum() if skips else memory.alive.size)
+    return _of_plan(agent._learner, blocks) + _of_episode(agent, blocks)
+
+
+def _of_plan(learner: FiniteLearner, blocks: float) -> float:
+    """Two triangles a block, the sums over next states, and the values of known states (value_iteration)."""
+    memory, d = learner.mind.memory, learner.features.dim
+    states, sums = float(memory.states.sum()), float(memory.sums.sum())
+    return blocks * d**2 + (sums + states * learner.task.actions) * d
+
+
+def _of_episode(agent: Any, blocks: float) -> float:
+    """A rank-one update a step; if incremental the values of its states, and all factors if it forgets."""
+    learner: Any = agent._learner
+    d, H = learner.features.dim, learner.task.horizon
+    work = float(2 * H * d**2)
+    if isinstance(agent, IncrementalRLSVI):
+        work += H * learner.task.actions * d
+        if agent.step_sizes(agent.episodes, 1)[0] > 0:
+            work += blocks * (d**3 / 3 if agent.keep_prior else d**2 / 2)
+    return work
+
+
+def _of_steps(agent: GradientRLSVI) -> float:
+    """Eight per feature of the transition replayed, one per feature of what follows; a mean over transitions."""
+    learner: Any = agent._learner
+    kept = [learner.transitions(h) for h in range(learner.task.horizon)]
+    touched = [[8 * len(seen.phi.value) + len(seen.following.value) for seen in past] for past in kept]
+    return agent.updates * float(sum(np.mean(period) for period in touched if period))

@@ -27,7 +27,7 @@ PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
 LAM, SIGMA = 0.2, 1e-3**0.5
 TEMPERATURES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
 EPSILON = 0.1
-LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
+CODINGS = LIKES, DISLIKES = "0, 1", "-1, 0"  # how rewards are coded
 POINTS = 60  # of a curve
 LAST = 100  # episodes at the end
 TABLE = "RLSVI, table"  # without generalisation
@@ -129,19 +129,12 @@ def _misfit(Q: Floats) -> float:
     return float((left / total) ** 0.5)
 
 
-def jobs_of(agents: Sequence[str], codings: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
-    """Every agent on every instance."""
+def jobs_of(agents: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
+    """Every agent on every one of `seeds` instances, in both codings."""
+    size = {"episodes": episodes, "runs": runs}
     return [
-        Job.of(
-            recommending,
-            1e-4 * episodes * runs,
-            agent=agent,
-            coding=coding,
-            episodes=episodes,
-            runs=runs,
-            seed=seed,
-        )
+        Job.of(recommending, 1e-4 * episodes * runs, agent=agent, coding=coding, **size, seed=seed)
         for agent in agents
-        for coding in (codings if agent not in ONE_CODING else [LIKES])
+        for coding in (CODINGS if agent not in ONE_CODING else [LIKES])
         for seed in range(seeds)
     ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]

@@ -1,15 +1,20 @@
 """What agents lose on the recommendation engine: at first, in the end and in between, on every instance."""
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
+from rlsvi.paper.claim import claim
 from rlsvi.paper.recommendation.experiments import LAST, LIKES
 from rlsvi.paper.results import learning_curves, rows_with
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.statistics import Interval
 
 of_agents, of_instances = rows_with("agent"), rows_with("best")
+of_play = partial(claim, where="section 6.3", rows=of_agents)
+of_problems = partial(claim, where="section 6.3", rows=of_instances)
 
 
 def curves_of(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> tuple[Floats, Floats]:

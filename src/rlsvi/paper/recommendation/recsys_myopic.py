@@ -1,27 +1,18 @@
 """The recommendation engine: RLSVI against bandits and against the optimal myopic policy."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim, exactly, mean_se
-from rlsvi.paper.drawing import averaged, from_zero, labelled, legend, panels
+from rlsvi.paper.claim import Verdict, Verdicts, all_of, at_least, at_most, claim, exactly, mean_se
+from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation.experiments import DISLIKES, LIKES, ORDERS, SLOTS, jobs_of
-from rlsvi.paper.recommendation.losses import (
-    at_first,
-    at_the_end,
-    curves_of,
-    final,
-    of_agents,
-    of_instances,
-    rates,
-    remaining,
-)
-from rlsvi.study.job import Job
+from rlsvi.paper.recommendation import losses
+from rlsvi.paper.recommendation.experiments import CODINGS, DISLIKES, LIKES, ORDERS, SLOTS, jobs_of
+from rlsvi.paper.recommendation.losses import of_agents, of_play, of_problems
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, LINES
 from rlsvi.study.statistics import Interval, bootstrap
@@ -29,60 +20,79 @@ from rlsvi.study.statistics import Interval, bootstrap
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")
 SMOOTH = 5  # points of a curve whose mean rate is looked at
+jobs = partial(jobs_of, AGENTS)
 
 
-def jobs(episodes: int, runs: int, seeds: int) -> list[Job]:
-    """All agents on `seeds` instances, in both codings."""
-    return jobs_of(AGENTS, [LIKES, DISLIKES], episodes, runs, seeds)
-
-
-def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdict:
+def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdicts:
     """RLSVI's regret an episode at the end as a share of that of others."""
-    ours = at_the_end(frame, "RLSVI", coding)
-    verdicts = []
+    ours = losses.at_the_end(frame, "RLSVI", coding)
+    yield f"RLSVI: {mean_se(ours, 3)} an episode in the end"
     for name in others:
-        theirs = at_the_end(frame, name, coding if name != "myopic" else LIKES)
+        theirs = losses.at_the_end(frame, name, coding if name != "myopic" else LIKES)
         share = paired_ratio(ours, theirs)
-        verdicts.append(at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, of which {share}"))
-    return all_of(*verdicts).told(f"RLSVI: {mean_se(ours, 3)} an episode in the end; ")
+        yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, of which {share}")
 
 
-@claim("Bernoulli Thompson sampling does not learn much even after 1200 episodes", "section 6.3", of_agents)
+@of_play("RLSVI is able to outperform even the optimal myopic policy")
+def outperforms_the_myopic_policy(frame: pl.DataFrame) -> Verdicts:
+    """Its regret an episode over the last 100 is lower."""
+    return less_at_the_end(frame, ("myopic",))
+
+
+@of_play("RLSVI is able to outperform benchmark bandit algorithms")
+def outperforms_bandits(frame: pl.DataFrame) -> Verdicts:
+    """Its regret an episode over the last 100 is lower than that of each."""
+    return less_at_the_end(frame, BANDITS)
+
+
+@of_play("RLSVI outperforms bandits and the optimal myopic policy: if rewards are coded -1 and 0 (our extension)")
+def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdicts:
+    """Its regret an episode over the last 100 is lower than that of each."""
+    return less_at_the_end(frame, (*BANDITS, "myopic"), DISLIKES)
+
+
+@of_play("Bernoulli Thompson sampling does not learn much even after 1200 episodes")
 def thompson_learns_little(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is at least .9 of that over the first 100."""
-    share = remaining(frame, "Thompson")
+    share = losses.remaining(frame, "Thompson")
     return at_least(share, 0.9, f"its regret an episode is in the end {share} of what it was at first")
 
 
-def aims_to_be_myopic(frame: pl.DataFrame, names: tuple[str, ...]) -> Verdict:
-    """The likes forgone against the best of one step ahead, in the end as a share of those at first."""
-    verdicts = []
-    for name in names:
-        share = remaining(frame, name, "forgone")
-        likes = mean_se(at_the_end(frame, name, loss="forgone"), 3)
-        verdicts.append(
-            at_most(share, 0.5, f"{name}: in the end {likes} likes a customer, {share} of those at first")
-        )
-    return all_of(*verdicts)
+@of_problems("It does not, since it does not take context into account")
+def fixed_orders(frame: pl.DataFrame) -> Verdict:
+    """Whatever order of products it learns, none earns more than random play, exactly."""
+    worth, random = frame["fixed_order"].to_numpy(), SLOTS / 2
+    off, best = float(np.abs(worth - random).max()), mean_se(frame["best"].to_numpy(), 3)
+    words = f"each of {ORDERS} fixed orders an instance earns {random:g} likes, to {off:.0e}"
+    return exactly(off < 1e-9, f"{words}; the optimum is {best}")
 
 
-@claim("Learning a myopic policy is simpler than a multi-period policy", "section 6.3", of_agents)
-def myopic_is_simpler(frame: pl.DataFrame) -> Verdict:
-    """What the linear bandit forgoes against the myopic choice is halved sooner than RLSVI's regret is."""
-    middle, regret = rates(frame, "RLSVI")
-    instances = np.arange(float(len(regret)))
-    verdicts = []
+@of_play("The linear contextual bandit outperforms RLSVI at first")
+def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
+    """Its regret over the first twelfth of the episodes is lower, in both its forms."""
+    ours = losses.at_first(frame, "RLSVI")
+    yield f"RLSVI: {mean_se(ours, 3)} a customer over the first twelfth"
     for name in BANDITS[:2]:
-        forgone = rates(frame, name, loss="forgone")[1]
+        theirs = losses.at_first(frame, name)
+        share = paired_ratio(theirs, ours)
+        yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, {share} of RLSVI's")
+
+
+@of_play("Learning a myopic policy is simpler than a multi-period policy")
+def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
+    """What the linear bandit forgoes against the myopic choice is halved sooner than RLSVI's regret is."""
+    middle, regret = losses.rates(frame, "RLSVI")
+    instances = np.arange(float(len(regret)))
+    yield f"RLSVI's regret a customer is half of its first at {_halved(middle, regret, instances):.0f}"
+    for name in BANDITS[:2]:
+        forgone = losses.rates(frame, name, loss="forgone")[1]
 
         def share(drawn: Floats, forgone: Floats = forgone) -> float:
             when = _halved(middle, forgone, drawn)
             return when / _halved(middle, regret, drawn) if when < np.inf else np.inf
 
         sooner, when = bootstrap(share, instances), _halved(middle, forgone, instances)
-        verdicts.append(at_most(sooner, 1.0, f"what {name} forgoes at {when:.0f}, {sooner} of that time"))
-    words = f"RLSVI's regret a customer is half of its first at {_halved(middle, regret, instances):.0f}"
-    return all_of(*verdicts).told(f"{words}; ")
+        yield at_most(sooner, 1.0, f"what {name} forgoes at {when:.0f}, {sooner} of that time")
 
 
 def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
@@ -93,34 +103,42 @@ def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
     return _reached(middle, lead, int(ahead[0]) if len(ahead) else len(lead))
 
 
-@claim("The linear contextual bandit outperforms RLSVI at first", "section 6.3", of_agents)
-def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdict:
-    """Its regret over the first twelfth of the episodes is lower, in both its forms."""
-    verdicts = []
-    ours = at_first(frame, "RLSVI")
-    for name in BANDITS[:2]:
-        theirs = at_first(frame, name)
-        share = paired_ratio(theirs, ours)
-        verdicts.append(at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, {share} of RLSVI's"))
-    return all_of(*verdicts).told(f"RLSVI: {mean_se(ours, 3)} a customer over the first twelfth; ")
+def aims_to_be_myopic(frame: pl.DataFrame, names: tuple[str, ...]) -> Verdicts:
+    """The likes forgone against the best of one step ahead, in the end as a share of those at first."""
+    for name in names:
+        share = losses.remaining(frame, name, "forgone")
+        likes = mean_se(losses.at_the_end(frame, name, loss="forgone"), 3)
+        words = f"{name}: in the end {likes} likes a customer, {share} of those at first"
+        yield at_most(share, 0.5, words)
 
 
-@claim(
-    "As more data is gathered RLSVI eventually learns a richer policy, which outperforms the myopic policy",
-    "section 6.3",
-    of_agents,
-)
+@claim("The linear contextual bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
+def linear_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdicts:
+    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
+    first 100, in both its forms.
+    """
+    return aims_to_be_myopic(frame, BANDITS[:2])
+
+
+@claim("Obviously, the Bernoulli bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
+def bernoulli_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdicts:
+    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
+    first 100.
+    """
+    return aims_to_be_myopic(frame, BANDITS[2:])
+
+
+@of_play("As more data is gathered RLSVI eventually learns a richer policy, which outperforms the myopic policy")
 def overtakes(frame: pl.DataFrame) -> Verdict:
     """From some episode on, with an interval that ends before the last, its regret an episode is lower."""
-    at, _ = curves_of(frame, "RLSVI")
+    at, _ = losses.curves_of(frame, "RLSVI")
     verdicts = []
     for name in ("linear bandit", "linear bandit, pooled", "myopic"):
         when = crossing(frame, name)
         verdicts.append(at_most(when, float(at[-1]), f"{name} from customer {when} on"))
-    cumulative = paired_ratio(final(frame, "RLSVI"), final(frame, "myopic"))
-    return all_of(*verdicts).told(
-        "RLSVI's regret an episode is below that of ", f"; all its regret is {cumulative} of myopic's"
-    )
+    cumulative = paired_ratio(losses.final(frame, "RLSVI"), losses.final(frame, "myopic"))
+    words = f"; all its regret is {cumulative} of myopic's"
+    return all_of(*verdicts).told("RLSVI's regret an episode is below that of ", words)
 
 
 def crossing(frame: pl.DataFrame, other: str) -> Interval:
@@ -128,11 +146,10 @@ def crossing(frame: pl.DataFrame, other: str) -> Interval:
 
     Each point of a curve is the mean of five (100 of 1200 episodes), with lines between the points.
     """
-    middle, ours = rates(frame, "RLSVI")
-    _, theirs = rates(frame, other)
+    middle, ours = losses.rates(frame, "RLSVI")
+    _, theirs = losses.rates(frame, other)
     width = min(SMOOTH, len(middle))
     kernel = np.ones(width) / width
-
     at = np.convolve(middle, kernel, "valid")
 
     def when(drawn: Floats) -> float:
@@ -153,75 +170,25 @@ def _reached(at: Floats, lead: Floats, first: int) -> float:
     return float(np.interp(0.0, lead[first - 1 : first + 1], at[first - 1 : first + 1]))
 
 
-@claim("It does not, since it does not take context into account", "section 6.3", of_instances)
-def fixed_orders(frame: pl.DataFrame) -> Verdict:
-    """Whatever order of products it learns, none earns more than random play, exactly."""
-    worth, random = frame["fixed_order"].to_numpy(), SLOTS / 2
-    off = float(np.abs(worth - random).max())
-    return exactly(
-        off < 1e-9,
-        f"each of {ORDERS} fixed orders an instance earns {random:g} likes, to {off:.0e}; the optimum is "
-        f"{mean_se(frame['best'].to_numpy(), 3)}",
-    )
-
-
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret a customer and cumulative regret, mean and standard error over instances, in both codings."""
     figure, axes = panels(2, 4.0, rows=2)
-    for row, coding in enumerate((LIKES, DISLIKES)):
+    for row, coding in enumerate(CODINGS):
         left, right = axes[2 * row : 2 * row + 2]
         for index, name in enumerate(AGENTS):
             line: Any = LINES[index % len(LINES)]
             own = coding if name != "myopic" else LIKES
-            averaged(left, *rates(of_agents(frame), name, own), name, COLOURS[index], line)
-            averaged(right, *curves_of(of_agents(frame), name, own), name, COLOURS[index], line)
+            averaged(left, *losses.rates(of_agents(frame), name, own), name, COLOURS[index], line)
+            averaged(right, *losses.curves_of(of_agents(frame), name, own), name, COLOURS[index], line)
         labelled(left, "customers", "regret a customer", f"rewards {{{coding}}}")
-        labelled(right, "customers", "cumulative regret", "")
+        labelled(right, "customers", "cumulative regret")
     legend(axes[1], loc="upper left")
     from_zero(axes)
     return figure
 
 
-@claim("RLSVI is able to outperform even the optimal myopic policy", "section 6.3", of_agents)
-def outperforms_the_myopic_policy(frame: pl.DataFrame) -> Verdict:
-    """Its regret an episode over the last 100 is lower."""
-    return less_at_the_end(frame, ("myopic",))
-
-
-@claim("RLSVI is able to outperform benchmark bandit algorithms", "section 6.3", of_agents)
-def outperforms_bandits(frame: pl.DataFrame) -> Verdict:
-    """Its regret an episode over the last 100 is lower than that of each."""
-    return less_at_the_end(frame, BANDITS)
-
-
-@claim(
-    "RLSVI outperforms bandits and the optimal myopic policy: if rewards are coded -1 and 0 (our extension)",
-    "section 6.3",
-    of_agents,
-)
-def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdict:
-    """Its regret an episode over the last 100 is lower than that of each."""
-    return less_at_the_end(frame, (*BANDITS, "myopic"), DISLIKES)
-
-
-@claim("The linear contextual bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
-def linear_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdict:
-    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
-    first 100, in both its forms.
-    """
-    return aims_to_be_myopic(frame, BANDITS[:2])
-
-
-@claim("Obviously, the Bernoulli bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
-def bernoulli_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdict:
-    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
-    first 100.
-    """
-    return aims_to_be_myopic(frame, BANDITS[2:])
-
-
-FIGURE = Figure(
-    name="recsys-myopic",
+FIGURE = Figure.of(
+    __name__,
     title="Recommendations: RLSVI, bandits and the optimal myopic policy",
     where="section 6.3, figure 9",
     caption=(
@@ -230,22 +197,6 @@ FIGURE = Figure(
         "step ahead: N = 10 products, J = 5 slots, c = 2, lambda = .2, sigma^2 = .001; mean and standard error "
         "over problem instances."
     ),
-    sizes={
-        "quick": {"episodes": 300, "runs": 1, "seeds": 5},
-        "paper": {"episodes": 1200, "runs": 10, "seeds": 100},
-    },
-    jobs=jobs,
-    claims=[
-        outperforms_the_myopic_policy,
-        outperforms_bandits,
-        outperforms_with_other_rewards,
-        thompson_learns_little,
-        fixed_orders,
-        bandit_is_better_at_first,
-        myopic_is_simpler,
-        linear_bandit_aims_to_be_myopic,
-        bernoulli_bandit_aims_to_be_myopic,
-        overtakes,
-    ],
-    draw=draw,
+    quick={"episodes": 300, "runs": 1, "seeds": 5},
+    paper={"episodes": 1200, "runs": 10, "seeds": 100},
 )

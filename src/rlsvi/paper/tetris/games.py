@@ -48,29 +48,17 @@ def learning_games(
     epsilon, decay : LSVI places at random with probability epsilon decay^l in game l.
     """
     basis = Tetris(units=units)
-    common: dict[str, Any] = {
-        "form": form,
-        "gamma": gamma,
-        "memory": memory,
-        "seed": seed,
-        "diverged_above": 1e300,
-    }
+    common: dict[str, Any] = {"form": form, "gamma": gamma, "memory": memory, "seed": seed}
     player: StationaryAgent
     if agent == "LSVI":
         explore = EpsilonGreedy(epsilon if decay == 1 else Exponential(epsilon, decay))
-        player = StationaryLSVI(basis=basis, explore=explore, **common)
+        player = StationaryLSVI(basis=basis, explore=explore, diverged_above=1e300, **common)
     else:
         sigma = InverseGamma() if agent == "RLSVI, unknown noise" else 1.0
-        player = StationaryRLSVI(basis=basis, sigma=sigma, **common)
+        player = StationaryRLSVI(basis=basis, sigma=sigma, diverged_above=1e300, **common)
     found = learned(player, board_of(board, game_over), games, checkpoint())
-    return {
-        "game": np.arange(1, games + 1),
-        "rows": found.rows,
-        "pieces": found.pieces,
-        "over": found.over,
-        "size": found.size,
-        "excess": found.excess,
-    }
+    names = ("rows", "pieces", "over", "size", "excess")
+    return {"game": np.arange(1, games + 1), **{name: getattr(found, name) for name in names}}
 
 
 def mini_optimum(*, seed: int) -> dict[str, Any]:

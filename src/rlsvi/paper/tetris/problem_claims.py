@@ -19,11 +19,9 @@ def states() -> Verdict:
     """Boards without full rows, those included on which the game is over, times pieces."""
     board = rules()
     count, live = (len(LETTERS) * (2**board.width - 1) ** rows for rows in (board.height, board.usable))
-    return exactly(
-        count > 2**200,
-        f"boards without full rows, times pieces: 2^{math.log2(count):.1f}, of which in 2^{math.log2(live):.1f} "
-        "the game is not over; not all of them can be reached",
-    )
+    words = f"boards without full rows, times pieces: 2^{math.log2(count):.1f}"
+    going_on = f"of which in 2^{math.log2(live):.1f} the game is not over; not all of them can be reached"
+    return exactly(count > 2**200, f"{words}, {going_on}")
 
 
 @computed("22 features: heights, differences, maximum, holes and a constant", "section 6.2")
@@ -39,12 +37,9 @@ def better_features(frame: pl.DataFrame) -> Verdict:
     theirs: Floats = frame["published"].drop_nulls().to_numpy()
     cut = int(frame["cut_off"].drop_nulls().sum())
     more = ratio(theirs, level(frame, RLSVI))
-    return at_least(
-        more,
-        10.0,
-        f"Dellacherie's six features with his weights: {mean_se(theirs)} rows a game ({cut} games were cut off "
-        f"after a million pieces), {more} times RLSVI's level",
-    )
+    words = f"Dellacherie's six features with his weights: {mean_se(theirs)} rows a game"
+    ends = f"{cut} games were cut off after a million pieces"
+    return at_least(more, 10.0, f"{words} ({ends}), {more} times RLSVI's level")
 
 
 @computed("Every feature and reward is a whole number from 0 to 20, holes from 0 to 199", "appendix D")
@@ -52,11 +47,9 @@ def ranges() -> Verdict:
     """Counted, on boards on which the game is not over."""
     board = rules()
     tallest, holes = board.usable, board.width * (board.usable - 1)
-    return exactly(
-        tallest <= 20 and holes <= 199,
-        f"while the game goes on heights are at most {tallest}, rows removed at most 4, and no board has more "
-        f"than {holes} holes; a placement that ends the game may stand 3 rows out of the board",
-    )
+    words = f"while the game goes on heights are at most {tallest}, rows removed at most 4"
+    ending = "a placement that ends the game may stand 3 rows out of the board"
+    return exactly(tallest <= 20 and holes <= 199, f"{words}, and no board has more than {holes} holes; {ending}")
 
 
 @computed("10^5 transitions with every possible action fit into less than 10 MB", "appendix D")

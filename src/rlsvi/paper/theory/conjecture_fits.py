@@ -1,16 +1,16 @@
 """Is it a polynomial? Fits of learning times, judged by what they say of settings that were left out."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from rlsvi import problems
-from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import regressors
+from rlsvi.paper.chain.experiments import phi_of
+from rlsvi.paper.chain.learning import less_error, regressors
 from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim, exactly
 from rlsvi.paper.results import cells, rows_with
 from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
@@ -18,6 +18,7 @@ from rlsvi.study.statistics import Interval, bootstrap_medians, power_laws
 SMALL, LARGE = 0.1, 1.0  # sigma of the paper, and the least that the chain's reward of 1 allows in the conjecture
 REWARD = 1.0
 Found = Mapping[Any, Floats]  # times by setting
+in_appendix = partial(claim, where="appendix B")
 
 
 def at_papers_sigma(frame: pl.DataFrame) -> pl.DataFrame:
@@ -45,13 +46,7 @@ def left_out(found: Found, switched: int = 0) -> Interval:
     of the regressor `switched` alone, so that no other can decide in its place.
     """
     hats = [design @ np.linalg.pinv(design) for design in regressors(found, switched)]
-    left = [(np.eye(len(hat)) - hat) / (1 - np.diag(hat))[:, None] for hat in hats]
-
-    def better(middle: Floats) -> float:
-        exponential, power = (float(np.mean((part @ np.log(middle)) ** 2)) for part in left)
-        return exponential - power
-
-    return bootstrap_medians(better, list(found.values()))
+    return less_error(found, [(np.eye(len(hat)) - hat) / (1 - np.diag(hat))[:, None] for hat in hats])
 
 
 def beyond(found: Found) -> Interval:
@@ -78,10 +73,9 @@ def curvature(found: Found) -> str:
     return f"for each doubling of H the exponent of H changes by {grows}"
 
 
-@claim(
+@in_appendix(
     "The empirical results of appendix C are consistent with the conjecture, a polynomial in K and H",
-    "appendix B",
-    at_papers_sigma,
+    rows=at_papers_sigma,
 )
 def polynomial(frame: pl.DataFrame) -> Verdict:
     """A power law in H and K says the median times to ten rewards of settings left out better than with an
@@ -91,30 +85,25 @@ def polynomial(frame: pl.DataFrame) -> Verdict:
     in_horizon, in_features = power_laws(list(found), list(found.values()))
     length, features, half = left_out(found, 0), left_out(found, 1), beyond(found)
     words = "a power law's mean squared error of log T is, for a setting left out, less"
-    exponents = (
-        f"over {len(found)} settings T grows as H to the power {in_horizon} and K to the power {in_features}"
-    )
+    grows = f"over {len(found)} settings T grows as H to the power {in_horizon} and K to the power {in_features}"
     return all_of(
         at_least(length, 0.0, f"{words} by {length} than with an exponential in H in its place"),
         at_least(features, 0.0, f"by {features} than with one in K"),
         at_least(half, 0.0, f"and for long horizons said from short ones by {half} than with one in H"),
-    ).told(f"{exponents}; ", f"; {curvature(found)}")
+    ).told(f"{grows}; ", f"; {curvature(found)}")
 
 
-@claim(
-    "The conjecture: if rewards lie within [-sigma, sigma], regret is polynomial in K and H",
-    "appendix B",
-    at_large_sigma,
+@in_appendix(
+    "The conjecture: if rewards lie within [-sigma, sigma], regret is polynomial in K and H", rows=at_large_sigma
 )
 def conjectured(frame: pl.DataFrame) -> Verdict:
     """The same at sigma = 1, where rewards and all other conditions are met; judged is the time to ten
     rewards, not regret, and not its growth as sqrt(T).
     """
-    held = conditions(frame)
-    return all_of(polynomial(frame), held)
+    return all_of(polynomial.judge(frame), conditions.judge(frame))
 
 
-@claim("Its polynomial is one of sigma and 1 / lambda too", "appendix B", of_noises)
+@in_appendix("Its polynomial is one of sigma and 1 / lambda too", rows=of_noises)
 def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     """A power law says the median times over sigma better than an exponential, and they grow at most as 1 /
     lambda.
@@ -133,20 +122,17 @@ def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     ).told("", f", and {other} from 1 on: a large lambda is what hurts")
 
 
-@claim("This bound does not depend on the number of states or actions", "appendix B", of_copies)
+@in_appendix("This bound does not depend on the number of states or actions", rows=of_copies)
 def independent(frame: pl.DataFrame) -> Verdict:
     """With copies of states and actions at fixed K and H the exponents of S and A are at most 1/2, nearer to 0
     than to the 1 of the lower bound for tables.
     """
-    exponents = {}
-    for name, rows in (("basis", pl.col("features").is_not_null()), ("table", pl.col("features").is_null())):
-        found = cells(frame.filter(rows), "states", "actions")
-        exponents[name] = power_laws(list(found), list(found.values()))
-    (S, A), (table_S, table_A) = exponents["basis"], exponents["table"]
-    return all_of(
-        at_most(S, 0.5, f"with a basis T grows as S to the power {S}"),
-        at_most(A, 0.5, f"and A to the power {A}"),
-    ).told("", f"; with a table as {table_S} and {table_A}")
+    table = pl.col("features").is_null()
+    both = [cells(frame.filter(rows), "states", "actions") for rows in (~table, table)]
+    (S, A), (table_S, table_A) = (power_laws(list(found), list(found.values())) for found in both)
+    in_states = at_most(S, 0.5, f"with a basis T grows as S to the power {S}")
+    in_actions = at_most(A, 0.5, f"and A to the power {A}")
+    return all_of(in_states, in_actions).told("", f"; with a table as {table_S} and {table_A}")
 
 
 @cache
@@ -155,16 +141,15 @@ def _truth(length: int, features: int) -> tuple[float, bool]:
     sizes, unique = [], True
     for seed in range(3):
         problem = problems.chain(length, features, seed=seed)
-        assert isinstance(problem.basis, Dense)
         size = 0.0
-        for phi, q in zip(problem.basis.phi, problem.solution.Q, strict=True):
+        for phi, q in zip(phi_of(problem), problem.solution.Q, strict=True):
             weights, _, rank, _ = np.linalg.lstsq(phi.reshape(q.size, -1), q.ravel())
             size, unique = size + float(weights @ weights), unique and int(rank) == features
         sizes.append(size)
     return max(sizes), unique
 
 
-@claim("The experiments of appendix C meet the conditions of the conjecture", "appendix B", at_papers_sigma)
+@in_appendix("The experiments of appendix C meet the conditions of the conjecture", rows=at_papers_sigma)
 def conditions(frame: pl.DataFrame) -> Verdict:
     """Rewards within [-sigma, sigma], Q* by unique weights with sum |theta_h|^2 at most K H / lambda."""
     settings = [key for key in cells(frame, "length", "features") if key[0] <= 40]

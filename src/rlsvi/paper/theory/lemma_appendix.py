@@ -26,12 +26,9 @@ def equivalences() -> Verdict:
         found = [_max(rng, X, Y), _tails(X, Y), _coupled(X, Y), _convex(rng, X, Y), _second_order(-Y, -X)]
         optimistic += found[1]
         apart += len(set(found)) > 1
-    return exactly(
-        apart == 0,
-        f"of {pairs} pairs of random variables on {POINTS} integers {optimistic} are optimistic; the "
-        "conditions, the third by a linear program for its coupling, and that of the second order disagree on "
-        f"{apart}",
-    )
+    words = f"of {pairs} pairs of random variables on {POINTS} integers {optimistic} are optimistic"
+    conditions = "the conditions, the third by a linear program for its coupling, and that of the second order"
+    return exactly(apart == 0, f"{words}; {conditions} disagree on {apart}")
 
 
 def _max(rng: np.random.Generator, X: Floats, Y: Floats) -> bool:
@@ -96,11 +93,9 @@ def coupling() -> Verdict:
     printed = (low * (v - low) + high * (high - v)) / (high - low)
     exchanged = (low * (high - v) + high * (v - low)) / (high - low)
     off, fixed = float(np.abs(printed - v).max()), float(np.abs(exchanged - v).max())
-    return exactly(
-        off < 1e-12,
-        f"as printed the coefficients of gamma differ from v by up to {off:.2f}; with alpha^0 and alpha^1 "
-        f"exchanged by {fixed:.0e}, and then E[y~ | y] is y, not E[y]",
-    )
+    words = f"as printed the coefficients of gamma differ from v by up to {off:.2f}"
+    corrected = f"with alpha^0 and alpha^1 exchanged by {fixed:.0e}, and then E[y~ | y] is y, not E[y]"
+    return exactly(off < 1e-12, f"{words}; {corrected}")
 
 
 @computed("For any alpha, beta > 0 the normal single crossing dominates the Beta", "appendix G")
@@ -115,10 +110,8 @@ def any_weights() -> Verdict:
 
     edge = float(brentq(denser, 0.05, 1.0))
     below, above = (len(crossings(edge * x / 2, edge * x / 2).places) for x in (0.9, 1.1))
-    return exactly(
-        below == 1,
-        f"for alpha = beta they cross {below} times below alpha + beta = {edge:.4f} and {above} above",
-    )
+    words = f"for alpha = beta they cross {below} times below alpha + beta = {edge:.4f} and {above} above"
+    return exactly(below == 1, words)
 
 
 @computed("For CDFs that cross at most once it is enough that the densities cross at most twice", "appendix G")

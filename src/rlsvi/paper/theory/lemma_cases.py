@@ -1,5 +1,7 @@
 """What random cases say about the lemmas: judged strictly, up to errors that are bounded, or sampled."""
 
+from functools import partial
+
 import polars as pl
 
 from rlsvi.paper.claim import Verdict, claim, exactly
@@ -9,6 +11,8 @@ from rlsvi.study.statistics import proportion
 
 ERRORS = 4.5  # standard errors that a sampled gap may fall below 0 by
 of_variables, of_data = rows_with("cases"), rows_with("draws")
+in_section = partial(claim, where="section 5", rows=of_data)
+in_appendix = partial(claim, where="appendix G", rows=of_variables)
 
 
 def never_less(rows: pl.DataFrame, gap: str, error: str, most: float, words: str) -> Verdict:
@@ -44,11 +48,7 @@ def small_weights(frame: pl.DataFrame) -> Verdict:
     return never_less(some, "gap", "error", 1e-8, words)
 
 
-@claim(
-    "Single crossing dominance implies stochastic optimism: the normal's over the matched Beta",
-    "appendix G",
-    of_variables,
-)
+@in_appendix("Single crossing dominance implies stochastic optimism: the normal's over the matched Beta")
 def gaussian_beta(frame: pl.DataFrame) -> Verdict:
     """Never less, for any t, in any random case of CDFs that cross once, with an error below 1e-8."""
     once = frame.filter(pl.col("cdfs") == 1)
@@ -56,11 +56,7 @@ def gaussian_beta(frame: pl.DataFrame) -> Verdict:
     return never_less(once, "normal_gap", "normal_error", 1e-8, words)
 
 
-@claim(
-    "The Beta of the same mean and sum on the ends of v is stochastically optimistic for the Dirichlet",
-    "appendix G",
-    of_variables,
-)
+@in_appendix("The Beta of the same mean and sum on the ends of v is stochastically optimistic for the Dirichlet")
 def beta_dirichlet(frame: pl.DataFrame) -> Verdict:
     """Never less, for any t, in any random case, with an error below 1e-5."""
     more = frame.filter(pl.col("weights") > 2)
@@ -71,10 +67,8 @@ def beta_dirichlet(frame: pl.DataFrame) -> Verdict:
 def crossing(frame: pl.DataFrame, name: str, most: int, words: str) -> Verdict:
     """How often CDFs or densities cross, for sums of at least 1."""
     counts = frame.filter(pl.col("total") >= 1)[name].to_numpy()
-    return exactly(
-        bool((counts <= most).all()),
-        f"for {len(counts)} matched Betas of sums from 1 on {words} cross at most {counts.max()} times on (0, 1)",
-    )
+    told = f"for {len(counts)} matched Betas of sums from 1 on {words} cross at most {counts.max()} times"
+    return exactly(bool((counts <= most).all()), f"{told} on (0, 1)")
 
 
 def never_below(frame: pl.DataFrame, name: str, words: str) -> Verdict:
@@ -82,19 +76,12 @@ def never_below(frame: pl.DataFrame, name: str, words: str) -> Verdict:
     least = frame[name].to_numpy()
     broken = int((least < -ERRORS).sum())
     share = proportion(broken, len(least), method="exact")
-    verdict = exactly(
-        broken == 0,
-        f"{words} falls short by more than {ERRORS} standard errors in {broken} of {len(least)} data sets, a "
-        f"share of {share}; the least is {least.min():.1f} standard errors",
-    )
-    return verdict._replace(interval=share)
+    short = f"falls short by more than {ERRORS} standard errors in {broken} of {len(least)} data sets"
+    told = f"{words} {short}, a share of {share}; the least is {least.min():.1f} standard errors"
+    return exactly(broken == 0, told)._replace(interval=share)
 
 
-@claim(
-    "Lemma 2: given any data the Q values of RLSVI are stochastically optimistic for the true ones",
-    "section 5",
-    of_data,
-)
+@in_section("Lemma 2: given any data the Q values of RLSVI are stochastically optimistic for the true ones")
 def q_values(frame: pl.DataFrame) -> Verdict:
     """In no random data set by more than 4.5 standard errors is E[(Q~ - t)+] - E[(Q* - t)+] below 0, at any
     pair, period and t looked at.
@@ -104,7 +91,7 @@ def q_values(frame: pl.DataFrame) -> Verdict:
     return decided.told("", f"; at lambda = 1, sigma^2 = .1 none does in {tuned:.2f} of them")
 
 
-@claim("Lemma 2 holds in the last period for lambda > max 1'alpha^R and sigma > 1", "section 5", of_data)
+@in_section("Lemma 2 holds in the last period for lambda > max 1'alpha^R and sigma > 1")
 def last_period(frame: pl.DataFrame) -> Verdict:
     """Never less, for any t, at lambda = 1'alpha^R and sigma = 1, for random data and several alpha^R, with an
     error below 1e-8.
@@ -115,29 +102,25 @@ def last_period(frame: pl.DataFrame) -> Verdict:
     return never_less(frame, "last", "last_error", 1e-8, words)
 
 
-@claim(
-    "The inductive step: E[Q* | data] <= E[n (R-hat + P-hat'V~) / (n + lambda sigma^2) | data]",
-    "section 5",
-    of_data,
-)
+@in_section("The inductive step: E[Q* | data] <= E[n (R-hat + P-hat'V~) / (n + lambda sigma^2) | data]")
 def optimistic_means(frame: pl.DataFrame) -> Verdict:
     """In no random data set by more than 4.5 standard errors is E[Q~] below E[Q*], at any pair and period."""
     return never_below(frame, "mean", "E[Q~] - E[Q*]")
 
 
-@claim("Delta_opt has nonpositive expectation for any history", "section 5", of_data)
+@in_section("Delta_opt has nonpositive expectation for any history")
 def optimistic_values(frame: pl.DataFrame) -> Verdict:
     """In no random data set by more than 4.5 standard errors is E[V~_0] below E[V*_0], at any first state."""
     return never_below(frame, "value", "E[V~_0] - E[V*_0]")
 
 
-@claim("It does for all alpha, beta > 0 with alpha + beta >= 1", "appendix G", of_variables)
+@in_appendix("It does for all alpha, beta > 0 with alpha + beta >= 1")
 def cdfs_cross_once(frame: pl.DataFrame) -> Verdict:
     """The CDFs of normal and Beta cross once in every random case with such a sum."""
     return crossing(frame, "cdfs", 1, "the CDFs")
 
 
-@claim("The densities of the normal and the Beta cross at most twice on (0, 1)", "appendix G", of_variables)
+@in_appendix("The densities of the normal and the Beta cross at most twice on (0, 1)")
 def densities_cross_twice(frame: pl.DataFrame) -> Verdict:
     """In every random case with alpha + beta >= 1."""
     return crossing(frame, "densities", 2, "the densities")

@@ -14,6 +14,12 @@ LOW, HIGH = 1.0, 1.0  # prior weights of the rewards -1 and 0
 S, H = 5, 5
 
 
+def _parameters(states: int = S, horizon: int = H) -> tuple[float, float]:
+    """The theorem's sigma and lambda sigma^2."""
+    lam, sigma = theorem_parameters(states, horizon)
+    return sigma, lam * sigma**2
+
+
 @computed(
     "The posterior of a table is diagonal, sigma^2 / (n + lambda sigma^2), its mean n (..) / (n + lambda sigma^2)",
     "section 5",
@@ -46,9 +52,8 @@ def empirical_above_posterior() -> Verdict:
     """For all data of at most 30 visits."""
     n, lows = _counts(30)
     posterior = -(lows + LOW) / (n + LOW + HIGH)
-    lam, sigma = theorem_parameters(S, H)
     below = int((-lows / n < posterior - 1e-15).sum())
-    needed = bool((-lows / (n + lam * sigma**2) >= posterior).all())
+    needed = bool((-lows / (n + _parameters()[1]) >= posterior).all())
     return exactly(
         below == 0,
         f"the empirical mean is below the posterior's for {below} of {len(n)} data of at most 30 visits: wherever "
@@ -59,8 +64,7 @@ def empirical_above_posterior() -> Verdict:
 
 def _biases(n: Floats, lows: Floats, V: float, states: int, horizon: int) -> tuple[Floats, Floats]:
     """b^R and b^P, for a next value V whatever the next state, a prior weight of 1 a state."""
-    lam, sigma = theorem_parameters(states, horizon)
-    ridge = lam * sigma**2
+    ridge = _parameters(states, horizon)[1]
     rewards = -lows / (n + ridge) + (lows + LOW) / (n + LOW + HIGH)
     return rewards, n * V / (n + ridge) - V
 
@@ -88,9 +92,8 @@ def biases_are_small() -> Verdict:
         first, second = rewards * (n + S) / LOW, transitions * (n + S) / (horizon * S)
         ratios[horizon] = float(first.max()), float(second.max())
     told = "; ".join(f"H = {h}: {first:,.0f} and {second:,.0f}" for h, (first, second) in ratios.items())
-    grows = ratios[20][0] > 2 * ratios[5][0]
     return exactly(
-        not grows,
+        ratios[20][0] <= 2 * ratios[5][0],
         f"S = {S}, always -1: b^R and b^P are up to so many times as large, {told}; they are of the order "
         f"lambda sigma^2 / (n + lambda sigma^2), which takes S A lambda sigma^2 episodes to fade",
     )
@@ -102,15 +105,13 @@ def noise_is_small() -> Verdict:
     n = np.append(0.0, np.logspace(0, 8, 801))
     ratios = {}
     for states, horizon in ((5, 5), (5, 20), (50, 20)):
-        lam, sigma = theorem_parameters(states, horizon)
-        ours = sigma / np.sqrt(n + lam * sigma**2)
+        sigma, ridge = _parameters(states, horizon)
+        ours = sigma / np.sqrt(n + ridge)
         ratio = ours / (horizon / np.sqrt(n + horizon**2 * (LOW + HIGH) + states))
         ratios[states, horizon] = float(ratio.min()), float(ratio.max())
     told = "; ".join(f"S = {s}, H = {h}: {low:.2f} to {high:.2f}" for (s, h), (low, high) in ratios.items())
-    return exactly(
-        max(high for _, high in ratios.values()) <= 2**0.5,
-        f"it is so many times as large: {told}; the H^2 missing before 1'alpha^P only makes it smaller",
-    )
+    words = f"it is so many times as large: {told}; the H^2 missing before 1'alpha^P only makes it smaller"
+    return exactly(max(high for _, high in ratios.values()) <= 2**0.5, words)
 
 
 @computed("alpha'1 >= 2 can only be violated twice for each (s, a, h)", "section 5")
@@ -125,8 +126,7 @@ def violated_twice() -> Verdict:
 def inductive_step() -> Verdict:
     """For random data and next values V* <= 0, as the prior has them."""
     rng = np.random.default_rng(0)
-    lam, sigma = theorem_parameters(S, H)
-    ridge, cases, least, above = lam * sigma**2, 2000, math.inf, 0
+    ridge, cases, least, above = _parameters()[1], 2000, math.inf, 0
     for _ in range(cases):
         into = rng.poisson(np.exp(rng.uniform(-2, 4)), size=S).astype(np.float64)
         n = into.sum()
@@ -136,11 +136,8 @@ def inductive_step() -> Verdict:
             for W in (V, -V)
         ]
         least, above = min(least, gaps[0]), above + (gaps[1] < 0)
-    return exactly(
-        least >= 0,
-        f"in {cases} random cases the right side is larger by at least {least:.1e}; for next values above 0, "
-        f"which V* never has and samples may have, it is smaller in {above}",
-    )
+    words = f"in {cases} random cases the right side is larger by at least {least:.1e}; for next values above 0"
+    return exactly(least >= 0, f"{words}, which V* never has and samples may have, it is smaller in {above}")
 
 
 @computed("Delta_conc vanishes as the estimates of RLSVI concentrate", "section 5")
@@ -148,12 +145,9 @@ def vanishing() -> Verdict:
     """For data of one MDP, a hundred times as many leave at most a fifth of its mean size, twice."""
     rng = np.random.default_rng(0)
     states, actions, horizon, samples = 3, 2, 4, 400
-    lam, sigma = theorem_parameters(states, horizon)
-    ridge, at = lam * sigma**2, np.arange(states)
-    P, low = (
-        rng.dirichlet(np.ones(states), size=(horizon, states, actions)),
-        rng.beta(LOW, HIGH, (horizon, states, actions)),
-    )
+    (sigma, ridge), at = _parameters(states, horizon), np.arange(states)
+    P = rng.dirichlet(np.ones(states), size=(horizon, states, actions))
+    low = rng.beta(LOW, HIGH, (horizon, states, actions))
     found = []
     for n in (100, 10_000, 1_000_000):
         into, lows = rng.multinomial(n, P).astype(np.float64), rng.binomial(n, low)
@@ -183,8 +177,7 @@ def concentration() -> Verdict:
     into = rng.poisson(2.0, size=(horizon, states, actions, states)).astype(np.float64)
     n = into.sum(axis=3)
     lows = rng.binomial(n.astype(np.int64), 0.5)
-    lam, sigma = theorem_parameters(states, horizon)
-    ridge = lam * sigma**2
+    sigma, ridge = _parameters(states, horizon)
     reward, onward = -(lows + LOW) / (n + LOW + HIGH), (into + 1) / (n + states)[..., None]
     V, value, drawn = np.zeros(states), np.zeros(states), np.zeros((draws, states))
     parts, at = np.zeros(states), np.arange(states)  # the sum of b^R, b^P and w from a state on

@@ -4,7 +4,7 @@ A = alpha - 1 and B = beta - 1 throughout, c = A + B + 2; the final region is A 
 """
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,13 @@ SLACK = 1e-12
 def special_case() -> Verdict:
     """The function g is below 0 on a grid of alpha, beta and x."""
     x = np.linspace(0.001, 0.999, 999)
-    most, where = -math.inf, (0.0, 0.0)
-    for a in (1.001, 1.01, 1.1, 1.5, 3.0, 10.0):
-        for b in (0.1, 0.5, 0.9, 1.0):
-            g = a - (a + b) * x + (b - 1) / (1 - x) - (a - 1) / x
-            if g.max() > most:
-                most, where = float(g.max()), (a, b)
-    return exactly(
-        most < 0,
-        f"g reaches {most:.2f} at alpha = {where[0]:g}, beta = {where[1]:g}: the root of g' leaves out a term",
-    )
+    found = {}
+    for a, b in product((1.001, 1.01, 1.1, 1.5, 3.0, 10.0), (0.1, 0.5, 0.9, 1.0)):
+        found[a, b] = float((a - (a + b) * x + (b - 1) / (1 - x) - (a - 1) / x).max())
+    where = max(found, key=lambda pair: found[pair])
+    most = found[where]
+    words = f"g reaches {most:.2f} at alpha = {where[0]:g}, beta = {where[1]:g}"
+    return exactly(most < 0, f"{words}: the root of g' leaves out a term")
 
 
 @computed("There g(x_K) = .. = -A^2/C - 2 A^(3/2) C^(-1/2) - 2 A - A/C <= 0", "appendix G")
@@ -42,11 +39,10 @@ def special_maximum() -> Verdict:
     last = -(A**2) / C - 2 * A**1.5 / C**0.5 - 2 * A - A / C
     size = A * (1 + K) ** 2 + (1 + K) * (1 + K)
     same = float((np.abs(first * K * (1 + K) - second) / size).max())
-    return exactly(
-        bool((np.abs(second - last) <= 1e-9 * size).all() and (second <= 0).all()),
-        f"the second line is K (1 + K) times the first, to {same:.0e}, which leaves the sign; the last differs "
-        f"from it by (A/C)^(1/2) - (AC)^(1/2), and g(x_K) is up to {first.max():.2f}",
-    )
+    words = f"the second line is K (1 + K) times the first, to {same:.0e}, which leaves the sign"
+    rest = f"the last differs from it by (A/C)^(1/2) - (AC)^(1/2), and g(x_K) is up to {first.max():.2f}"
+    holds = bool((np.abs(second - last) <= 1e-9 * size).all() and (second <= 0).all())
+    return exactly(holds, f"{words}; {rest}")
 
 
 @computed("For (alpha - 1)(beta - 1) >= 1/9, alpha, beta > 1, h = l_N'' - l_B'' has no root", "appendix G")
@@ -58,11 +54,9 @@ def convex_case() -> Verdict:
     h = A / x**2 + B / (1 - x) ** 2 - (A + B + 2)
     formula = 3 * (A ** (2 / 3) * B ** (1 / 3) + A ** (1 / 3) * B ** (2 / 3)) - 2
     off = float((np.abs(h - formula) / (A + B + 2)).max())
-    return exactly(
-        off < 1e-9 and float(formula.min()) > -1e-9,
-        f"on the border h is at least {formula.min():.0e}, where alpha = beta = 4/3; its closed form agrees "
-        f"to {off:.0e}",
-    )
+    words = f"on the border h is at least {formula.min():.0e}, where alpha = beta = 4/3"
+    closed = off < 1e-9 and float(formula.min()) > -1e-9
+    return exactly(closed, f"{words}; its closed form agrees to {off:.0e}")
 
 
 def _region() -> tuple[Any, Any]:
@@ -88,11 +82,8 @@ def beta_function() -> Verdict:
     A, B = (part[:, :451] for part in _region())  # up to A = 1000, where betaln is exact enough
     excess = betaln(1 + A, 1 + B) + np.log1p(A)
     loose = float(np.exp(-excess.min()))
-    return exactly(
-        float(excess.max()) <= SLACK,
-        f"over the final region alpha B(alpha, beta) is at most {np.exp(excess.max()):.6f}; the bound is too "
-        f"large by up to {loose:.2f} times",
-    )
+    words = f"over the final region alpha B(alpha, beta) is at most {np.exp(excess.max()):.6f}"
+    return exactly(float(excess.max()) <= SLACK, f"{words}; the bound is too large by up to {loose:.2f} times")
 
 
 @computed("In the final region x_1 < x_2, and h > 0 outside of [x_1, x_2]", "appendix G")
@@ -103,11 +94,8 @@ def outside() -> Verdict:
     x1, x2 = np.sqrt(A / c), 1 - np.sqrt(B / c)
     share = np.linspace(0.01, 1.0, 100)[:, None]
     least = min(float(((A / x**2 + B / (1 - x) ** 2) / c - 1).min()) for x in (share * x1, 1 - share * (1 - x2)))
-    return exactly(
-        bool((x1 < x2).all()) and least > 0,
-        f"x_1 < x_2 for {len(A)} pairs of the region, and outside of them h is at least {least:.1e} of alpha + "
-        "beta",
-    )
+    words = f"x_1 < x_2 for {len(A)} pairs of the region, and outside of them h is at least {least:.1e}"
+    return exactly(bool((x1 < x2).all()) and least > 0, f"{words} of alpha + beta")
 
 
 @computed(
@@ -119,10 +107,8 @@ def final_region() -> Verdict:
     """The functions f_1 and f_2 are positive on a grid of the region."""
     least = float(min(part.min() for part in _f(*_region())))
     g1, g2 = (float(part) for part in _tilde(np.array(1 / 3)))
-    return exactly(
-        least > 0 and min(g1, g2) > 0.01,
-        f"the bounds at 1/3 are {g1:.4f} and {g2:.4f}; f_1 and f_2 are at least {least:.3f} over the region",
-    )
+    words = f"the bounds at 1/3 are {g1:.4f} and {g2:.4f}; f_1 and f_2 are at least {least:.3f} over the region"
+    return exactly(least > 0 and min(g1, g2) > 0.01, words)
 
 
 @computed("df_1/dB <= 0, by a chain of inequalities", "appendix G")
@@ -166,11 +152,9 @@ def falls_2() -> Verdict:
     mixed = -1 / (2 * c**2) - (1 - A / (2 * c)) / (2 * np.sqrt(B * c)) - 1 / (2 * c)
     b0 = np.logspace(-9, 3, 200)
     at_zero = printed(0.0, b0) - 0.5 * (1 / (b0 + 2) + b0 / (b0 + 2) - 1)
+    signs = float(mixed.max()) < 0 and float(at_zero.max()) <= SLACK and float(printed(A, B).max()) <= 0
     return exactly(
-        off < 1e-5
-        and float(mixed.max()) < 0
-        and float(at_zero.max()) <= SLACK
-        and float(printed(A, B).max()) <= 0,
+        off < 1e-5 and signs,
         f"the printed form agrees with differences of f_2 to {off:.0e}, falls in A (by at least "
         f"{-mixed.max():.1e}), keeps its bound at A = 0, and is at most {printed(A, B).max():.1e}",
     )

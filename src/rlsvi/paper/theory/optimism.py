@@ -4,19 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi import theory
 from rlsvi.core.compile import Floats
-from rlsvi.theory import (
-    Gap,
-    beta_gap,
-    crossings,
-    density_crossings,
-    last_period_gap,
-    lemma_gap,
-    matched_beta,
-    matched_gap,
-    q_gap,
-    theorem_parameters,
-)
 
 PRECISE = 2e-9
 NODES = 96, 400, 1600  # of the integrals; more where the error is larger than that
@@ -52,13 +41,11 @@ def posterior_cases(*, draws: int, seed: int) -> dict[str, Any]:
     H, S, A = 2 + seed % 2, 1 + seed % 3, 1 + seed // 6 % 2
     into = rng.poisson(np.exp(rng.uniform(np.log(0.3), np.log(10))), size=(H, S, A, S))
     lows = rng.binomial(into.sum(axis=-1), rng.uniform(size=(H, S, A)))
-    lam, sigma = theorem_parameters(S, H)
-    sampled, tuned = (
-        q_gap(into, lows, *parameters, draws=draws, seed=seed) for parameters in ((lam, sigma), TUNED)
-    )
+    parameters = theory.theorem_parameters(S, H), TUNED
+    sampled, tuned = (theory.q_gap(into, lows, *it, draws=draws, seed=seed) for it in parameters)
     n = into[-1].sum(axis=-1)
     last = [
-        last_period_gap(int(n[p]), int(lows[-1][p]), sum(prior), 1.0, alpha_R=prior)
+        theory.last_period_gap(int(n[p]), int(lows[-1][p]), sum(prior), 1.0, alpha_R=prior)
         for p in np.ndindex(S, A)
         for prior in PRIORS
     ]
@@ -88,16 +75,12 @@ def _drawn(rng: np.random.Generator, below: bool) -> tuple[Floats, Floats]:
 def _case(alpha: Floats, V: Floats) -> dict[str, Any]:
     """One row; with more nodes where the error is not small enough."""
     for nodes in NODES:
-        row = _row(alpha, V, nodes)
-        if row["error"] < PRECISE:
+        lemma = theory.lemma_gap(alpha, V, nodes=nodes)
+        if lemma.error < PRECISE:
             break
-    return row
-
-
-def _row(alpha: Floats, V: Floats, nodes: int) -> dict[str, Any]:
-    lemma, (a, b) = lemma_gap(alpha, V, nodes=nodes), matched_beta(alpha, V)
-    beta = matched_gap(alpha, V, nodes=nodes) if len(alpha) > 2 else Gap(0.0, 0.0, 0.0)
-    normal = beta_gap(a, b)
+    a, b = theory.matched_beta(alpha, V)
+    beta = theory.matched_gap(alpha, V, nodes=nodes) if len(alpha) > 2 else theory.Gap(0.0, 0.0, 0.0)
+    normal = theory.beta_gap(a, b)
     return {
         "weights": len(alpha),
         "total": float(alpha.sum()),
@@ -108,6 +91,6 @@ def _row(alpha: Floats, V: Floats, nodes: int) -> dict[str, Any]:
         "beta_error": beta.error,
         "normal_gap": normal.gap,
         "normal_error": normal.error,
-        "cdfs": len(crossings(a, b, points=501).places),
-        "densities": density_crossings(a, b),
+        "cdfs": len(theory.crossings(a, b, points=501).places),
+        "densities": theory.density_crossings(a, b),
     }

@@ -75,24 +75,14 @@ def marks(episodes: int) -> Longs:
 
 def prior_jobs(agent: str, scale: float, sizes: Sequence[Size], episodes: int, seeds: int) -> list[Job]:
     """One agent on MDPs of some sizes."""
-    return [
-        Job.of(
-            prior_regret,
-            episodes * (1e-6 + 5e-8 * S * A * H),
-            agent=agent,
-            scale=scale,
-            states=S,
-            actions=A,
-            horizon=H,
-            episodes=episodes,
-            seed=seed,
-        )
-        for S, A, H in sizes
-        for seed in range(seeds)
-    ]
-
-
-# ---- results ------------------------------------------------------------------------------------------------
+    found = []
+    for S, A, H in sizes:
+        cost, size = episodes * (1e-6 + 5e-8 * S * A * H), {"states": S, "actions": A, "horizon": H}
+        for seed in range(seeds):
+            found.append(
+                Job.of(prior_regret, cost, agent=agent, scale=scale, **size, episodes=episodes, seed=seed)
+            )
+    return found
 
 
 def sizes_of(frame: pl.DataFrame, agent: str) -> list[Size]:

@@ -3,59 +3,36 @@
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Picture
 
 from rlsvi.paper.claim import Verdict, all_of, at_most, between, claim, claims_in
-from rlsvi.paper.drawing import labelled, legend, panels
+from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
+from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory import theorem_bound
-from rlsvi.paper.theory.prior_regret import (
-    CONTROLS,
-    FALLING,
-    HALVED,
-    SCALES,
-    THEOREM,
-    Size,
-    curves_of,
-    final,
-    prior_jobs,
-    sizes_of,
-    told_scale,
-    tuned,
-)
+from rlsvi.paper.theory.prior_regret import Size
 from rlsvi.paper.theory.theorem_bound import FEW, SCALED, far, in_states, named, shares
 from rlsvi.study.job import Job
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, INK, LINES
 
-SIZES: list[Size] = [
-    (3, 2, 3),
-    (5, 2, 3),
-    (3, 3, 3),
-    (3, 8, 3),
-    (10, 3, 3),
-    (3, 2, 5),
-    (3, 3, 5),
-    (5, 3, 5),
-    (5, 2, 8),
-]
+SIZES = [(3, 2, 3), (5, 2, 3), (3, 3, 3), (3, 8, 3), (10, 3, 3), (3, 2, 5), (3, 3, 5), (5, 3, 5), (5, 2, 8)]
 STATES = [2, 3, 4, 6, 8, 12]
-COMPARED: list[Size] = [(3, 3, 5), (5, 3, 5), (10, 3, 5)]
+COMPARED = [(3, 3, 5), (5, 3, 5), (10, 3, 5)]
 
 
 def jobs(
     sizes: list[Size], states: list[int], compared: list[Size], episodes: int, long: int, seeds: int
 ) -> list[Job]:
     """Long runs of RLSVI as the theorem has it and of controls, and of optimists over states; others at some."""
-    found = prior_jobs(THEOREM, 1.0, sizes, long, seeds)
-    for agent, scale in CONTROLS.items():
-        found += prior_jobs(agent, scale, sizes, long, seeds)
-    found += prior_jobs(FALLING, HALVED, sizes[:3], long, seeds)
+    found = prior.prior_jobs(prior.THEOREM, 1.0, sizes, long, seeds)
+    for agent, scale in prior.CONTROLS.items():
+        found += prior.prior_jobs(agent, scale, sizes, long, seeds)
+    found += prior.prior_jobs(prior.FALLING, prior.HALVED, sizes[:3], long, seeds)
     for agent in SCALED:
-        found += prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, seeds)
-    for agent, scales in {THEOREM: (1.0,), **SCALES}.items():
+        found += prior.prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, seeds)
+    for agent, scales in {prior.THEOREM: (1.0,), **prior.SCALES}.items():
         for scale in scales:
-            found += prior_jobs(agent, scale, compared, episodes, seeds)
+            found += prior.prior_jobs(agent, scale, compared, episodes, seeds)
     return found
 
 
@@ -68,11 +45,11 @@ def near(frame: pl.DataFrame) -> pl.DataFrame:
 def near_psrl(frame: pl.DataFrame) -> Verdict:
     """At its best sigma, of some, its regret is within a factor of two of PSRL's at every size."""
     verdicts = []
-    for size in sizes_of(frame, "PSRL"):
-        ours, best = tuned(frame, "RLSVI", size)
-        share = paired_ratio(ours, final(frame, "PSRL", size))
-        told = f"{named(size)} {share}, sigma^2 = {told_scale('RLSVI', best)}"
-        verdicts.append(between(share, 0.5, 2.0, told))
+    for size in prior.sizes_of(frame, "PSRL"):
+        ours, best = prior.tuned(frame, "RLSVI", size)
+        share = paired_ratio(ours, prior.final(frame, "PSRL", size))
+        words = f"{named(size)} {share}, sigma^2 = {prior.told_scale('RLSVI', best)}"
+        verdicts.append(between(share, 0.5, 2.0, words))
     return all_of(*verdicts).told("RLSVI's regret over PSRL's, lambda = 1: ")
 
 
@@ -85,21 +62,24 @@ def efficient(frame: pl.DataFrame) -> Verdict:
     """Each of PSRL, Gaussian PSRL, UCRL2 and UCBVI loses an episode, at the best of some scales, over the
     second half at most a fifth of what it loses over the first ten.
     """
-    size = sorted(sizes_of(frame, "PSRL"))[len(sizes_of(frame, "PSRL")) // 2]
-    verdicts = []
+    size, verdicts = _middle_size(frame), []
     for agent in ("PSRL", "Gaussian PSRL", "UCRL2", "UCBVI"):
-        regret, best = tuned(frame, agent, size)
-        at, curve = curves_of(frame, agent, size, best)
+        regret, best = prior.tuned(frame, agent, size)
+        at, curve = prior.curves_of(frame, agent, size, best)
         middle, early = (int(np.searchsorted(at, x)) for x in (at[-1] / 2, 10))
         late = (curve[:, -1] - curve[:, middle]) / (at[-1] - at[middle])
         share = paired_ratio(late, curve[:, early] / at[early])
-        theory = final(frame, agent, size)
-        at_best = f"regret {regret.mean():,.0f} at scale {told_scale(agent, best)}"
-        told = f"{agent} {share}, {at_best} and {theory.mean():,.0f} at 1"
-        verdicts.append(at_most(share, 0.2, told))
-    ours, theirs = tuned(frame, "RLSVI", size)[0].mean(), final(frame, THEOREM, size).mean()
+        at_best = f"regret {regret.mean():,.0f} at scale {prior.told_scale(agent, best)}"
+        at_one = f"{prior.final(frame, agent, size).mean():,.0f} at 1"
+        verdicts.append(at_most(share, 0.2, f"{agent} {share}, {at_best} and {at_one}"))
+    ours, theirs = prior.tuned(frame, "RLSVI", size)[0].mean(), prior.final(frame, prior.THEOREM, size).mean()
     words = f"; RLSVI {ours:,.0f} tuned and {theirs:,.0f} as the theorem has it"
     return all_of(*verdicts).told(f"{named(size)}: ", words)
+
+
+def _middle_size(frame: pl.DataFrame) -> Size:
+    sizes = prior.sizes_of(frame, "PSRL")
+    return sizes[len(sizes) // 2]
 
 
 def draw(frame: pl.DataFrame) -> Picture:
@@ -112,19 +92,18 @@ def draw(frame: pl.DataFrame) -> Picture:
 
 
 def _ratios(axes: Axes, frame: pl.DataFrame) -> None:
-    sizes = sizes_of(frame, next(iter(CONTROLS)))
-    for i, size in enumerate(sizes):
+    for i, size in enumerate(prior.sizes_of(frame, prior.RANDOM)):
         at, share = shares(frame, size)
         colour, dashes = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS)]
         axes.plot(at, share.mean(axis=0), color=colour, linestyle=dashes, linewidth=2, label=named(size))
-    for (agent, scale), dashes in zip({**CONTROLS, FALLING: HALVED}.items(), LINES[1:], strict=False):
-        for i, size in enumerate(sizes_of(frame, agent)):
+    thin = {**prior.CONTROLS, prior.FALLING: prior.HALVED}
+    for (agent, scale), dashes in zip(thin.items(), LINES[1:], strict=True):
+        for i, size in enumerate(prior.sizes_of(frame, agent)):
             at, share = shares(frame, size, agent, scale)
             label = agent if i == 0 else None
             axes.plot(at, share.mean(axis=0), color=INK, linestyle=dashes, linewidth=0.7, label=label)
-    axes.set(xscale="log", yscale="log")
+    labelled(axes, "episodes", "regret / sqrt(H^3 S A T)", "RLSVI, the theorem's parameters", **LOGARITHMIC)
     axes.set_ylim(top=10 * axes.get_ylim()[1])
-    labelled(axes, "episodes", "regret / sqrt(H^3 S A T)", "RLSVI, the theorem's parameters")
     legend(axes, ncols=2)
 
 
@@ -133,34 +112,31 @@ def _states(axes: Axes, frame: pl.DataFrame) -> None:
         S, regrets = in_states(frame, agent)
         mean = np.array([values.mean() for values in regrets])
         error = np.array([values.std() / max(len(values) - 1, 1) ** 0.5 for values in regrets])
-        axes.errorbar(S, mean, error, color=COLOURS[i], linestyle=LINES[i % len(LINES)], linewidth=2, label=agent)
-    axes.set(xscale="log", yscale="log")
-    axes.set_xticks(S, [f"{x:.0f}" for x in S])
-    axes.set_xticks([], minor=True)
+        axes.errorbar(S, mean, error, **style(i), label=agent)
+    regret, title = f"regret of {frame['episodes'][0]:,} episodes", "A = {}, H = {}".format(*FEW)
+    labelled(axes, "states S", regret, title, **LOGARITHMIC)
+    ticks_at(axes, S)
     axes.set_ylim(top=10 * axes.get_ylim()[1])
-    labelled(axes, "states S", f"regret of {frame['episodes'][0]:,} episodes", "A = {}, H = {}".format(*FEW))
     legend(axes)
 
 
 def _agents(axes: Axes, frame: pl.DataFrame) -> None:
-    sizes = sorted(sizes_of(frame, "PSRL"))
-    size = sizes[len(sizes) // 2]
-    at, regret = curves_of(frame, THEOREM, size)
-    axes.plot(at, regret.mean(axis=0), color=INK, linewidth=2, label=THEOREM)
-    for i, agent in enumerate(SCALES):
-        _, best = tuned(frame, agent, size)
+    size = _middle_size(frame)
+    at, regret = prior.curves_of(frame, prior.THEOREM, size)
+    axes.plot(at, regret.mean(axis=0), color=INK, linewidth=2, label=prior.THEOREM)
+    for i, agent in enumerate(prior.SCALES):
+        _, best = prior.tuned(frame, agent, size)
         for scale, dashes in {best: "-", 1.0: (0, (1, 1.5))}.items():
-            if scale in SCALES[agent]:
-                at, regret = curves_of(frame, agent, size, scale)
+            if scale in prior.SCALES[agent]:
+                at, regret = prior.curves_of(frame, agent, size, scale)
                 label = f"{agent}, {scale:g}" if agent != "PSRL" else agent
                 axes.plot(at, regret.mean(axis=0), color=COLOURS[i], linestyle=dashes, linewidth=2, label=label)
-    axes.set(xscale="log", yscale="log")
-    labelled(axes, "episodes", "regret", f"{named(size)}: best scales, and 1 (dotted)")
-    legend(axes, loc="upper left")
+    title = f"{named(size)}: best scales, and 1 (dotted)"
+    labelled(axes, "episodes", "regret", title, "upper left", **LOGARITHMIC)
 
 
-FIGURE = Figure(
-    name="theorem",
+FIGURE = Figure.of(
+    __name__,
     title="Theorem 1: regret on MDPs of its prior",
     where="section 5",
     caption=(
@@ -172,25 +148,21 @@ FIGURE = Figure(
         "agent's theory, with standard errors. Right: RLSVI and tabula rasa algorithms at the scales of their "
         "theory (dotted) and at the best of some; the scale of RLSVI is sigma^2, with lambda = 1."
     ),
-    sizes={
-        "quick": {
-            "sizes": SIZES[:4],
-            "states": STATES[:5],
-            "compared": COMPARED[:2],
-            "episodes": 5_000,
-            "long": 100_000,
-            "seeds": 5,
-        },
-        "paper": {
-            "sizes": SIZES,
-            "states": STATES,
-            "compared": COMPARED,
-            "episodes": 100_000,
-            "long": 400_000,
-            "seeds": 10,
-        },
+    quick={
+        "sizes": SIZES[:4],
+        "states": STATES[:5],
+        "compared": COMPARED[:2],
+        "episodes": 5_000,
+        "long": 100_000,
+        "seeds": 5,
     },
-    jobs=jobs,
+    paper={
+        "sizes": SIZES,
+        "states": STATES,
+        "compared": COMPARED,
+        "episodes": 100_000,
+        "long": 400_000,
+        "seeds": 10,
+    },
     claims=[*claims_in(theorem_bound), near_psrl, efficient],
-    draw=draw,
 )

@@ -1,5 +1,6 @@
 """Theorem 1 and its controls: whether regret / sqrt(H^3 S A T) is bounded, and how regret scales in S."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,17 +8,8 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim
-from rlsvi.paper.theory.prior_regret import (
-    CONTROLS,
-    FALLING,
-    HALVED,
-    THEOREM,
-    Size,
-    curves_of,
-    final,
-    growth,
-    sizes_of,
-)
+from rlsvi.paper.theory import prior_regret as prior
+from rlsvi.paper.theory.prior_regret import THEOREM, Size
 from rlsvi.study.bootstrap import percentiles
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.statistics import Interval, bootstrap
@@ -33,6 +25,9 @@ def far(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("episodes") == pl.col("episodes").max())
 
 
+in_section = partial(claim, where="section 5", rows=far)
+
+
 def named(size: Size) -> str:
     """A size in words."""
     return "S{}A{}H{}".format(*size)
@@ -40,33 +35,31 @@ def named(size: Size) -> str:
 
 def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float = 1.0) -> tuple[Floats, Floats]:
     """Episodes from 10 on, and regret on every MDP as a share of the theorem's shape."""
-    at, regret = curves_of(frame, agent, size, scale)
+    at, regret = prior.curves_of(frame, agent, size, scale)
     later = at >= 10
     return at[later], regret[:, later] / regret_shape(*size, at[later] * size[2])
 
 
-@claim("Theorem 1: the expected regret is at most O~(sqrt(H^3 S A T))", "section 5", far)
+@in_section("Theorem 1: the expected regret is at most O~(sqrt(H^3 S A T))")
 def bounded(frame: pl.DataFrame) -> Verdict:
     """Regret / sqrt(H^3 S A T), of means over MDPs, does not grow over the last factor of four of T, at any
     size: it is past its peak.
     """
-    verdicts, told = [], []
-    for size in sizes_of(frame, THEOREM):
+    verdicts = []
+    for size in prior.sizes_of(frame, THEOREM):
         at, share = shares(frame, size)
-        rise, worst = growth(frame, THEOREM, size), int(share.mean(axis=0).argmax())
-        verdicts.append(at_most(rise, 1.0, ""))
-        told.append(f"{named(size)} times {rise}, the most {share[:, worst].mean():.2f} at {at[worst]:,.0f}")
-    return all_of(*verdicts)._replace(
-        measured=f"over the last factor of four the ratio is multiplied so, after its peak: {'; '.join(told)}"
-    )
+        rise, worst = prior.growth(frame, THEOREM, size), int(share.mean(axis=0).argmax())
+        words = f"{named(size)} times {rise}, the most {share[:, worst].mean():.2f} at {at[worst]:,.0f}"
+        verdicts.append(at_most(rise, 1.0, words))
+    return all_of(*verdicts).told("over the last factor of four the ratio is multiplied so, after its peak: ")
 
 
-@claim("The shape in S, A and H of that bound: sqrt(H^3 S A)", "section 5", far)
+@in_section("The shape in S, A and H of that bound: sqrt(H^3 S A)")
 def over_sizes(frame: pl.DataFrame) -> Verdict:
     """The largest regret / sqrt(H^3 S A T) over T from 10 episodes on grows with none of S, A and H: its
     exponent in each is at most 0, over all sizes.
     """
-    sizes = sizes_of(frame, THEOREM)
+    sizes = prior.sizes_of(frame, THEOREM)
     found = [shares(frame, size)[1] for size in sizes]
     rng = np.random.default_rng(0)
     drawn = [_drawn(share, rng) for share in found]
@@ -102,69 +95,64 @@ def _powers(sizes: list[Size], values: Floats, drawn: Floats) -> dict[str, Inter
     }
 
 
-@claim("The rule for Theorem 1 can say no (ours, not the paper's)", "section 5", far)
+@in_section("The rule for Theorem 1 can say no (ours, not the paper's)")
 def controls(frame: pl.DataFrame) -> Verdict:
     """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with
     epsilon = .1: the ratio grows over the last factor of four of T, at every size.
     """
     verdicts = []
-    for agent, scale in CONTROLS.items():
-        found = {size: growth(frame, agent, size, scale) for size in sizes_of(frame, agent)}
+    for agent, scale in prior.CONTROLS.items():
+        found = {size: prior.growth(frame, agent, size, scale) for size in prior.sizes_of(frame, agent)}
         least = min(found, key=lambda size: found[size].low)
-        size = f"{agent}: at least times {found[least]}, at {named(least)}"
-        verdicts.append(at_least(found[least], 1.0, size))
+        words = f"{agent}: at least times {found[least]}, at {named(least)}"
+        verdicts.append(at_least(found[least], 1.0, words))
     last = in_states_sizes(frame, "UCBVI")[-1]
+    rise = f"{prior.growth(frame, 'UCBVI', last).value:.3f} at {named(last)}"
     return all_of(*verdicts).told(
         "over the last factor of four the ratio grows, ",
-        "; that of UCBVI, a provably "
-        f"efficient agent, is multiplied by {growth(frame, 'UCBVI', last).value:.3f} at {named(last)}, at the "
-        "scale of its theory: what still grows at some T need not be inefficient",
+        f"; that of UCBVI, a provably efficient agent, is multiplied by {rise}, at the scale of its theory: what "
+        "still grows at some T need not be inefficient",
     )
 
 
-@claim(
-    "RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient",
-    "section 5",
-    far,
-)
+@in_section("RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient")
 def dithering(frame: pl.DataFrame) -> Verdict:
     """On MDPs of the prior too the ratio grows over the last factor of four of T for LSVI with epsilon = 100 /
     (100 + l) in episode l, at every size tried; what is proved, and shown, of the chain is in the figure
     dithering.
     """
     verdicts = []
-    for size in sizes_of(frame, FALLING):
-        rise = growth(frame, FALLING, size, HALVED)
-        share = paired_ratio(final(frame, FALLING, size, HALVED), final(frame, THEOREM, size))
+    for size in prior.sizes_of(frame, prior.FALLING):
+        rise = prior.growth(frame, prior.FALLING, size, prior.HALVED)
+        share = paired_ratio(
+            prior.final(frame, prior.FALLING, size, prior.HALVED), prior.final(frame, THEOREM, size)
+        )
         verdicts.append(at_least(rise, 1.0, f"{named(size)} times {rise}, its regret {share} of RLSVI's"))
     return all_of(*verdicts).told("over the last factor of four the ratio is multiplied so: ")
 
 
-@claim("The proof: at most 2SAH + sum K log(T + K) + H sqrt(SAHT log T), up to a constant", "section 5", far)
+@in_section("The proof: at most 2SAH + sum K log(T + K) + H sqrt(SAHT log T), up to a constant")
 def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
     """With the constant 1, at every size and every T from 10 episodes on."""
     found = {}
-    for size in sizes_of(frame, THEOREM):
-        at, regret = curves_of(frame, THEOREM, size)
+    for size in prior.sizes_of(frame, THEOREM):
+        at, regret = prior.curves_of(frame, THEOREM, size)
         share = (regret / proof_bound(*size, at * size[2]))[:, at >= 10]
         found[size] = bootstrap(lambda drawn: float(drawn.mean()), share[:, int(share.mean(axis=0).argmax())])
     worst = max(found, key=lambda size: found[size].high)
-    return at_most(
-        found[worst],
-        1.0,
-        f"of {len(found)} sizes the regret is at most {found[worst]} of it, at {named(worst)}",
-    )
+    words = f"of {len(found)} sizes the regret is at most {found[worst]} of it, at {named(worst)}"
+    return at_most(found[worst], 1.0, words)
 
 
 def in_states_sizes(frame: pl.DataFrame, agent: str) -> list[Size]:
     """The sizes of an agent at few actions and periods, by their number of states."""
-    return [size for size in sizes_of(frame, agent) if size[1:] == FEW]
+    return [size for size in prior.sizes_of(frame, agent) if size[1:] == FEW]
 
 
 def in_states(frame: pl.DataFrame, agent: str) -> tuple[Floats, list[Floats]]:
     """The numbers of states at few actions and periods, and the regret on every MDP of each."""
     sizes = in_states_sizes(frame, agent)
-    return np.array([float(size[0]) for size in sizes]), [final(frame, agent, size) for size in sizes]
+    return np.array([float(size[0]) for size in sizes]), [prior.final(frame, agent, size) for size in sizes]
 
 
 def exponent(states: Floats, regrets: list[Floats], others: list[Floats] | None = None) -> Interval:
@@ -189,14 +177,14 @@ def exponent(states: Floats, regrets: list[Floats], others: list[Floats] | None 
     return percentiles(value, np.where(np.isfinite(found), found, -np.inf), found, 0.95)
 
 
-@claim("These scalings better those of optimistic algorithms, O~(sqrt(H^3 S^2 A T))", "section 5", far)
+@in_section("These scalings better those of optimistic algorithms, O~(sqrt(H^3 S^2 A T))")
 def better_scaling(frame: pl.DataFrame) -> Verdict:
     """Over UCRL2's, both at their theory's parameters, RLSVI's regret does not grow with S."""
     S, ours = in_states(frame, THEOREM)
     found = exponent(S, ours, in_states(frame, "UCRL2")[1])
     last = int(S[-1]), *FEW
     each = ", ".join(
-        f"{agent} {exponent(*in_states(frame, agent))}, at the end times {growth(frame, agent, last)}"
+        f"{agent} {exponent(*in_states(frame, agent))}, at the end times {prior.growth(frame, agent, last)}"
         for agent in SCALED
     )
     return at_most(
