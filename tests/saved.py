@@ -7,7 +7,7 @@ def read(path):
     """The header of a file, without what the format adds, and its arrays."""
     with archive.opened(path) as file:
         header = {k: v for k, v in file.header.items() if k not in ("format", "version", "arrays")}
-        return header, {name: file.take_any(name) for name in file.names()}
+        return header, {name: file.take_any(name) for name in file.header["arrays"]}
 
 
 def write(path, header, arrays):

@@ -155,7 +155,10 @@ ODD = {
     "info is None": (Odd(reset=lambda o, i: (o, None)), "env.reset must return"),
     "four things": (Odd(step=lambda o, r, e, c, i: (o, r, e, i)), "env.step must return"),
     "info of a step is None": (Odd(step=lambda o, r, e, c, i: (o, r, e, c, None)), "env.step must return"),
-    "several ends": (Odd(step=lambda o, r, e, c, i: (o, r, np.array([e, e]), c, i)), "several at once"),
+    "several ends": (
+        Odd(step=lambda o, r, e, c, i: (o, r, np.array([e, e]), c, i)),
+        "True or False as terminated",
+    ),
     "several rewards": (Odd(step=lambda o, r, e, c, i: (o, [r, r], e, c, i)), "several at once"),
 }
 

@@ -6,9 +6,9 @@ import pytest
 import rlsvi
 from rlsvi import RLSVI, Exponential, IncrementalRLSVI, InverseGamma, Linear, Problem
 from rlsvi.bases import Dense, StateFeatures, Tabular
+from rlsvi.core.batched_cholesky import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
 from rlsvi.core.regression import prior_factor
-from rlsvi.core.side_by_side import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp

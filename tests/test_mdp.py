@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlsvi.bases import Dense
 from rlsvi.core.random import stream
 from rlsvi.mdp import (
     FiniteMDP,
@@ -308,12 +309,12 @@ def changed(array, index, value):
     [
         ({"P": changed(GOOD_P, (1, 0, 1), 0.4)}, r"state 1, action 0 \(period 0\) sum to 0.9, not to one"),
         ({"P": changed(GOOD_P, (1, 0), (1.5, -0.5))}, "not negative"),
-        ({"P": changed(GOOD_P, (1, 0, 1), np.nan)}, "probability"),
+        ({"P": changed(GOOD_P, (1, 0, 1), np.nan)}, "P must be finite"),
         ({"P": np.full((2, 2, 3), 1 / 3)}, "P must have shape"),
         ({"P": GOOD_P[None], "horizon": 3}, "P has 1 periods"),
         ({"horizon": None}, "horizon must be given"),
         ({"horizon": 0}, "horizon must be a whole number of at least 1"),
-        ({"R": changed(GOOD_R, (0, 1), np.nan)}, "reward must be finite"),
+        ({"R": changed(GOOD_R, (0, 1), np.nan)}, "R must be finite"),
         ({"R": np.zeros(2)}, "R must have shape"),
         ({"start": [0.5, 0.6]}, "start must be probabilities that sum to one"),
         ({"start": [np.nan, 1.0]}, "start must be probabilities"),
@@ -324,7 +325,20 @@ def changed(array, index, value):
         ({"absorbing": np.array([True, False])}, "absorbing state"),
         ({"legal": np.array([[True, False], [False, False]])}, "no action in state 1"),
         ({"legal": np.ones((2, 3), dtype=bool)}, "legal must have shape"),
-        ({"rewards": "poisson"}, "rewards must be one of"),
+        ({"rewards": "poisson"}, 'rewards must be "deterministic" or'),
+        ({"rewards": ["gaussian"]}, 'rewards must be "deterministic" or'),
+        ({"P": "ab"}, "P must be a number or an array of numbers"),
+        ({"R": None}, "R must be a number or an array of numbers"),
+        ({"start": None}, "start must be an array of numbers, got None"),
+        ({"start": [[1.0], [1.0, 2.0]]}, "start must be an array of numbers"),
+        ({"reward_values": None}, "reward_values must be an array of numbers, got None"),
+        ({"reward_values": "ab"}, "reward_values must be an array of numbers, got 'ab'"),
+        ({"reward_values": 1.0}, r"reward_values must be a pair \(low, high\), got 1.0"),
+        ({"reward_std": "wide"}, "reward_std must be an array of numbers"),
+        ({"terminal_reward": "ab"}, "terminal_reward must be an array of numbers"),
+        ({"legal": "all"}, "legal must be an array of True and False"),
+        ({"legal": True}, "legal must have shape"),
+        ({"absorbing": [0.5, 0.5]}, "absorbing must be an array of True and False"),
         ({"rewards": "bernoulli", "R": GOOD_R + 2}, "Bernoulli"),
         ({"rewards": "bernoulli", "terminal_reward": [0.0, 2.0]}, "Bernoulli"),
         ({"rewards": "gaussian", "reward_std": -1.0}, "reward_std must not be negative"),
@@ -344,11 +358,36 @@ def test_finite_mdp_refuses(options, message):
         ([0, 1, 2], [0], "successor must have one entry"),
         ([0, 1, 2], [0, 2], "successor must hold states 0..1"),
         ([0, 1, 2], [-1, 0], "successor must hold states 0..1"),
+        ([0, 1, 2], [0, 2**32], "successor must hold states 0..1"),  # which is 0 in 32 bits
+        ([0, 1, 2], [0, 2**64], "successor must be an array of whole numbers"),
+        ([0, 1, 2], None, "successor must be an array of whole numbers, got None"),
+        ("ab", [0, 0], "indptr must be an array of whole numbers, got 'ab'"),
+        ([[0], [1]], [0, 0], "indptr must be a vector of whole numbers"),
+        ([0, 1, np.uint64(2**63)], [0, 0], "indptr must"),
     ],
 )
 def test_finite_mdp_refuses_broken_rows(indptr, successor, message):
     with pytest.raises(ValueError, match=message):
         FiniteMDP(3, 2, 1, indptr, successor, [1.0, 1.0], [0.0, 0.0], [1.0, 0.0])
+
+
+def test_what_was_checked_cannot_be_changed():
+    successor, start, legal = np.array([0, 1]), np.array([1.0, 0.0]), np.ones((2, 1), dtype=bool)
+    mdp = FiniteMDP(3, 2, 1, [0, 1, 2], successor, [1.0, 1.0], [0.0, 0.0], start, legal=legal)
+    successor[:], start[:], legal[:] = 9, 9.0, False  # the caller's own arrays
+    assert mdp.table.successor.tolist() == [0, 1]
+    assert mdp.table.start.tolist() == [1.0, 0.0]
+    assert mdp.table.legal.all()
+    for part in (*mdp.table, mdp.successor, mdp.legal):
+        if isinstance(part, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                part[...] = 0
+    features = Dense(phi := np.ones((2, 1, 3))).bind(2, 1, 3, 0)
+    phi[:] = np.nan
+    assert (features.table.phi == 1.0).all()
+    for part in features.table:
+        with pytest.raises(ValueError, match="read-only"):
+            part[...] = 0
 
 
 # ---- exact solution ---------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from rlsvi.core.random import bits
 from rlsvi.core.regression import FactorError
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Recommender
-from rlsvi.shop.size import SHARE, numbers_of_a_sample
+from rlsvi.shop.size import SHARE, Form, numbers_of_a_sample
 from shop_twin import FORMS, J, N, Twin, made, serve, state, visits_of
 from values import action_values
 
@@ -105,9 +105,8 @@ def test_a_sample_when_it_is_asked_for_is_the_one_there_would_have_been():
 
 def test_samples_become_rare_as_they_become_dear():
     shop = Recommender(40, 4, seed=0, pooled=True)
-    cost = {"pooled": True, "sketch": None}
-    assert numbers_of_a_sample(40, 4, **cost, given=7, shown=20) == 40**3 + 27 * 40 < SHARE
-    assert numbers_of_a_sample(40, 4, pooled=False, sketch=None, given=7, shown=20) == 4 * 40**3 + (28 + 50) * 40
+    assert numbers_of_a_sample(Form(40, 4, True, None), 7, 20) == 40**3 + 27 * 40 < SHARE
+    assert numbers_of_a_sample(Form(40, 4, False, None), 7, 20) == 4 * 40**3 + (28 + 50) * 40
     shop._gone.first[1], shop._count = 4 * 10**6, 1  # as if there had been so many
     shop._since = 15
     assert not shop.due

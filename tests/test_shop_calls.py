@@ -9,7 +9,7 @@ import pytest
 
 from rlsvi.core.random import stream
 from rlsvi.shop import Recommender
-from rlsvi.shop.size import AT_ONCE, bytes_needed
+from rlsvi.shop.size import AT_ONCE, Form, bytes_needed
 from shop_twin import FORMS, J, N, arrays_of, come_and_go, made, serve, state
 
 
@@ -149,7 +149,7 @@ def held(shop):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_memory_told_is_that_of_every_array_it_holds(form, tmp_path):
     shop = made(form, remember=100)
-    worked_out = bytes_needed(N, J, pooled=shop.pooled, sketch=shop.sketch, remember=100)
+    worked_out = bytes_needed(Form(N, J, shop.pooled, shop.sketch), 100)
     sizes = [shop.bytes]
     assert shop.bytes == held(shop) <= worked_out
     for i in range(5):
@@ -176,7 +176,7 @@ def test_the_memory_told_is_that_of_every_array_it_holds(form, tmp_path):
 def test_memory_is_kept_to_where_contexts_take_more_than_was_thought():
     """The oldest are forgotten, which loses no answer, and at last nobody is let in until others have left."""
     x = [1, 1, -1, 0, 0, 0, 0]
-    memory = bytes_needed(N, J, pooled=True, sketch=None, remember=200)
+    memory = bytes_needed(Form(N, J, True, None), 200)
     shop = made("pooled", remember=200, memory=memory)
     for i in range(400):
         shop.recommend(i, x)
@@ -206,7 +206,7 @@ def test_memory_is_kept_to_where_contexts_take_more_than_was_thought():
 
 def test_the_memory_that_is_asked_for_is_enough():
     """For as many as are to be remembered, and for others who are open."""
-    memory = bytes_needed(N, J, pooled=True, sketch=None, remember=200)
+    memory = bytes_needed(Form(N, J, True, None), 200)
     shop, most = made("pooled", remember=200, memory=memory, every=50), 0
     for i in range(AT_ONCE - 1):
         shop.recommend(f"open {i}")
@@ -221,7 +221,7 @@ def test_the_memory_that_is_asked_for_is_enough():
 
 @pytest.mark.parametrize("x", [None, [1, 1, -1, 0, 0, 0, 0]])
 def test_room_taken_while_a_sample_was_drawn_is_given_back(x, tmp_path):
-    memory = bytes_needed(N, J, pooled=True, sketch=None, remember=100)
+    memory = bytes_needed(Form(N, J, True, None), 100)
     shop = made("pooled", remember=100, memory=memory, every="later")
     for i in range(60):
         shop.recommend(i, x)
@@ -251,7 +251,7 @@ def test_what_does_not_fit_is_refused_with_what_would():
         Recommender(500, 20)
     with pytest.raises(ValueError, match="smaller sketch, or remember fewer customers, or raise memory"):
         Recommender(50, 5, memory=1e3)
-    assert bytes_needed(500, 20, pooled=True, sketch=None, remember=20_000) < 1.1e9
+    assert bytes_needed(Form(500, 20, True, None), 20_000) < 1.1e9
 
 
 @pytest.mark.parametrize(

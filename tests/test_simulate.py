@@ -314,7 +314,7 @@ def test_random_streams_of_an_agent_are_distinct():
 
 
 def test_rewards_too_large_to_learn_from_are_refused_by_the_table():
-    with pytest.raises(ValueError, match="reward must be finite"):
+    with pytest.raises(ValueError, match="R must be finite"):
         mdp.FiniteMDP.from_arrays(np.ones((1, 1, 1)), [[1e308]], horizon=1, start=[1.0])
 
 

@@ -118,7 +118,7 @@ def test_what_cannot_be_done_is_refused_and_changes_nothing():
         if terminated:
             break
     assert terminated
-    with pytest.raises(ResetNeeded, match="the game is over"):
+    with pytest.raises(ResetNeeded, match="the episode is over"):
         env.step(0)
 
 

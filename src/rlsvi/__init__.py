@@ -7,6 +7,7 @@
 Importing it is cheap: parts are loaded when they are first used.
 """
 
+# ruff: noqa: F403, F405
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -15,46 +16,8 @@ from rlsvi.envs import register
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from rlsvi import (
-        bases,
-        envs,
-        mdp,
-        paper,
-        problems,
-        shop,
-        simulate,
-        tetris,
-        theory,
-    )
-    from rlsvi.agents import (
-        LSVI,
-        LSVIUCB,
-        PSRL,
-        RLSVI,
-        UCBVI,
-        UCRL2,
-        Boltzmann,
-        BoundedRLSVI,
-        ByEvidence,
-        ContextualBandit,
-        ContinualLSVI,
-        ContinualRLSVI,
-        DivergenceWarning,
-        EpsilonGreedy,
-        Exponential,
-        GaussianPSRL,
-        GradientRLSVI,
-        Greedy,
-        IncrementalRLSVI,
-        InverseGamma,
-        Linear,
-        OptimalPolicy,
-        StationaryLSVI,
-        StationaryRLSVI,
-        ThompsonSampling,
-        agent_for,
-        load,
-    )
+    from rlsvi import bases, envs, mdp, paper, problems, shop, simulate, tetris, theory
+    from rlsvi.agents import *
     from rlsvi.agents.evidence import evidence
     from rlsvi.core.posterior import Posterior
     from rlsvi.mdp import FiniteMDP
@@ -66,59 +29,6 @@ if TYPE_CHECKING:
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
     from rlsvi.study.tensorboard import tensorboard
-
-_HOME = {
-    "LSVI": "agents",
-    "LSVIUCB": "agents",
-    "PSRL": "agents",
-    "RLSVI": "agents",
-    "UCBVI": "agents",
-    "UCRL2": "agents",
-    "Boltzmann": "agents",
-    "BoundedRLSVI": "agents",
-    "ByEvidence": "agents",
-    "ContextualBandit": "agents",
-    "ContinualLSVI": "agents",
-    "ContinualRLSVI": "agents",
-    "DivergenceWarning": "agents",
-    "EpsilonGreedy": "agents",
-    "Evaluation": "study.evaluation",
-    "Exponential": "agents",
-    "FiniteMDP": "mdp",
-    "GaussianPSRL": "agents",
-    "GradientRLSVI": "agents",
-    "Greedy": "agents",
-    "IncrementalRLSVI": "agents",
-    "InverseGamma": "agents",
-    "Job": "study.job",
-    "Linear": "agents",
-    "OptimalPolicy": "agents",
-    "Posterior": "core.posterior",
-    "Problem": "problems",
-    "Runs": "study.runs",
-    "StationaryLSVI": "agents",
-    "StationaryRLSVI": "agents",
-    "Store": "study.store",
-    "ThompsonSampling": "agents",
-    "agent_for": "agents",
-    "compare": "study.compare",
-    "evaluate": "study.evaluation",
-    "evidence": "agents.evidence",
-    "load": "agents",
-    "sweep": "study.sweep",
-    "tensorboard": "study.tensorboard",
-}
-_MODULES = (
-    "bases",
-    "envs",
-    "mdp",
-    "paper",
-    "problems",
-    "shop",
-    "simulate",
-    "tetris",
-    "theory",
-)
 
 __all__ = [
     "LSVI",
@@ -170,6 +80,22 @@ __all__ = [
     "tetris",
     "theory",
 ]
+
+_MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
+_HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
+    "Evaluation": "study.evaluation",
+    "FiniteMDP": "mdp",
+    "Job": "study.job",
+    "Posterior": "core.posterior",
+    "Problem": "problems",
+    "Runs": "study.runs",
+    "Store": "study.store",
+    "compare": "study.compare",
+    "evaluate": "study.evaluation",
+    "evidence": "agents.evidence",
+    "sweep": "study.sweep",
+    "tensorboard": "study.tensorboard",
+}
 
 
 def __getattr__(name: str) -> Any:

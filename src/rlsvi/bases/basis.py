@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import LARGEST, finite
+from rlsvi.core.checks import LARGEST, finite, read_only
 from rlsvi.core.compile import Floats, Ints
 
 At = Callable[[int, Any], tuple[Ints, Floats]]
@@ -98,9 +98,9 @@ def checked_table(name: str, table: Any, blocks: int, dim: int, shape: tuple[int
         raise misshaped(f"the table of {name}", phi.shape[1:], (*shape, dim))
     if block.shape != shape or block.dtype.kind not in "iu" or (block.size and not within(block, blocks)):
         raise misnumbered(f"the table of {name}", block, shape, blocks)
-    phi = np.require(phi, np.float64, ["C", "W"])
+    phi = np.array(phi, dtype=np.float64, order="C")  # copies: what was checked cannot change any more
     check_finite(f"the table of {name}", phi)
-    return FeatureTable(phi, np.array(block, dtype=np.int32, order="C"))  # a copy: nobody can change it any more
+    return FeatureTable(read_only(phi), read_only(np.array(block, dtype=np.int32, order="C")))
 
 
 def vector(name: str, features: Any) -> Floats:

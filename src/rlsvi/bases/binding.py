@@ -20,11 +20,8 @@ from rlsvi.bases.basis import (
     table_at,
     within,
 )
-from rlsvi.core.checks import LARGEST, whole
+from rlsvi.core.checks import LARGEST, fits, whole
 from rlsvi.core.compile import Floats, Ints
-from rlsvi.core.machine import memory
-
-MOST_BLOCKS = 2**31 - 1  # they are numbered by 32 bits
 
 
 def bound(
@@ -140,12 +137,8 @@ def _of_shape(
 
 def _size(name: str, features: Features, horizon: int, factors: bool) -> tuple[int, int]:
     """How many blocks of how many features: such that the weights fit in memory."""
-    blocks = whole(f"the number of blocks of the basis {name}", features.blocks, 1)
+    blocks = whole(f"the number of blocks of the basis {name}", features.blocks, 1, 2**31 - 1)  # they are int32
     dim = whole(f"the number of features (dim) of the basis {name}", features.dim, 1)
-    need = 8 * horizon * blocks * dim * (dim + 1 if factors else 1)
-    if blocks > MOST_BLOCKS or need > memory():
-        raise ValueError(
-            f"{name} has {blocks} blocks of {dim} features, which take {need / 1e9:.3g} GB for {horizon} periods, "
-            f"more than this machine has ({memory() / 1e9:.3g} GB): use fewer features, or smaller blocks"
-        )
+    what = f"the weights of {name}, {blocks} blocks of {dim} features in {horizon} periods,"
+    fits(what, horizon * blocks * dim * (dim + 1 if factors else 1), "use fewer features, or smaller blocks")
     return blocks, dim

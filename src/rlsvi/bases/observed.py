@@ -1,6 +1,7 @@
 """Features of the observations of any Gymnasium space, with a block of weights for every action."""
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,7 +10,6 @@ from rlsvi.bases.basis import Features
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
 from rlsvi.bases.layout import Layout, layout_of, vector_of
-from rlsvi.bases.onehot import joint_one_hot, one_hot
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
 from rlsvi.core.checks import finite
@@ -79,7 +79,9 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     low, high : bounds of the measured numbers, (m,); None: those of the space.
     """
     layout = layout_of(getattr(space, "observation_space", space))
-    basis = usual(layout.measured) if basis is None else checked_rows(basis)
+    basis = usual(layout.measured) if basis is None else basis
+    if not hasattr(basis, "rows"):
+        raise TypeError(f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {basis!r}")
     low, high = (_bounds(name, v, layout) for name, v in (("low", low), ("high", high)))
     for least, most in zip(low, high, strict=True):
         if least is not None and most is not None and not least < most:
@@ -90,13 +92,6 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 def usual(n: int) -> RowBasis:
     """Local functions, which follow sudden changes of a value, where a grid is fine enough; else cosines."""
     return Radial(features=SIDE**n + 1) if n <= GRID else Fourier()
-
-
-def checked_rows(basis: Any) -> Any:
-    """`basis`, if it makes features of numbers in [0, 1]."""
-    if not hasattr(basis, "rows"):
-        raise TypeError(f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {basis!r}")
-    return basis
 
 
 def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
@@ -137,3 +132,19 @@ def _made_by(basis: RowBasis, x: Floats) -> Floats:
             f"shape {phi.shape}"
         )
     return phi
+
+
+def one_hot(whole: Floats, counts: list[int]) -> Floats:
+    """(N, sum of counts): one 1 for the value of each number."""
+    first = np.array([0, *accumulate(counts)][:-1])
+    out = np.zeros((len(whole), sum(counts)))
+    np.put_along_axis(out, whole.astype(np.int64) + first, 1.0, axis=1)
+    return out
+
+
+def joint_one_hot(whole: Floats, counts: list[int]) -> Floats:
+    """(N, product of counts): one 1 for the values of all numbers together."""
+    out = np.zeros((len(whole), int(np.prod(counts))))
+    index = np.ravel_multi_index(tuple(whole.astype(np.int64).T), tuple(counts))
+    out[np.arange(len(whole)), index] = 1.0
+    return out

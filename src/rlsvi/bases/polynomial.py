@@ -51,8 +51,5 @@ def exponents(n: int, degree: int | None, features: int) -> Longs:
             f"polynomials of degree {degree} in {n} numbers are {comb(n + degree, degree)} features, the budget "
             f"is features={features}: allow more, or lower the degree"
         )
-    rows = []
-    for k in range(degree + 1):
-        for places in combinations_with_replacement(range(n), k):
-            rows.append(np.bincount(np.array(places, dtype=np.int64), minlength=n))
-    return np.array(rows)
+    products = (places for k in range(degree + 1) for places in combinations_with_replacement(range(n), k))
+    return np.array([np.bincount(np.array(places, dtype=np.int64), minlength=n) for places in products])

@@ -41,7 +41,7 @@ class Tetris:
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """One block of d weights. Placements that a piece does not have get zeros."""
         desk = _desk(self.features, example)
-        units = self.units_on(example)
+        units = self._units(desk)
         block = np.zeros(actions, dtype=np.int32)
 
         def numbers(observation: Any) -> NDArray[Any]:
@@ -60,9 +60,7 @@ class Tetris:
         board = {"height": desk.rules.height, "width": desk.rules.width}
         return Features(1, len(units), at, None, rewards, units, numbers, board)
 
-    def units_on(self, example: Any) -> Floats:
-        """The units on the board of an observation."""
-        desk = _desk(self.features, example)
+    def _units(self, desk: "BoardRoom") -> Floats:
         if isinstance(self.units, str):
             if self.units not in ("scaled", "raw"):
                 raise ValueError(f'units must be "scaled", "raw" or a vector of numbers, got {self.units!r}')

@@ -5,20 +5,15 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli import pipes
 from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 for command in (train, evaluate, watch, compare, paper, report):
     app.command()(command)
@@ -34,9 +29,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say and exit.")
-    ] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show.")] = False,
 ) -> None:
     """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI).
 
@@ -46,19 +39,20 @@ def _options(
 
 def main() -> None:
     """Run the command `rlsvi`."""
-    with pipes.quiet():
+    with quiet_pipes():
         app(prog_name="rlsvi")
 
 
 @app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the agents, problems and figures there are."""
+    agents = {name: what for name, (_, what) in AGENTS.items()}
     problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}
     with told(lambda: "not all was listed"):
         if as_json:
-            print(json.dumps({"agents": AGENTS, "problems": problems, "figures": FIGURES}, indent=1))
+            print(json.dumps({"agents": agents, "problems": problems, "figures": FIGURES}, indent=1))
             return
-        for title, entries in (("agents", AGENTS), ("problems", problems), ("figures", FIGURES)):
+        for title, entries in (("agents", agents), ("problems", problems), ("figures", FIGURES)):
             print(title)
             for name, what in entries.items():
                 print(f"  {name:<21}{what}")

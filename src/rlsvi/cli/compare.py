@@ -3,6 +3,7 @@
 import inspect
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,20 +16,20 @@ if TYPE_CHECKING:
     from rlsvi.problems import Problem
     from rlsvi.study.runs import Runs
 
-AGENTS = {
-    "rlsvi": "sample a plausible value function each episode and act greedily on it",
-    "lsvi-greedy": "least-squares value iteration, greedy",
-    "lsvi-epsilon": "least-squares value iteration, a random action with probability --epsilon",
-    "lsvi-boltzmann": "least-squares value iteration, actions in proportion to exp(Q / --eta)",
-    "incremental": "RLSVI from summary statistics, at a constant cost; forgets --nu of the past in an episode",
-    "psrl": "posterior sampling of the whole MDP, Dirichlet, with a table; rewards lie in --reward-range",
-    "gaussian-psrl": "posterior sampling with Gaussian values in the place of a Dirichlet, with a table",
-    "ucrl2": "optimism in confidence sets of MDPs, with a table",
-    "ucbvi": "optimism by a bonus for what is rarely seen, with a table",
-    "lsvi-ucb": "optimism by a bonus for linear features, whose 2-norm must be at most 1",
-    "bandit": "linear Thompson sampling of the next reward alone, in each period",
-    "optimal": "the optimal policy, which knows the problem",
-    "myopic": "the best policy that looks one step ahead, and knows the problem",
+AGENTS = {  # the class of each, and what it does
+    "rlsvi": ("RLSVI", "sample a plausible value function each episode and act greedily on it"),
+    "lsvi-greedy": ("LSVI", "least-squares value iteration, greedy"),
+    "lsvi-epsilon": ("LSVI", "least-squares value iteration, a random action with probability --epsilon"),
+    "lsvi-boltzmann": ("LSVI", "least-squares value iteration, actions in proportion to exp(Q / --eta)"),
+    "incremental": ("IncrementalRLSVI", "RLSVI at a constant cost; forgets --nu of the past in an episode"),
+    "psrl": ("PSRL", "posterior sampling of the whole MDP, with a table; rewards lie in --reward-range"),
+    "gaussian-psrl": ("GaussianPSRL", "posterior sampling with Gaussian values instead, with a table"),
+    "ucrl2": ("UCRL2", "optimism in confidence sets of MDPs, with a table"),
+    "ucbvi": ("UCBVI", "optimism by a bonus for what is rarely seen, with a table"),
+    "lsvi-ucb": ("LSVIUCB", "optimism by a bonus for linear features, whose 2-norm must be at most 1"),
+    "bandit": ("ContextualBandit", "linear Thompson sampling of the next reward alone, in each period"),
+    "optimal": ("OptimalPolicy", "the optimal policy, which knows the problem"),
+    "myopic": ("OptimalPolicy", "the best policy that looks one step ahead, and knows the problem"),
 }
 PROBLEMS = {
     "chain": ("the paper's chain: one reward, at the far end", ("length", "features", "rho")),
@@ -54,18 +55,12 @@ def compare(
     products: Annotated[int | None, typer.Option(help="recommendation: number of products N.")] = None,
     slots: Annotated[int | None, typer.Option(help="recommendation: products shown to a customer, J.")] = None,
     actions: Annotated[int | None, typer.Option(help="dirichlet: number of actions.")] = None,
-    horizon: Annotated[
-        int | None, typer.Option(help="river-swim, dirichlet, Gymnasium: steps an episode.")
-    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="river-swim, dirichlet, Gymnasium: steps.")] = None,
     lam: Annotated[float, typer.Option("--lam", "--lambda", help="Prior precision (RLSVI), ridge (LSVI).")] = 1.0,
     sigma: Annotated[float, typer.Option(help="Noise of a target in RLSVI's regression.")] = 0.1,
     nu: Annotated[float, typer.Option(help="What incremental RLSVI forgets in an episode.")] = 0.01,
-    scale: Annotated[
-        float, typer.Option(help="gaussian-psrl, ucrl2, ucbvi, lsvi-ucb: scale of noise or bonus, 1 as in theory.")
-    ] = 1.0,
-    reward_range: Annotated[
-        tuple[float, float], typer.Option(help="Lowest and highest reward, for the same and psrl.")
-    ] = (0.0, 1.0),
+    scale: Annotated[float, typer.Option(help="gaussian-psrl, ucrl2, ucbvi, lsvi-ucb: scale; theory: 1.")] = 1.0,
+    reward_range: Annotated[tuple[float, float], typer.Option(help="Of the same and psrl.")] = (0.0, 1.0),
     epsilon: Annotated[float, typer.Option(help="Probability of a random action.")] = 0.1,
     eta: Annotated[float, typer.Option(help="Temperature of Boltzmann exploration.")] = 0.1,
     workers: Annotated[int | None, typer.Option(min=1, help="Threads, by default one a core.")] = None,
@@ -81,19 +76,8 @@ def compare(
 
     Example: rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-boltzmann
     """
-    given = {
-        "length": length,
-        "features": features,
-        "rho": rho,
-        "size": size,
-        "stochastic": stochastic,
-        "states": states,
-        "products": products,
-        "slots": slots,
-        "actions": actions,
-        "horizon": horizon,
-    }
-    options = {name: value for name, value in given.items() if value is not None}
+    given = dict(locals())
+    options = {name: given[name] for _, takes in PROBLEMS.values() for name in takes if given[name] is not None}
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
     settings |= {"nu": nu, "scale": scale, "reward_range": reward_range}
     with told(lambda: "nothing was written"):
@@ -105,14 +89,8 @@ def compare(
             raise ValueError(f"--agents names an agent twice: {agents}")
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        runs = rlsvi.compare(
-            patterns,
-            lambda seed: _problem(problem, options, seed),
-            episodes,
-            seeds,
-            workers=workers,
-            progress=not quiet,
-        )
+        drawn = partial(_problem, problem, options)
+        runs = rlsvi.compare(patterns, drawn, episodes, seeds, workers=workers, progress=not quiet)
         settings |= {"problem": problem, **_defaults(problem), **options, "agents": names}
         _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
 
@@ -149,34 +127,19 @@ def _defaults(problem: str) -> dict[str, Any]:
 
 
 def _agent(name: str, settings: dict[str, Any]) -> "Agent":
+    """The agent of a name, made with those of the settings that it takes."""
     import rlsvi
 
-    if name == "rlsvi":
-        return rlsvi.RLSVI(lam=settings["lam"], sigma=settings["sigma"])
-    if name == "lsvi-greedy":
-        return rlsvi.LSVI(lam=settings["lam"])
+    if name not in AGENTS:
+        raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}")
+    given = settings | {"planned": settings["episodes"], "myopic": name == "myopic"}
     if name == "lsvi-epsilon":
-        return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.EpsilonGreedy(settings["epsilon"]))
+        given["explore"] = rlsvi.EpsilonGreedy(settings["epsilon"])
     if name == "lsvi-boltzmann":
-        return rlsvi.LSVI(lam=settings["lam"], explore=rlsvi.Boltzmann(settings["eta"]))
-    if name == "bandit":
-        return rlsvi.ContextualBandit(lam=settings["lam"], sigma=settings["sigma"])
-    if name == "incremental":
-        return rlsvi.IncrementalRLSVI(lam=settings["lam"], sigma=settings["sigma"], nu=settings["nu"])
-    rewards, scale, planned = settings["reward_range"], settings["scale"], settings["episodes"]
-    if name == "psrl":
-        return rlsvi.PSRL(reward_range=rewards)
-    if name == "gaussian-psrl":
-        return rlsvi.GaussianPSRL(scale=scale, reward_range=rewards)
-    if name == "ucrl2":
-        return rlsvi.UCRL2(scale=scale, reward_range=rewards)
-    if name == "ucbvi":
-        return rlsvi.UCBVI(scale=scale, planned=planned, reward_range=rewards)
-    if name == "lsvi-ucb":
-        return rlsvi.LSVIUCB(lam=settings["lam"], scale=scale, planned=planned, reward_range=rewards)
-    if name in ("optimal", "myopic"):
-        return rlsvi.OptimalPolicy(myopic=name == "myopic")
-    raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}")
+        given["explore"] = rlsvi.Boltzmann(settings["eta"])
+    kind = getattr(rlsvi, AGENTS[name][0])
+    made: Agent = kind(**{key: given[key] for key in inspect.signature(kind).parameters if key in given})
+    return made
 
 
 def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: bool) -> None:

@@ -18,9 +18,7 @@ EnvOption = Annotated[
 ]
 EnvArgs = Annotated[
     list[str] | None,
-    typer.Option(
-        "--env-arg", metavar="NAME=VALUE", help="An argument of the environment, map_name=8x8 say; repeatable."
-    ),
+    typer.Option("--env-arg", metavar="NAME=VALUE", help="Of the environment, map_name=8x8 say; repeatable."),
 ]
 StepsOption = Annotated[
     int | None, typer.Option(min=1, help="Cut episodes off after so many steps.", show_default="the environment's")
@@ -40,10 +38,8 @@ def arguments_of(pairs: list[str] | None) -> dict[str, Any]:
 
 def value_of(text: str) -> Any:
     """A literal of JSON or Python, else the text as it stands."""
-    if text in ("true", "false", "null"):
-        return {"true": True, "false": False, "null": None}[text]
     try:
-        return ast.literal_eval(text)
+        return ast.literal_eval({"true": "True", "false": "False", "null": "None"}.get(text, text))
     except (ValueError, SyntaxError):
         return text
 

@@ -14,9 +14,7 @@ def evaluate(
     file: Annotated[Path, typer.Argument(help="The file of a saved agent.")],
     episodes: Annotated[int, typer.Option(min=1, help="Fresh episodes to play.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Of the fresh episodes.")] = 0,
-    sample: Annotated[
-        bool, typer.Option("--sample", help="Play as in learning, on a sampled value function an episode.")
-    ] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Play on posterior samples, as in learning.")] = False,
     env: EnvOption = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,

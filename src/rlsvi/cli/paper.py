@@ -19,25 +19,13 @@ def paper(
         list[str] | None,
         typer.Argument(help=f"Figures to reproduce, by default all: {', '.join(FIGURES)}.", show_default=False),
     ] = None,
-    scale: Annotated[
-        str, typer.Option(help="quick: seconds to a minute a figure. paper: the paper's own sizes.")
-    ] = "quick",
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each setting, by default those of the scale.")
-    ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one a core.")] = None,
-    executor: Annotated[
-        str, typer.Option(help="processes: on this machine. ray: on a Ray cluster. serial: one by one.")
-    ] = "processes",
-    address: Annotated[
-        str | None, typer.Option(help="Of a running Ray cluster, such as HOST:6379; else one is started here.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for pictures, data and verdicts.", show_default="out/SCALE")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option(help="Keep finished jobs found in the folder, or compute all anew.")
-    ] = True,
+    scale: Annotated[str, typer.Option(help="quick: up to a minute a figure; or paper: its own sizes.")] = "quick",
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each setting, else as scale says.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one per core.")] = None,
+    executor: Annotated[str, typer.Option(help="processes, ray (on a cluster), or serial.")] = "processes",
+    address: Annotated[str | None, typer.Option(help="HOST:PORT of a Ray cluster; else one is started.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results.", show_default="out/SCALE")] = None,
+    resume: Annotated[bool, typer.Option(help="Keep finished jobs in the folder, or compute all anew.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
 ) -> None:
@@ -56,12 +44,12 @@ def paper(
         from rlsvi.cli.progress import figure_bars
         from rlsvi.paper import figure_called
         from rlsvi.paper.reproduce import reproduce
-        from rlsvi.study.executors import executor as named
+        from rlsvi.study.compare import warm_up
+        from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store
-        from rlsvi.study.warm_up import warm_up
 
         plans = {name: figure_called(name).plan(scale, seeds) for name in names}
-        chosen = named(executor, workers, address)
+        chosen = executor_called(executor, workers, address)
         Store(out / "store")
         warm_up(not quiet)
         with figure_bars(plans, not quiet) as advance:
@@ -83,9 +71,7 @@ def paper(
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Where `rlsvi paper` has written.")],
-    markdown: Annotated[
-        Path | None, typer.Option(help="Also write this Markdown page, with its pictures beside it.")
-    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write this page, its pictures beside it.")] = None,
 ) -> None:
     """Write one web page of figures and verdicts, FOLDER/report.html, that needs nothing else to be read.
 

@@ -2,34 +2,71 @@
 
 import os
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.cli.screen import frame, screen, write_film
+from rlsvi.core.files import whole_file
+from rlsvi.core.progress import bar
 
 if TYPE_CHECKING:
     from rlsvi.envs.making import Made
 
+CLEAR, HOME, BELOW = "\x1b[2J", "\x1b[H", "\x1b[J"
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+
 
 def show(
-    agent: Any, made: "Made", seed: int, episodes: int, limit: int, speed: float | None, gif: Path | None
+    agent: Any,
+    made: "Made",
+    seed: int,
+    episodes: int,
+    limit: int,
+    speed: float | None,
+    gif: Path | None,
+    progress: bool,
+    words: Callable[[float, int, str], str],
 ) -> str:
-    """Play episodes on the posterior mean; how they went."""
+    """Play episodes on the posterior mean, of `limit` steps together at most; how they went.
+
+    words : a line about one episode, from its return, its steps and whether it "is over" or "goes on".
+    """
     from gymnasium.error import Error
+
+    from rlsvi.study.evaluation import play
 
     mode, own_speed = _mode(made, gif)
     pace = own_speed if speed is None else speed
     world = made.make(mode)
+
+    def played(each: Callable[[], object]) -> str:
+        lines, left = [], limit
+        for i in range(episodes):
+            total, steps, over = play(agent, world, seed + i, limit=left, show=each)
+            lines.append(words(total, steps, "is over" if over else "goes on"))
+            left -= steps
+            if left == 0:
+                break
+        return "\n".join(lines)
+
     try:
         if gif is not None:
             frames: list[Any] = []
-            end = _play(agent, world, seed, episodes, limit, lambda: frames.append(frame(world.render())))
+            with bar(limit + episodes, "steps", progress) as advance:
+
+                def film() -> None:
+                    frames.append(frame(world.render()))
+                    advance(1)
+
+                end = played(film)
             write_film(frames, pace, gif)
             return end
         if mode == "human":
-            return _play(agent, world, seed, episodes, limit, lambda: None)
+            return played(lambda: None)
         with screen(pace) as put:
-            return _play(agent, world, seed, episodes, limit, lambda: put(str(world.render())))
+            return played(lambda: put(str(world.render())))
     except (RuntimeError, Error) as error:
         advice = "; where no window can be opened, write a picture: --gif game.gif" if mode == "human" else ""
         raise RuntimeError(f"{error}{advice}") from error
@@ -57,15 +94,45 @@ def _has_display() -> bool:
     return sys.platform != "linux" or any(os.environ.get(name) for name in names)
 
 
-def _play(agent: Any, world: Any, seed: int, episodes: int, limit: int, each: Any) -> str:
-    """Play, and call `each` for every position shown."""
-    from rlsvi.study.evaluation import play
+def is_terminal() -> bool:
+    """Whether someone is looking."""
+    return sys.stdout.isatty()
 
-    told, left = [], limit
-    for i in range(episodes):
-        total, steps, over = play(agent, world, seed + i, limit=left, show=each)
-        left -= steps
-        told.append(f"return {total:.6g} in {steps} steps; the episode {'is over' if over else 'goes on'}")
-        if left == 0:
-            break
-    return "\n".join(told)
+
+@contextmanager
+def screen(speed: float) -> Iterator[Callable[[str], None]]:
+    """Yields `put(text)`, at most `speed` a second; into a file or a pipe one after the other, without waiting."""
+    terminal, due = is_terminal(), time.monotonic()
+
+    def put(text: str) -> None:
+        nonlocal due
+        sys.stdout.write(HOME + text + BELOW + "\n" if terminal else text + "\n")
+        sys.stdout.flush()
+        if terminal and speed > 0:
+            due += 1 / speed
+            time.sleep(max(due - time.monotonic(), 0))
+
+    try:
+        if terminal:
+            sys.stdout.write(HIDE + CLEAR)
+        yield put
+    finally:
+        if terminal:
+            sys.stdout.write(SHOW)
+            sys.stdout.flush()
+
+
+def frame(pixels: Any) -> Any:
+    """A picture of a film, of few colours."""
+    from PIL import Image
+
+    return Image.fromarray(pixels).quantize(64, Image.Quantize.MAXCOVERAGE)
+
+
+def write_film(frames: list[Any], speed: float, path: Path) -> None:
+    """A moving picture, the file whole or not at all."""
+    first, *rest = frames
+    pause = max(round(1000 / speed) if speed > 0 else 20, 20)
+    with whole_file(path) as file:
+        first.save(file, format="GIF", save_all=True, append_images=rest, duration=pause, loop=0)
+    print(f"picture: {path}", file=sys.stderr)

@@ -3,17 +3,19 @@
 import json
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+import rlsvi
 from rlsvi.cli.curve import chart, picture
 from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, loaded, named
 from rlsvi.cli.errors import told
+from rlsvi.core.progress import bar
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -22,43 +24,24 @@ if TYPE_CHECKING:
     from rlsvi.study.evaluation import Evaluation
 
 
-class NamedBasis(StrEnum):
-    """Bases that can be named."""
-
-    fourier = "fourier"
-    polynomial = "polynomial"
-    radial = "radial"
-    tiles = "tiles"
-    table = "table"
+T = TypeVar("T")
+NamedBasis = StrEnum("NamedBasis", ["fourier", "polynomial", "radial", "tiles", "table"])
 
 
 def train(
     env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: CartPole-v1, or module:Env-v0.")],
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Decides all randomness.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="The agent's file; the curve lies beside it.", show_default="ENV.rlsvi")
-    ] = None,
-    resume: Annotated[
-        Path | None, typer.Option(help="Go on with the agent of this file, instead of a new one.")
-    ] = None,
-    evaluate: Annotated[
-        int, typer.Option(min=0, help="Fresh episodes to play on the posterior mean in the end; 0: none.")
-    ] = 100,
+    out: Annotated[Path | None, typer.Option(help="The agent's file.", show_default="ENV.rlsvi")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with the agent of this file.")] = None,
+    evaluate: Annotated[int, typer.Option(min=0, help="Fresh episodes to play in the end; 0: none.")] = 100,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
-    choices: Annotated[
-        int | None,
-        typer.Option(min=2, help="Continuous actions: offer so many values of each number. Pendulum-v1: 5."),
-    ] = None,
+    choices: Annotated[int | None, typer.Option(min=2, help="Values of each continuous action.")] = None,
     gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="the agent's")] = None,
-    sigma: Annotated[
-        float | None, typer.Option(help="Noise of a target.", show_default="learned from the data")
-    ] = None,
+    sigma: Annotated[float | None, typer.Option(help="Noise of a target.", show_default="learned")] = None,
     lam: Annotated[float | None, typer.Option(help="Prior precision.", show_default="the agent's")] = None,
-    basis: Annotated[
-        NamedBasis | None, typer.Option(help="Features of observations.", show_default="by the environment")
-    ] = None,
+    basis: Annotated[NamedBasis | None, typer.Option(help="Features.", show_default="by the environment")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no curve in the terminal.")] = False,
 ) -> None:
@@ -94,13 +77,14 @@ def train(
         agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume)
         returns: list[float] = []
         evaluation, before = None, agent.steps
-        failure = _learn(agent, world, episodes, returns, not quiet)
+        _, failure = _attempted(lambda: _learn(agent, world, episodes, returns, not quiet))
         kept = agent.steps > before
         if kept:
             agent.environment = made
             agent.save(target)
         if failure is None and evaluate > 0:
-            evaluation, failure = _evaluated(agent, world, evaluate, seed, not quiet)
+            fresh = partial(rlsvi.evaluate, agent, world, evaluate, seed=seed, progress=not quiet)
+            evaluation, failure = _attempted(fresh)
         if returns:
             picture(returns, f"{made}, seed {seed}", evaluation, curve)
         _tell(returns, evaluation, made, agent, target, as_json, quiet)
@@ -115,14 +99,10 @@ def _remembered(resume: Path, made: "Made") -> "Made":
     return known if known is not None and known.id == made.id else made
 
 
-def _evaluated(
-    agent: Any, world: "Env[Any, Any]", episodes: int, seed: int, show: bool
-) -> tuple["Evaluation | None", BaseException | None]:
-    """What the policy is worth; or what kept it from being found out."""
-    import rlsvi
-
+def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+    """What `do` returns, or what stopped it."""
     try:
-        return rlsvi.evaluate(agent, world, episodes, seed=seed, progress=show), None
+        return do(), None
     except (Exception, KeyboardInterrupt) as error:
         return None, error
 
@@ -131,19 +111,15 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
     """A new agent, or that of a file."""
     from gymnasium.spaces import Box
 
-    import rlsvi
-
     if isinstance(world.action_space, Box):
-        raise ValueError(
-            f"the actions {world.action_space} are continuous: offer so many values of each number by --choices 5"
-        )
+        raise ValueError(f"the actions {world.action_space} are continuous: offer values of them by --choices 5")
     if resume is not None:
         if given:
             raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned: leave out")
         return loaded(resume)
     if "basis" in given:
-        kinds = {"fourier": "Fourier", "polynomial": "Polynomial", "radial": "Radial", "tiles": "Tiles"}
-        given["basis"] = getattr(rlsvi.bases, kinds.get(given["basis"].value, "Tabular"))()
+        name = given["basis"].value
+        given["basis"] = getattr(rlsvi.bases, "Tabular" if name == "table" else name.capitalize())()
     try:
         return rlsvi.agent_for(world, seed=seed, **given)
     except TypeError as error:
@@ -155,43 +131,16 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
         ) from None
 
 
-def _learn(
-    agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[float], show: bool
-) -> BaseException | None:
-    """Learn; what stopped it, if anything did."""
-    with _progress(episodes, show) as tell:
+def _learn(agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[float], show: bool) -> None:
+    """Learn, and append the return of each episode to `returns`; a bar also says how well it goes."""
+    with bar(episodes, "episodes", show) as advance:
 
         def note(_: Any, value: float) -> None:
             returns.append(value)
-            tell(returns)
-
-        try:
-            agent.learn(world, episodes=episodes, on_episode=note)
-        except (Exception, KeyboardInterrupt) as error:
-            return error
-    return None
-
-
-@contextmanager
-def _progress(total: int, show: bool) -> Iterator[Any]:
-    """A bar that also says how well it goes."""
-    if not show:
-        yield lambda returns: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    words = TextColumn("{task.description}"), TextColumn("{task.fields[level]}")
-    columns = words[0], BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), words[1]
-    with Progress(*columns, console=Console(stderr=True)) as display:
-        task = display.add_task("episodes", total=total, level="")
-
-        def tell(returns: list[float]) -> None:
             last = returns[-10:]
-            level = f"return {last[-1]:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}"
-            display.update(task, advance=1, level=level)
+            advance(1, f"return {value:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}")
 
-        yield tell
+        agent.learn(world, episodes=episodes, on_episode=note)
 
 
 def _tell(

@@ -93,34 +93,24 @@ class Archive:
     def __contains__(self, name: str) -> bool:
         return name in self._listed
 
-    def names(self) -> list[str]:
-        """The names of all arrays."""
-        return list(self._listed)
-
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
         """The shape of an array that has not been read yet."""
-        if name not in self._listed:
-            raise ArchiveError(f"is damaged: it lacks {name}")
-        shape = self._listed[name][1]
+        _, shape = self._known(name)
         if len(shape) != dimensions:
             raise ArchiveError(f"is damaged: {name} has {len(shape)} dimensions, expected {dimensions}")
         return shape
 
     def dtype(self, name: str) -> Any:
         """The type of an array that has not been read yet."""
-        if name not in self._listed:
-            raise ArchiveError(f"is damaged: it lacks {name}")
-        return self._listed[name][0]
+        return self._known(name)[0]
 
     def take(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64, *, finite: bool = True) -> Any:
         """An array, if it is of this shape and type; and of finite numbers, unless `finite` is False."""
-        if name not in self._listed:
-            raise ArchiveError(f"is damaged: it lacks {name}")
-        kind, found = self._listed[name]
+        kind, found = self._known(name)
         if found != tuple(shape) or kind != np.dtype(dtype):
             raise ArchiveError(f"is damaged: {name} is {kind}{found}, expected {np.dtype(dtype)}{tuple(shape)}")
         array = self._read(name, kind, found)
-        if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        if finite and kind.kind == "f" and array.size and not -np.inf < array.min() <= array.max() < np.inf:
             raise ArchiveError(f"is damaged: {name} holds numbers that are not finite")
         return array
 
@@ -133,22 +123,17 @@ class Archive:
 
     def take_any(self, name: str) -> Any:
         """An array of whatever shape and type it has, such as an argument of a constructor that checks it."""
-        self.shape(name, len(self._listed[name][1]) if name in self._listed else 0)
-        return self._read(name, *self._listed[name])
-
-    def take_all(self, most: Mapping[str, int]) -> dict[str, Any]:
-        """All arrays, if they are those named, each of so many bytes at most."""
-        if odd := sorted(set(most) ^ set(self._listed)):
-            raise ArchiveError(f"is damaged or refused: its arrays are not those expected, but for {odd[0]!r:.80}")
-        for name, (kind, shape) in self._listed.items():
-            if math.prod(shape) * kind.itemsize > most[name]:
-                raise ArchiveError(f"is refused: {name} of shape {shape} is too large")
-        return {name: self.take_any(name) for name in self._listed}
+        return self._read(name, *self._known(name))
 
     def finish(self) -> None:
         """Refuse a file that holds more than was taken from it."""
         if self._left:
             raise ArchiveError(f"is damaged: it holds {', '.join(sorted(self._left))[:200]}, which nobody expects")
+
+    def _known(self, name: str) -> tuple[Any, tuple[int, ...]]:
+        if name not in self._listed:
+            raise ArchiveError(f"is damaged: it lacks {name}")
+        return self._listed[name]
 
     def _read(self, name: str, kind: Any, shape: tuple[int, ...]) -> Any:
         """The array, read straight into place; the end of the entry is read for its checksum."""

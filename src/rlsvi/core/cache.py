@@ -14,7 +14,6 @@ import hashlib
 import os
 import pickle
 import time
-import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +24,8 @@ from typing import Any
 
 import numba
 import numpy as np
+
+from rlsvi.core.files import write_file
 
 NumbaCache: Any = object
 dumps: Any = None
@@ -112,16 +113,9 @@ class _Files:
         return code if found == key else None  # types that differ may print alike
 
     def save(self, key: Any, code: Any) -> None:
-        """Write the file of a key under another name, then rename it: nobody ever sees half of it."""
+        """Write the file of a key: nobody ever sees half of it."""
         path, content = self.path(key), dumps((key, code))
-        unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
-        try:
-            unfinished.write_bytes(_checksum(path, content) + content)
-            unfinished.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                unfinished.unlink()
-            raise
+        write_file(path, _checksum(path, content) + content)
         self.remove_stale()
 
     def remove_stale(self) -> None:

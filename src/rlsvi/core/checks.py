@@ -75,6 +75,12 @@ def shaped(name: str, array: "Floats", shape: tuple[int, ...]) -> "Floats":
     return array
 
 
+def read_only(array: Any) -> Any:
+    """`array`, which nobody can write to any more: compiled code trusts what was checked."""
+    array.flags.writeable = False
+    return array
+
+
 def ridge_of(lam: Any, sigma: Any) -> float:
     """lam sigma^2, if it and both of them are positive finite numbers."""
     ridge = positive("lam", lam) * positive("sigma", sigma) * float(sigma)

@@ -139,22 +139,23 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 def _remove_if_left(path: Path, same_machine: bool) -> None:
     """Remove a temporary file whose writer is gone."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            free = lock(descriptor)
-            old = time.time() - os.fstat(descriptor).st_mtime > DAY
-            if free is not False and (old or (free and same_machine)):
-                path.unlink()
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), _opened(path) as descriptor:
+        free = lock(descriptor)
+        old = time.time() - os.fstat(descriptor).st_mtime > DAY
+        if free is not False and (old or (free and same_machine)):
+            path.unlink()
 
 
 def _sync(folder: Path) -> None:
     """Have the names in a folder on the disk, where the system can do that."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), _opened(folder) as descriptor:
+        os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

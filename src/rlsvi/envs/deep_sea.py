@@ -1,9 +1,10 @@
 """Deep sea as a Gymnasium environment."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.random import Seed
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.envs.render import CORAL, GOLD, INK, WHITE, Canvas, Colour, mix
 from rlsvi.mdp.deep_sea import deep_sea
@@ -15,21 +16,13 @@ WOOD: Colour = (176, 104, 48)
 
 
 class DeepSeaEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.deep_sea(size, ...)`: sink through N rows; only always right finds the treasure."""
+    """`rlsvi.mdp.deep_sea(size, ...)`: sink through N rows; only always right finds the treasure.
 
-    def __init__(
-        self,
-        size: int = 10,
-        stochastic: bool = False,
-        move_cost: float = 0.01,
-        randomize_actions: bool = True,
-        seed: Seed = 0,
-        render_mode: str | None = None,
-    ) -> None:
-        mdp = deep_sea(
-            size, stochastic=stochastic, move_cost=move_cost, randomize_actions=randomize_actions, seed=seed
-        )
-        super().__init__(mdp, render_mode)
+    options : of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+    """
+
+    def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
+        super().__init__(deep_sea(size, **options), render_mode)
         self.size = int(size)
 
     def _cells(self) -> list[tuple[int, int]]:

@@ -5,17 +5,16 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import GREY, INK, Canvas, mix
-from rlsvi.envs.seeding import seed_stream, unseeded
-from rlsvi.mdp.average import check_alike
 from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.solve import check_alike
 from rlsvi.mdp.table import first_state, mask_of, step, terminal_reward
 
 
-class FiniteMDPEnv(gymnasium.Env[Any, Any]):
+class FiniteMDPEnv(Environment):
     """A thin face over the table: observations are state numbers, actions are action numbers.
 
     The episode ends, with `terminated`, after the last period or in an absorbing state; its terminal reward
@@ -30,50 +29,35 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
     endless : play on after the last period, for ever; for an MDP whose periods are all alike.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
-
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
         if not isinstance(mdp, FiniteMDP):
             raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {mdp!r:.80}")
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
-            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
+        super().__init__(render_mode)
         if endless:
             check_alike(mdp)
         self.mdp, self.endless = mdp, endless
-        self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Discrete(mdp.states)
         self.action_space = gymnasium.spaces.Discrete(mdp.actions)
         self._masked = not mdp.table.legal[:, ~mdp.table.absorbing].all()
-        self._stream = unseeded()
         self._path: list[int] = []  # s_0 .. s_h of this episode, and a_0 .. a_{h-1}
         self._actions: list[int] = []
-        self._running = False
 
     @property
     def horizon(self) -> int | None:
         """H, the most steps an episode has; None if they have no end."""
         return None if self.endless else int(self.mdp.horizon)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
         """Start an episode; with a seed, start the random stream anew."""
         super().reset(seed=seed)
-        seed_stream(self, self._stream, seed)
         self._path, self._actions = [int(first_state(self.mdp.table, self._stream))], []
-        self._running = True
         return self._path[-1], self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Take one step; an action that is not possible is refused and changes nothing."""
         t, h = self.mdp.table, 0 if self.endless else len(self._actions)
-        if not self._running:
-            raise ResetNeeded("the episode is over: call reset()" if self._path else "call reset() first")
+        a = self._checked(action, t.actions)
         s = self._path[-1]
-        if not (type(action) is int and 0 <= action < t.actions) and not self.action_space.contains(action):
-            raise ValueError(f"action {action!r} is not one of 0..{t.actions - 1}")
-        a = int(action)
         if not t.legal[mask_of(t, h), s, a]:
             raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
         next_state, reward = step(t, h, s, a, self._stream)
@@ -86,15 +70,6 @@ class FiniteMDPEnv(gymnasium.Env[Any, Any]):
             reward += terminal_reward(t, next_state, self._stream)
             self._running = False
         return self._path[-1], float(reward), terminated, False, self._info()
-
-    def render(self) -> Any:
-        """The picture, (height, width, 3), or the text, as render_mode says."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() shows nothing: make the environment with a render_mode")
-            return None
-        if not self._path:
-            raise ResetNeeded("call reset() before render()")
-        return self._text() if self.render_mode == "ansi" else self._picture()
 
     def _info(self) -> dict[str, Any]:
         if not self._masked:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 
 from rlsvi.core.checks import whole
-from rlsvi.envs.seeding import seed_stream, unseeded
+from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.tetris_view import View, picture, text
 from rlsvi.tetris.game import GameOver, get_board, landing, legal, new_game, rules, start, step
 from rlsvi.tetris.pieces import LETTERS
@@ -26,16 +24,15 @@ class PlacementSpace(Discrete):
         return super().sample((np.arange(self.n) < self.legal).astype(np.int8) if mask is None else mask)
 
 
-class TetrisEnv(gymnasium.Env[Any, Any]):
+class TetrisEnv(Environment):
     """Pieces are put, one after the other, into a rotation and a column, and fall straight down.
 
     The observation is the board, {"board": (height, width) of 0 and 1, top row first; "piece": its place in
     IOTSZJL}. Action a is the a-th placement of the piece: one rotation after the other, clockwise, each from
     left to right. Most pieces have fewer placements than there are actions: info["action_mask"] says which are
     legal, and samples of the action space are. The reward is the number of rows removed, and info["game_over"]
-    the rule by which it counts. Pieces come from a
-    stream that the seed of `reset` starts: one number for the first and, unless the game is over, one after
-    each placement.
+    the rule by which it counts. Pieces come from a stream that the seed of `reset` starts: one number for the
+    first and, unless the game is over, one after each placement.
 
     Parameters
     ----------
@@ -43,8 +40,6 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
     max_pieces : a game is cut off, `truncated`, after so many placements; None: never.
     render_mode : "ansi" for coloured text, "rgb_array" for pictures, or None.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012
 
     def __init__(
         self,
@@ -55,52 +50,38 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
         max_pieces: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        modes = self.metadata["render_modes"]
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
-            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
+        super().__init__(render_mode)
         self.rules = rules(height, width, pieces, game_over)
         self.game_over = game_over
         self.max_pieces = None if max_pieces is None else whole("max_pieces", max_pieces, 1)
-        self.render_mode = render_mode
         board = MultiBinary((self.rules.height, self.rules.width))
         self.observation_space = Dict({"board": board, "piece": Discrete(len(LETTERS))})
         self.action_space = self._placements = PlacementSpace(self.rules.actions)
         self._game = new_game(self.rules)
-        self._stream = unseeded()
         self._view = View(np.zeros((len(self._game.rows), self.rules.width), dtype=np.int8))
-        self._started = self._running = False
 
     @property
     def horizon(self) -> int | None:
         """The most placements a game has, if it is cut off."""
         return self.max_pieces
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Info, Info]:
         """Empty the board; with a seed, start the stream of pieces anew."""
         super().reset(seed=seed)
-        seed_stream(self, self._stream, seed)
         start(self.rules, self._game, self._stream)
         self._view = View(np.zeros_like(self._view.cells), piece=int(self._game.piece[0]))
-        self._started = self._running = True
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Place the piece; a placement it does not have is refused and changes nothing."""
-        if not self._running:
-            raise ResetNeeded("the game is over: call reset()" if self._started else "call reset() first")
-        A = self.rules.actions
-        if not (type(action) is int and 0 <= action < A) and not self.action_space.contains(action):
-            raise ValueError(f"action {action!r} is not one of 0..{A - 1}")
-        count = self._placements.legal
-        if action >= count:
+        a, count = self._checked(action, self.rules.actions), self._placements.legal
+        if a >= count:
             raise ValueError(
-                f"action {action} is not legal: piece {LETTERS[self._game.piece[0]]} has the placements "
+                f"action {a} is not legal: piece {LETTERS[self._game.piece[0]]} has the placements "
                 f"0..{count - 1}, choose one that info['action_mask'] allows"
             )
-        self._show(int(action))
-        removed, over = step(self.rules, self._game, int(action), self._stream)
+        self._show(a)
+        removed, over = step(self.rules, self._game, a, self._stream)
         self._view.rows += removed
         self._view.pieces += 1
         self._view.piece = -1 if over else int(self._game.piece[0])
@@ -108,15 +89,11 @@ class TetrisEnv(gymnasium.Env[Any, Any]):
         self._running = not (over or truncated)
         return self._observation(), float(removed), bool(over), truncated, self._info()
 
-    def render(self) -> Any:
-        """The picture, (height, width, 3), or the text, as render_mode says."""
-        if self.render_mode is None:
-            gymnasium.logger.warn("render() shows nothing: make the environment with a render_mode")
-            return None
-        if not self._started:
-            raise ResetNeeded("call reset() before render()")
-        draw = text if self.render_mode == "ansi" else picture
-        return draw(self._view, self.rules.height)
+    def _text(self) -> str:
+        return text(self._view, self.rules.height)
+
+    def _picture(self) -> Any:
+        return picture(self._view, self.rules.height)
 
     def _observation(self) -> dict[str, Any]:
         board = np.empty((self.rules.height, self.rules.width), dtype=np.int8)

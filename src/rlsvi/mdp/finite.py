@@ -8,16 +8,21 @@ state; the terminal reward of its last state is paid with the last step.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, whole
+from rlsvi.core.checks import finite, one_of, read_only, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs
 from rlsvi.core.plain import storable
 from rlsvi.mdp.table import BERNOULLI, DETERMINISTIC, GAUSSIAN, Table
 
 _NOISE = {"deterministic": DETERMINISTIC, "bernoulli": BERNOULLI, "gaussian": GAUSSIAN}
+_VECTORS = ("indptr", "successor", "probability", "reward", "start")
+_OPTIONAL = ("terminal_reward", "legal", "absorbing")  # may be None
+_DTYPES: dict[str, Any] = {"indptr": np.int64, "successor": np.int32, "legal": np.bool_, "absorbing": np.bool_}
+_TAKEN = {"i": ("whole numbers", "iu"), "f": ("numbers", "fiub"), "b": ("True and False", "biu")}  # NumPy's kinds
 Successors = Sequence[tuple[float, int, float]]
 
 
@@ -39,6 +44,8 @@ class FiniteMDP:
         "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
     legal : action mask, (S, A) or (H, S, A); None: all legal.
     absorbing : states that end the episode, (S,); None: none do.
+
+    The arrays are copied, and cannot be written to.
     """
 
     horizon: int
@@ -60,21 +67,10 @@ class FiniteMDP:
     def __post_init__(self) -> None:
         for key in ("horizon", "states", "actions"):
             whole(key, getattr(self, key), 1, 2**31 - 1)
-        if self.rewards not in _NOISE:
-            raise ValueError(f"rewards must be one of {', '.join(_NOISE)}, got {self.rewards!r}")
-        for key, dtype in (
-            ("indptr", np.int64),
-            ("successor", np.int32),
-            ("probability", np.float64),
-            ("reward", np.float64),
-            ("start", np.float64),
-        ):
-            array = np.asarray(getattr(self, key))
-            counts = np.issubdtype(dtype, np.integer)
-            if array.ndim != 1 or (counts and array.size and array.dtype.kind not in "iu"):
-                kind = "integers" if counts else "numbers"
-                raise ValueError(f"{key} must be a vector of {kind}, got {array.dtype} of shape {array.shape}")
-            object.__setattr__(self, key, array.astype(dtype))
+        one_of("rewards", self.rewards, _NOISE)
+        for key in (*_VECTORS, "reward_values", "reward_std", *_OPTIONAL):
+            if getattr(self, key) is not None or key not in _OPTIONAL:
+                object.__setattr__(self, key, _copied(key, getattr(self, key), self.states))
         _check_rows(self)
         _check_arrays(self.table)
         _check_distributions(self.table)
@@ -105,7 +101,7 @@ class FiniteMDP:
             states,
             actions,
             np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
-            np.array([s for _, s, _ in entries], dtype=np.int32),
+            np.array([s for _, s, _ in entries]),
             np.array([p for p, _, _ in entries]),
             np.array([r for _, _, r in entries]),
             legal=legal,
@@ -113,22 +109,20 @@ class FiniteMDP:
         )
 
     @classmethod
-    def from_arrays(
-        cls, P: ArrayLike, R: ArrayLike, *, horizon: int | None = None, **options: object
-    ) -> "FiniteMDP":
+    def from_arrays(cls, P: ArrayLike, R: ArrayLike, *, horizon: int | None = None, **options: Any) -> "FiniteMDP":
         """Build from dense arrays.
 
         P : (S, A, S) with `horizon`, or (H, S, A, S).
         R : mean rewards, (S, A), (S, A, S) or with a leading H.
         """
-        p = np.asarray(P, dtype=np.float64)
+        p = finite("P", P)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:
             raise ValueError(f"P must have shape (S, A, S) or (H, S, A, S), got {p.shape}")
         if p.ndim == 4 and horizon not in (None, p.shape[0]):
             raise ValueError(f"horizon is {horizon} but P has {p.shape[0]} periods: leave horizon out")
         if p.ndim == 3 and horizon is None:
             raise ValueError("horizon must be given when P has shape (S, A, S)")
-        r = np.asarray(R, dtype=np.float64)
+        r = finite("R", R)
         if r.shape not in (p.shape, p.shape[:-1]):
             raise ValueError(f"R must have shape {p.shape[:-1]} or {p.shape}, got {r.shape}")
         r = np.broadcast_to(r if r.shape == p.shape else r[..., None], p.shape)
@@ -142,15 +136,14 @@ class FiniteMDP:
             np.broadcast_to(np.arange(p.shape[-1]), p.shape)[used].astype(np.int32),
             p[used],
             r[used],
-            **options,  # type: ignore[arg-type]
+            **options,
         )
 
     @cached_property
     def table(self) -> Table:
         """The arrays, as compiled code takes them."""
         S, A = self.states, self.actions
-        low, high = (float(v) for v in self.reward_values)
-        legal = np.ones((1, S, A), dtype=bool) if self.legal is None else np.asarray(self.legal, dtype=bool)
+        legal = np.ones((1, S, A), dtype=bool) if self.legal is None else self.legal
         absorbing = np.zeros(S, dtype=bool) if self.absorbing is None else self.absorbing
         terminal = np.zeros(S) if self.terminal_reward is None else self.terminal_reward
         return Table(
@@ -162,17 +155,39 @@ class FiniteMDP:
             self.successor,
             self.probability,
             self.reward,
-            np.array(np.broadcast_to(self.reward_std, self.reward.shape), dtype=np.float64),
+            read_only(np.array(np.broadcast_to(self.reward_std, self.reward.shape), dtype=np.float64)),
             _NOISE[self.rewards],
-            low,
-            high,
-            _row_sums(self.indptr, self.probability * self.reward),
-            np.array(legal if legal.ndim == 3 else legal[None]),
-            np.array(absorbing, dtype=bool),
+            *self.reward_values,
+            read_only(_row_sums(self.indptr, self.probability * self.reward)),
+            read_only(legal if legal.ndim == 3 else legal[None]),
+            read_only(absorbing),
             self.terminal_reward is not None,
-            np.array(terminal, dtype=np.float64),
+            read_only(terminal),
             self.start,
         )
+
+
+def _copied(name: str, given: Any, states: int) -> Any:
+    """A read-only copy of an array of this name, or the plain values of a number or a pair."""
+    dtype = np.dtype(_DTYPES.get(name, np.float64))
+    what, kinds = _TAKEN[dtype.kind]
+    try:
+        array = np.asarray(given)
+    except ValueError:  # of rows that differ in length
+        array = np.array(None)
+    if array.size and array.dtype.kind not in kinds:
+        raise ValueError(f"{name} must be an array of {what}, got {given!r:.80}")
+    if name in _VECTORS and array.ndim != 1:
+        raise ValueError(f"{name} must be a vector of {what}, got {array.dtype} of shape {array.shape}")
+    if name == "reward_values" and array.shape != (2,):
+        raise ValueError(f"reward_values must be a pair (low, high), got {given!r:.80}")
+    if name == "successor" and array.size and not 0 <= array.min() <= array.max() < states:
+        raise ValueError(f"successor must hold states 0..{states - 1}, got {array.min()}..{array.max()}")
+    if name == "reward_values":
+        return tuple(array.astype(dtype).tolist())
+    if name == "reward_std" and array.ndim == 0:
+        return float(array)
+    return read_only(np.array(array, dtype=dtype, order="C"))
 
 
 def _row_sums(indptr: Longs, entries: Floats) -> Floats:
@@ -192,16 +207,11 @@ def _check_rows(mdp: FiniteMDP) -> None:
             raise ValueError(f"{name} must have one entry for each of the {entries} probabilities")
     if np.shape(mdp.reward_std) not in ((), (entries,)):
         raise ValueError(f"reward_std must be a number or one for each of the {entries} probabilities")
-    if len(mdp.reward_values) != 2:
-        raise ValueError(f"reward_values must be a pair (low, high), got {mdp.reward_values!r}")
-    if entries and (mdp.successor.min() < 0 or mdp.successor.max() >= S):
-        raise ValueError(f"successor must hold states 0..{S - 1}")
 
 
 def _check_arrays(t: Table) -> None:
     S, A, H = t.states, t.actions, t.horizon
-    named = (("start", t.start), ("terminal_reward", t.terminal), ("absorbing", t.absorbing))
-    for name, array in named:
+    for name, array in (("start", t.start), ("terminal_reward", t.terminal), ("absorbing", t.absorbing)):
         if array.shape != (S,):
             raise ValueError(f"{name} must have shape {(S,)}, got {array.shape}")
     if t.legal.shape not in ((1, S, A), (H, S, A)):

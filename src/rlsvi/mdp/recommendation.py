@@ -31,12 +31,7 @@ class Taste(NamedTuple):
 
 
 def draw_taste(
-    products: int = 10,
-    *,
-    beta: ArrayLike = 0.0,
-    gamma: ArrayLike | None = None,
-    scale: float = 2.0,
-    seed: Seed = 0,
+    products: int = 10, *, beta: ArrayLike = 0.0, gamma: ArrayLike | None = None, scale: float = 2, seed: Seed = 0
 ) -> Taste:
     """A problem instance: what is given, and else gamma_an ~ N(0, scale^2), independently for each a and n.
 

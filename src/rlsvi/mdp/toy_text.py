@@ -32,7 +32,9 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
     rows = _rows(env.unwrapped)
     S, A = len(rows), len(rows[0])
     first = _start(env.unwrapped, S, start)
-    steps = _time_limit(env) if horizon is None else horizon
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    if horizon is None and limit is None:
+        raise ValueError("the environment has no time limit (max_episode_steps): give horizon")
     ends = _only_terminated(rows) & (first == 0)
     outside = any(done and not ends[s] for row in rows for entries in row for _, s, _, done in entries)
 
@@ -45,7 +47,7 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
 
     return FiniteMDP.from_function(
         successors,
-        horizon=steps,
+        horizon=limit if horizon is None else horizon,  # type: ignore[arg-type]
         states=S + outside,
         actions=A,
         start=np.append(first, np.zeros(int(outside))),
@@ -80,19 +82,10 @@ def _start(env: Any, states: int, start: ArrayLike | None) -> Floats:
     return first
 
 
-def _time_limit(env: "Env") -> int:
-    limit = env.spec.max_episode_steps if env.spec is not None else None
-    if limit is None:
-        raise ValueError("the environment has no time limit (max_episode_steps): give horizon")
-    return limit
-
-
 def _only_terminated(rows: Rows) -> Bools:
     """States that transitions enter, and none without ending the episode."""
     entered = np.zeros((2, len(rows)), dtype=bool)
-    for row in rows:
-        for entries in row:
-            for _, next_state, _, done in entries:
-                entered[int(done), next_state] = True
+    for _, next_state, _, done in (entry for row in rows for entries in row for entry in entries):
+        entered[int(done), next_state] = True
     only: Bools = entered[1] & ~entered[0]
     return only

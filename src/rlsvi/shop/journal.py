@@ -9,14 +9,14 @@ import contextlib
 import errno
 import json
 import os
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.files import fcntl, lock, whole_file
-from rlsvi.shop.asked import mask_of, moment
+from rlsvi.shop.arguments import mask_of, moment
 from rlsvi.shop.learning import forget, if_free
 
 if TYPE_CHECKING:
@@ -89,11 +89,6 @@ class Journal:
             self.close()
 
 
-def new_name() -> str:
-    """A name that no other journal has."""
-    return uuid.uuid4().hex
-
-
 def changes(path: Path, name: str | None) -> Iterator[list[Any]]:
     """The changes in a journal, if it is that of `name`; half a line at the end is left out."""
     found: list[list[Any]] = []
@@ -134,7 +129,7 @@ def replay(shop: "Recommender", path: Path) -> None:
                 text = f"it begins after change {shop._changes + 1}; move it away to load the file alone"
                 raise ArchiveError(f"{path} is damaged: {text}")
             try:
-                shop._clock = _stopped(moment("time", change[1]))
+                shop._clock = partial(moment, "time", change[1])
                 _make(shop, *change[2:])
             except (ValueError, TypeError, LookupError, OverflowError) as error:
                 raise _damaged(path, line, f"the change cannot be: {error!s:.200}") from error
@@ -162,10 +157,6 @@ def _make(shop: "Recommender", verb: str, *told: Any) -> None:
             if_free(shop, lambda shop: forget(shop, oldest))
         case _:
             raise ValueError(f"nothing is known of {verb!r}")
-
-
-def _stopped(when: float) -> Callable[[], float]:
-    return lambda: when
 
 
 def _line(change: list[Any]) -> bytes:

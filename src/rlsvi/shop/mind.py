@@ -7,7 +7,7 @@ import numpy as np
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import argmax_set, pick
 from rlsvi.core.regression import Factor, prior_factor
-from rlsvi.shop.size import shapes
+from rlsvi.shop.size import Form, shapes
 
 
 class Mind(NamedTuple):
@@ -45,11 +45,9 @@ class Scratch(NamedTuple):
     phi: Floats  # (d,)
 
 
-def new_mind(
-    products: int, slots: int, *, pooled: bool, sketch: int | None, ridge: float, hashes: np.random.Generator
-) -> Mind:
+def new_mind(form: Form, ridge: float, hashes: np.random.Generator) -> Mind:
     """The prior; a sketch sends every product's answer to one of `sketch` places, with a random sign."""
-    sizes = shapes(products, slots, pooled=pooled, sketch=sketch)
+    sizes, sketch = shapes(form), form.sketch
     parts = {name: np.zeros(shape) for name, shape in sizes.items() if name not in ("U", "inv")}
     P, N, d = sizes["right"]
     own = np.arange(N, dtype=np.int32)

@@ -84,15 +84,7 @@ def going_on(mind: Mind, Q: Floats, left: int, clip: bool, slot: int) -> float:
 
 @compiled
 def add_targets(
-    mind: Mind,
-    visits: Visits,
-    i: int,
-    only: int,
-    base: Floats,
-    into: Floats,
-    clip: bool,
-    myopic: bool,
-    Q: Floats,
+    mind: Mind, visits: Visits, i: int, only: int, base: Floats, into: Floats, clip: bool, myopic: bool, Q: Floats
 ) -> None:
     """Add phi times the target less `base` to `into`, for all answered slots of visit i, or for `only` if >= 0.
 

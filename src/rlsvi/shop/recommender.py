@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from inspect import signature
+from dataclasses import KW_ONLY, InitVar, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,16 @@ from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence, stream
 from rlsvi.core.regression import FactorError
 from rlsvi.shop import saving
-from rlsvi.shop.asked import Customer, context_of, mask_of, moment, named, product_of, settled
+from rlsvi.shop.arguments import Customer, context_of, mask_of, moment, named, product_of, settled
 from rlsvi.shop.learning import give_back, if_free, learn, make_room, remember, set_prior_base, trim
 from rlsvi.shop.mind import Mind, choose, new_mind, new_scratch
-from rlsvi.shop.size import RECENT, SHARE, fixed_bytes, numbers_of_a_sample, room_for, visits_bytes
+from rlsvi.shop.size import RECENT, SHARE, Form, fixed_bytes, numbers_of_a_sample, room_for, visits_bytes
 from rlsvi.shop.visits import Open, answered, complete, new_visits, opened, show
 
 
+@dataclass(eq=False, repr=False)
 class Recommender:
-    """RLSVI for recommendations (section 6.3), one customer an episode, at the size of a shop.
+    """RLSVI for recommendations (section 6.3), one customer per episode, at the size of a shop.
 
     By default it has one regression for every product and slot, as the paper; that is about 8 J N^3 bytes, and
     refused where it is more than `memory`. What is smaller: `pooled`, `sketch`, or both.
@@ -53,38 +54,23 @@ class Recommender:
 
     products: int
     slots: int
-    lam: float
-    sigma: float
-    pooled: bool
-    sketch: int | None
-    every: int | str | None
-    baseline: str | float
-    clip: bool
-    myopic: bool
-    remember: int
-    memory: float
+    _: KW_ONLY
+    lam: float = 10_000.0
+    sigma: float = 1e-3**0.5
+    pooled: bool = False
+    sketch: int | None = None
+    every: int | str | None = None
+    baseline: str | float = "recent"
+    clip: bool = True
+    myopic: bool = False
+    remember: int = 20_000
+    memory: float = 4e9
+    seed: InitVar[Seed] = None
 
-    def __init__(
-        self,
-        products: int,
-        slots: int,
-        *,
-        lam: float = 10_000.0,
-        sigma: float = 1e-3**0.5,
-        pooled: bool = False,
-        sketch: int | None = None,
-        every: int | str | None = None,
-        baseline: str | float = "recent",
-        clip: bool = True,
-        myopic: bool = False,
-        remember: int = 20_000,
-        memory: float = 4e9,
-        seed: Seed = None,
-    ) -> None:
-        self._settle({name: value for name, value in locals().items() if name not in ("self", "seed")})
+    def __post_init__(self, seed: Seed) -> None:
+        self._settle(self.arguments())
         hashes, choice, posterior = sequence(seed).spawn(3)
-        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "ridge": ridge_of(lam, sigma)}
-        mind = new_mind(self.products, self.slots, **form, hashes=np.random.default_rng(hashes))
+        mind = new_mind(self._form, ridge_of(self.lam, self.sigma), np.random.default_rng(hashes))
         self._begin(mind, np.stack([stream(choice), stream(posterior)]))
         set_prior_base(self)
 
@@ -92,6 +78,7 @@ class Recommender:
         """Take on the arguments, once all are checked."""
         for name, value in settled(given).items():
             setattr(self, name, value)
+        self._form = Form(self.products, self.slots, self.pooled, self.sketch)
 
     def _begin(self, mind: Mind, streams: Any) -> None:
         """Nobody came yet."""
@@ -143,9 +130,8 @@ class Recommender:
     @property
     def bytes(self) -> int:
         """The memory its arrays take now, customers who are open and room for more included."""
-        form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch}
         gone = visits_bytes(self._gone.given.size, self._gone.product.size)
-        return fixed_bytes(self.products, self.slots, **form) + gone + self._open_bytes
+        return fixed_bytes(self._form) + gone + self._open_bytes
 
     @property
     def due(self) -> bool:
@@ -154,14 +140,12 @@ class Recommender:
             if isinstance(self.every, int):
                 return self._since >= self.every
             given = int(self._gone.given[: self._count].sum())
-            form: dict[str, Any] = {"pooled": self.pooled, "sketch": self.sketch, "given": given}
-            shown = int(self._gone.first[self._count]) - given
-            cost = numbers_of_a_sample(self.products, self.slots, **form, shown=shown)
+            cost = numbers_of_a_sample(self._form, given, int(self._gone.first[self._count]) - given)
             return self._since > 0 and self._since * SHARE >= cost
 
     def arguments(self) -> dict[str, Any]:
         """What it was made with, but for the seed."""
-        return {name: getattr(self, name) for name in signature(type(self)).parameters if name != "seed"}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def recommend(
         self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None

@@ -1,38 +1,53 @@
 """How much memory a recommender takes, worked out before any of it is taken."""
 
 from math import prod
+from typing import NamedTuple
 
 SHARE = 10_000_000  # numbers to go through, on behalf of each customer, for new samples
 RECENT = 200  # customers that the baseline is a mean of
 AT_ONCE = 64  # customers who are open, without a context, that there is room for at least
 
 
-def block_size(products: int, sketch: int | None) -> int:
-    """Weights a product has: one for each other product and a constant, or fewer."""
-    return products if sketch is None else sketch + 1
+class Form(NamedTuple):
+    """What decides how large the arrays of a recommender are: its arguments of these names."""
+
+    products: int
+    slots: int
+    pooled: bool
+    sketch: int | None
+
+    @property
+    def width(self) -> int:
+        """d, the weights of a product: one for each other product and a constant, or fewer with a sketch."""
+        return self.products if self.sketch is None else self.sketch + 1
+
+    @property
+    def periods(self) -> int:
+        """P, the number of regressions that a product has."""
+        return 1 if self.pooled else self.slots
 
 
-def shapes(products: int, slots: int, *, pooled: bool, sketch: int | None) -> dict[str, tuple[int, ...]]:
-    """Of the arrays of numbers that the posterior and its sample are made of; `Mind` says what they are."""
-    N, d, P = products, block_size(products, sketch), 1 if pooled else slots
+def shapes(form: Form) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays that the posterior and its sample consist of; `Mind` says what they are."""
+    N, d, P = form.products, form.width, form.periods
     return {
         "U": (P, N, d, d),
         "inv": (P, N, d),
         "right": (P, N, d),
         "frozen": (P, N, d),
-        "mass": (slots, N, d),
+        "mass": (form.slots, N, d),
         "weight": (P, d, N),
         "bias": (P, N),
-        "base": (slots + 1,),
+        "base": (form.slots + 1,),
     }
 
 
-def fixed_bytes(products: int, slots: int, *, pooled: bool, sketch: int | None) -> int:
+def fixed_bytes(form: Form) -> int:
     """Bytes of all arrays but those of customers: the posterior, two samples, two rooms to work in, masks."""
-    sizes = {name: prod(shape) for name, shape in shapes(products, slots, pooled=pooled, sketch=sketch).items()}
+    N, J, sizes = form.products, form.slots, {name: prod(shape) for name, shape in shapes(form).items()}
     two = sum(sizes[name] for name in ("weight", "bias", "base"))
-    numbers = sum(sizes.values()) + two + 2 * (2 * products + block_size(products, sketch)) + slots + 1
-    return 8 * numbers + (4 + 8 + 4 + 1 + 1 + 2) * products + 4 * RECENT * slots + 64
+    numbers = sum(sizes.values()) + two + 2 * (2 * N + form.width) + J + 1
+    return 8 * numbers + (4 + 8 + 4 + 1 + 1 + 2) * N + 4 * RECENT * J + 64
 
 
 def visits_bytes(room: int, rows: int) -> int:
@@ -45,25 +60,24 @@ def room_for(remember: int, products: int, slots: int) -> tuple[int, int]:
     return remember + 1, max((remember + 1) * slots, products)
 
 
-def bytes_needed(products: int, slots: int, *, pooled: bool, sketch: int | None, remember: int) -> int:
+def bytes_needed(form: Form, remember: int) -> int:
     """Bytes of all arrays while `remember` customers without a context are remembered and some are open.
 
     Room for those remembered is counted twice: where it grows, the old and the new are there at once.
     """
-    room = 2 * visits_bytes(*room_for(remember, products, slots)) + AT_ONCE * visits_bytes(1, slots)
-    return fixed_bytes(products, slots, pooled=pooled, sketch=sketch) + room
+    room = 2 * visits_bytes(*room_for(remember, form.products, form.slots))
+    return fixed_bytes(form) + room + AT_ONCE * visits_bytes(1, form.slots)
 
 
-def checked_size(
-    products: int, slots: int, *, pooled: bool, sketch: int | None, remember: int, memory: float
-) -> None:
+def check_size(form: Form, remember: int, memory: float) -> None:
     """Refuse what does not fit in `memory` bytes, and say what would."""
+    products, slots = form.products, form.slots
     if slots > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")
-    need = bytes_needed(products, slots, pooled=pooled, sketch=sketch, remember=remember)
+    need = bytes_needed(form, remember)
     if need <= memory:
         return
-    ways = [(way, of) for way, of in _savings(products, slots, pooled, sketch, remember) if of <= memory]
+    ways = [(way, of) for way, of in _savings(form, remember) if of <= memory]
     advice = " or ".join(f"{way} ({_gigabytes(of)})" for way, of in ways)
     raise ValueError(
         f"{products} products in {slots} slots need {_gigabytes(need)} in this form, more than memory = "
@@ -71,33 +85,27 @@ def checked_size(
     )
 
 
-def _savings(products: int, slots: int, pooled: bool, sketch: int | None, remember: int) -> list[tuple[str, int]]:
-    """Ways to take less, the mildest first, with their bytes."""
-    small = 64 if sketch is None else max(1, sketch // 2)
-    ways: list[tuple[str, bool, int | None]] = [
-        ("pooled=True", True, sketch),
-        (f"sketch={small}", pooled, small),
-        (f"pooled=True, sketch={small}", True, small),
-    ]
-    return [
-        (way, bytes_needed(products, slots, pooled=one, sketch=width, remember=remember))
-        for way, one, width in ways
-        if (one, width) != (pooled, sketch)
-    ]
+def _savings(form: Form, remember: int) -> list[tuple[str, int]]:
+    """Ways to take less memory, the mildest first, with their bytes."""
+    small = 64 if form.sketch is None else max(1, form.sketch // 2)
+    ways = {
+        "pooled=True": form._replace(pooled=True),
+        f"sketch={small}": form._replace(sketch=small),
+        f"pooled=True, sketch={small}": form._replace(pooled=True, sketch=small),
+    }
+    return [(way, bytes_needed(other, remember)) for way, other in ways.items() if other != form]
 
 
 def _gigabytes(amount: float) -> str:
     return f"{amount / 1e9:.3g} GB"
 
 
-def numbers_of_a_sample(
-    products: int, slots: int, *, pooled: bool, sketch: int | None, given: int, shown: int
-) -> int:
+def numbers_of_a_sample(form: Form, given: int, shown: int) -> int:
     """About how many numbers a new sample goes through: the factors, and the values of all slots remembered.
 
     given, shown : products that the customers remembered knew before, and that they were shown. The values of a
     slot are those of the slot before and one answer more if pooled, else they are added up anew.
     """
-    d, periods = block_size(products, sketch), 1 if pooled else slots
-    answers = given + shown if pooled else slots * given + (slots + 1) * shown // 2
-    return periods * products * d * d + answers * products
+    N, J = form.products, form.slots
+    answers = given + shown if form.pooled else J * given + (J + 1) * shown // 2
+    return form.periods * N * form.width**2 + answers * N

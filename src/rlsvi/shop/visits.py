@@ -35,9 +35,7 @@ def given_back(visits: Visits, count: int, most: tuple[int, int]) -> tuple[int, 
     """Customers and rows to have room for, no more than `most` where `count` customers fit into that."""
     need = count, int(visits.first[count])
     have = visits.given.size, visits.product.size
-    room, length = (
-        min(old, limit) if used <= limit else old for used, old, limit in zip(need, have, most, strict=True)
-    )
+    room, length = (min(old, top) if used <= top else old for used, old, top in zip(need, have, most, strict=True))
     return room, length
 
 

@@ -20,7 +20,7 @@ from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp import FiniteMDP
-from rlsvi.mdp.average import check_alike
+from rlsvi.mdp.solve import check_alike
 from rlsvi.mdp.table import Table, first_state, step, terminal_reward
 
 DONE, FULL, BROKEN = 0, 1, 2
@@ -59,15 +59,9 @@ def simulate_continual(
     agent.take_on(task)
     learner = agent._learner = agent._learner or agent.new_learner(task, 0)
     here, A = learner.here(), table.actions
-    desk = StepRoom(
-        np.array([-1 if here is None else here.observation]),
-        np.zeros(2, np.int64),
-        np.zeros(1, np.int64),
-        np.zeros(1),
-        np.empty(A),
-        np.empty(A),
-        np.empty((5, 4), np.uint64),
-    )
+    state = np.array([-1 if here is None else here.observation])
+    visited, actions = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    desk = StepRoom(state, visited, actions, np.zeros(1), np.empty(A), np.empty(A), np.empty((5, 4), np.uint64))
     rewards = np.zeros(steps)
     done, chunk = 0, 64
     while done < steps:

@@ -237,27 +237,20 @@ def policy_value(table: Table, mind: Any, rule: int, parameter: float, start: in
 
 @compiled
 def go_on(
-    table: Table,
-    last: bool,
-    row: unsigned,
-    weight: float,
-    value: float,
-    mass: Floats,
-    front: Longs,
-    reached: unsigned,
+    table: Table, last: bool, row: unsigned, weight: float, V: float, mass: Floats, front: Longs, reached: unsigned
 ) -> tuple[float, unsigned]:
     """Follow the probability `weight` from a row of the table to the states after it, which join the next front.
 
-    Returns the value with the rewards on the way, and how many states there are in the next front.
+    Returns the value V with the rewards on the way, and how many states there are in the next front.
     """
-    value += weight * table.expected[row]
+    V += weight * table.expected[row]
     for j in range(unsigned(table.indptr[row]), unsigned(table.indptr[row + ONE])):
         flow, following = weight * table.probability[j], unsigned(table.successor[j])
         if last or table.absorbing[following]:
-            value += flow * table.terminal[following]
+            V += flow * table.terminal[following]
         elif flow > 0.0:
             before = mass[following]
             front[reached] = following  # counts if it is new: no branch, which could not be predicted
             reached += ONE if before == 0.0 else unsigned(0)
             mass[following] = before + flow
-    return value, reached
+    return V, reached

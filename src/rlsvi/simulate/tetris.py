@@ -86,7 +86,8 @@ def simulate_tetris(
     if games == 0:
         return found
     learner = adopted(agent, rules)
-    desk, aside = _desk(agent, learner, rules), aside_of(learner, rules)
+    ring, desk = learner.mind.ring, _desk(agent, learner, rules)
+    aside = empty_ring(rules.actions, 1, ring.units, ring.x.dtype, desk.known, int(ring.limit[0]))
     for g in range(games):
         with agent.undone_unless_learned():
             reseed(desk.nature, bits(agent._streams[EPISODE]) >> np.uint64(32))
@@ -109,17 +110,6 @@ def _learn(learner: StationaryLearner, plan: StationaryPlan, aside: Ring, pieces
     pour(aside, learner.mind, plan.theta, plan.largest, pieces, row)
 
 
-def mean_player(agent: StationaryAgent, rules: Rules) -> tuple[int, Floats, float]:
-    """The kind of features, the weights and the weight of rows removed by which the posterior mean judges."""
-    _kind(agent)
-    if agent.episodes == 0:
-        raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
-    learner = adopted(agent, rules)
-    w = agent.plan(True).w[:, 0]
-    d = len(learner.mind.ring.units)
-    return _kind(agent), w[:d].copy(), float(w[d]) if len(w) > d else 0.0
-
-
 def play_mean(
     agent: StationaryAgent, rules: Rules, games: int, *, max_pieces: int | None = None, seed: int = 0
 ) -> Scores:
@@ -127,7 +117,12 @@ def play_mean(
 
     The agent places as `predict` with deterministic=True.
     """
-    kind, weights, reward = mean_player(agent, rules)
+    kind = _kind(agent)
+    if agent.episodes == 0:
+        raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
+    d = len(adopted(agent, rules).mind.ring.units)
+    w = agent.plan(True).w[:, 0]
+    weights, reward = w[:d].copy(), float(w[d]) if len(w) > d else 0.0  # the last is the weight of rows removed
     limit = FOREVER if max_pieces is None else max_pieces
     return play(rules, kind, weights, games, limit, seed, reward)
 
@@ -170,13 +165,6 @@ def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> D
         chances=np.zeros(A),
         nature=np.zeros(4, dtype=np.uint64),
     )
-
-
-def aside_of(learner: StationaryLearner, rules: Rules) -> Ring:
-    """A ring for the transitions of one game, of which the last are enough if the agent remembers no more."""
-    ring = learner.mind.ring
-    memory, known = int(ring.limit[0]), len(ring.next_x) > len(ring.units)
-    return empty_ring(rules.actions, 1, ring.units, ring.x.dtype, known, memory)
 
 
 def _game(
@@ -247,7 +235,7 @@ def play_on(
         look(desk)
         aside.following[i] = tally[COUNT]
         aside.head[0] = p + tally[COUNT]
-        keep_planes(aside, room.planes, p, tally[COUNT])
+        copy_columns(room.planes, 0, aside.next_x, p, tally[COUNT])
     return STOPPED
 
 
@@ -265,15 +253,6 @@ def forget(aside: Ring) -> None:
 
 
 @compiled
-def keep_planes(aside: Ring, planes: Numbers, p: int, count: int) -> None:
-    """Put the features of so many next placements into the columns from p on."""
-    n, o = unsigned(count), unsigned(p)
-    for k in range(unsigned(planes.shape[0])):
-        for a in range(n):
-            aside.next_x[k, o + a] = planes[k, a]
-
-
-@compiled
 def pour(aside: Ring, mind: StationaryMind, theta: Floats, largest: float, pieces: int, row: Numbers) -> None:
     """Learn from a game that was played on `theta`: add its transitions to the ring, which has room for them.
 
@@ -285,19 +264,19 @@ def pour(aside: Ring, mind: StationaryMind, theta: Floats, largest: float, piece
         i = (aside.first[0] + t) % aside.x.shape[0]
         p = begin_transition(ring, aside.x[i], 0, aside.reward[i], aside.following[i], row)
         if aside.start[i] != at + n or p != to + n or n > MOVED:
-            move(aside, ring, at, to, n)
+            copy_columns(aside.next_x, at, ring.next_x, to, n)
             at, to, n = aside.start[i], p, 0
         n += aside.following[i]
-    move(aside, ring, at, to, n)
+    copy_columns(aside.next_x, at, ring.next_x, to, n)
     for k in range(ring.reach.size):
         ring.reach[k] = max(ring.reach[k], aside.reach[k])
     count_episode(mind, theta, largest, pieces)
 
 
 @compiled
-def move(aside: Ring, ring: Ring, at: int, to: int, n: int) -> None:
-    """Copy n columns."""
-    source, target = unsigned(at), unsigned(to)
-    for k in range(unsigned(ring.next_x.shape[0])):
+def copy_columns(source: Numbers, at: int, target: Numbers, to: int, n: int) -> None:
+    """Copy n columns, those from `at` on, to those from `to` on."""
+    begin, place = unsigned(at), unsigned(to)
+    for k in range(unsigned(source.shape[0])):
         for a in range(unsigned(n)):
-            ring.next_x[k, target + a] = aside.next_x[k, source + a]
+            target[k, place + a] = source[k, begin + a]

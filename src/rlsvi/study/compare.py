@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from threading import Event
 from typing import Any
 
 import numpy as np
 
+from rlsvi.agents import RLSVI
 from rlsvi.agents.agent import Agent
 from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
-from rlsvi.problems import Problem
+from rlsvi.problems import Problem, chain
 from rlsvi.simulate import simulate
 from rlsvi.study.runs import Run, Runs
-from rlsvi.study.warm_up import warm_up
 
 ProblemOf = Problem | Callable[[int], Problem]
 
@@ -70,6 +71,20 @@ def compare(
     return Runs(first.name, tuple(agents), tuple(numbers), runs)
 
 
+def warm_up(progress: bool) -> None:
+    """Load the compiled code, or compile it the first time, which takes a while and is announced."""
+    waiting: Any = nullcontext()
+    if progress:
+        from rich.console import Console
+
+        console, what = Console(stderr=True), "making the compiled code ready (half a minute the first time)"
+        waiting = console.status(what)
+        if not console.is_terminal:  # where nothing can spin
+            console.print(what)
+    with waiting:
+        simulate(RLSVI(seed=0), chain(4), 1)
+
+
 def _drawn(problem: ProblemOf, seed: int) -> Problem:
     drawn = problem if isinstance(problem, Problem) or not callable(problem) else problem(seed)
     if not isinstance(drawn, Problem):
@@ -82,9 +97,7 @@ def _check(agents: Any) -> None:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
     for name, agent in agents.items():
         if not isinstance(agent, Agent) or not agent.fused:
-            raise TypeError(
-                f"agents[{name!r}] must be an agent with a fused loop, such as rlsvi.RLSVI(), got {agent!r}"
-            )
+            raise TypeError(f"agents[{name!r}] must be an agent with a fused loop, such as RLSVI(), got {agent!r}")
 
 
 def _numbers(seeds: Any) -> list[int]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.task import begun, taken
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
@@ -106,14 +107,16 @@ def play(
     show: Callable[[], object] = lambda: None,
 ) -> tuple[float, int, bool]:
     """One episode: its return, its steps, and whether it came to its end. `show` is called at every position."""
-    (observation, info), state = _begun(env, seed), None
+    (observation, info), state = begun(env, seed), None
     total, steps, over = 0.0, 0, False
     show()
     while not over and steps < limit:
         options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
         action, state = agent.predict(observation, state, deterministic=deterministic, **options)
-        observation, reward, over, info = _stepped(env, action)
-        total, steps = total + reward, steps + 1
+        observation, reward, terminated, truncated, info = taken(env, action)
+        if np.size(reward) != 1:
+            raise TypeError(f"env.step must return one reward, got {reward!r:.80}: env is of several at once")
+        total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
         show()
     return total, steps, over
 
@@ -122,25 +125,3 @@ def check_player(agent: Any) -> None:
     """Refuse what cannot play."""
     if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
         raise TypeError(f"agent must have a method predict, as agents that have learned do, got {agent!r:.80}")
-
-
-def _begun(env: Any, seed: int) -> tuple[Any, dict[str, Any]]:
-    """The first observation of an episode, and its info."""
-    found = env.reset(seed=seed)
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[1], dict):
-        raise TypeError(f"env.reset must return (observation, info), as in Gymnasium 1.x, got {found!r:.80}")
-    return found
-
-
-def _stepped(env: Any, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
-    """The next observation, the reward, whether the episode is over, and info."""
-    found = env.step(action)
-    if not isinstance(found, tuple) or len(found) != 5 or not isinstance(found[4], dict):
-        raise TypeError(
-            "env.step must return (observation, reward, terminated, truncated, info), as in Gymnasium 1.x, got "
-            f"{found!r:.80}"
-        )
-    observation, reward, terminated, truncated, info = found
-    if any(np.size(part) != 1 for part in (reward, terminated, truncated)):
-        raise TypeError("env.step must return one reward and one end of an episode: env is of several at once")
-    return observation, float(np.asarray(reward).item()), bool(np.any(terminated) or np.any(truncated)), info

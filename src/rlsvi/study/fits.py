@@ -6,7 +6,7 @@ import numpy as np
 
 from rlsvi.core.checks import shaped, whole
 from rlsvi.core.compile import Floats
-from rlsvi.study.summaries import finished
+from rlsvi.study.bootstrap import finished
 
 MEDIANS = "give the medians of cells in which most runs finished"
 

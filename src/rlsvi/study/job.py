@@ -60,9 +60,7 @@ class Job:
             )
         for name, value in self.settings.items():
             if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
-                raise TypeError(
-                    f"settings must be plain values (text, number, boolean, None), got {name}={value!r}"
-                )
+                raise TypeError(f"settings must be plain values (text, number, bool, None), got {name}={value!r}")
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"settings must be finite, got {name}={value!r}")
             if isinstance(value, int) and not -(2**63) <= value < 2**63:

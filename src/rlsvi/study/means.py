@@ -12,8 +12,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from rlsvi.core.compile import Floats
-from rlsvi.study.bootstrap import Interval, bootstrap
-from rlsvi.study.summaries import measured, median
+from rlsvi.study.bootstrap import Interval, bootstrap, measured, median
 
 FAR = 30.0  # in the logarithm of a multiple
 

@@ -6,7 +6,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rlsvi.core.compile import Floats
 from rlsvi.study.bootstrap import band
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 LINES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2))]
 INK, PALE = "#222222", "#d9d9d9"
+POINTS = 600  # of a curve, at most; the first and the last episode are among them
 
 
 def styled(axes: Axes) -> Axes:
@@ -28,22 +28,14 @@ def styled(axes: Axes) -> Axes:
     return axes
 
 
-def thinned(episodes: int, points: int = 600) -> Floats:
-    """At most `points` episodes to draw, the first and the last among them."""
-    return np.unique(np.linspace(0, episodes - 1, min(points, episodes)).round().astype(np.int64)).astype(
-        np.float64
-    )
-
-
 def regret_figure(runs: "Runs") -> Figure:
-    """Cumulative expected regret against episodes, one colour an agent."""
+    """Cumulative expected regret against episodes, one colour per agent."""
     figure = Figure(figsize=(7.2, 4.2), layout="constrained")
     axes = styled(figure.subplots())
-    at = thinned(runs.episodes)
-    columns = at.astype(np.int64)
+    at = np.unique(np.linspace(0, runs.episodes - 1, min(POINTS, runs.episodes)).round().astype(np.int64))
     several = len(runs.seeds) > 1  # one run bounds nothing
     for i, agent in enumerate(runs.agents):
-        curves = runs.cumulative(agent)[:, columns]
+        curves = runs.cumulative(agent)[:, at]
         colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]
         middle, low, high = band(curves)
         axes.plot(at + 1, curves.T, color=colour, linewidth=0.5, alpha=0.25)

@@ -1,7 +1,7 @@
 """What runs with different seeds say, and how sure it is: every estimate with its 95% interval.
 
 Nothing here assumes a normal distribution: learning times have heavy tails, and some are infinite. This is the
-front of `summaries`, `bootstrap` and `fits`, and adds shares and power laws.
+front of `bootstrap` and `fits`, and adds shares and power laws.
 """
 
 from typing import Any, Literal
@@ -18,11 +18,13 @@ from rlsvi.study.bootstrap import (
     bootstrap_medians,
     check_bootstrap,
     drawn_medians,
+    iqm,
     is_one,
+    measured,
+    median,
     percentiles,
 )
 from rlsvi.study.fits import line, local_polynomial, r_squared
-from rlsvi.study.summaries import iqm, measured, median
 
 __all__ = [
     "Interval",
@@ -40,9 +42,6 @@ __all__ = [
     "proportion",
     "r_squared",
 ]
-
-
-# ---- shares -----------------------------------------------------------------------------------------------
 
 
 def proportion(
@@ -100,15 +99,10 @@ def _wins(x: Floats, y: Floats) -> float:
     return float((not_less + greater).mean() / 2 / len(y))
 
 
-# ---- power laws -------------------------------------------------------------------------------------------
-
-
-def power_law(
-    x: Any, times_by_cell: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
-) -> Interval:
+def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> Interval:
     """The exponent b of T ~ x^b, fitted to the medians of the cells; see `power_laws`."""
     at = measured("x", x)[:, None]
-    return power_laws(at, times_by_cell, resamples=resamples, level=level, seed=seed)[0]
+    return power_laws(at, cells, resamples=resamples, level=level, seed=seed)[0]
 
 
 def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> list[Interval]:

@@ -134,9 +134,8 @@ class Store:
         """All results of `jobs` in one table, in their order, and the seconds they took together."""
         tables = [self.read(job) for job in jobs]
         if lost := [job for job, table in zip(jobs, tables, strict=True) if table is None]:
-            raise LookupError(
-                f"{len(lost)} of {len(jobs)} jobs have no results in {self.folder}, such as {lost[0]}"
-            )
+            many = f"{len(lost)} of {len(jobs)} jobs"
+            raise LookupError(f"{many} have no results in {self.folder}, such as {lost[0]}")
         found = [table for table in tables if table is not None]
         table = pl.concat([frame for frame, _ in found], how="diagonal_relaxed")
         settings = list(dict.fromkeys(name for job in jobs for name in job.settings))
@@ -158,14 +157,8 @@ def _type(value: object) -> type[pl.DataType] | None:
 
 def _sealed(frame: pl.DataFrame, job: Job, seconds: float) -> bytes:
     """The bytes of a Parquet file that holds a digest of itself."""
-    what = {
-        "name": job.name,
-        "function": job.function,
-        "version": job.version,
-        "seconds": seconds,
-        "machine": platform.machine(),
-        "polars": pl.__version__,
-    }
+    what = {name: getattr(job, name) for name in ("name", "function", "version")}
+    what |= {"seconds": seconds, "machine": platform.machine(), "polars": pl.__version__}
     buffer = io.BytesIO()
     frame.write_parquet(buffer, metadata={"rlsvi": json.dumps(what), "seal": (SEAL + UNSEALED).decode()})
     data = buffer.getvalue()
@@ -195,9 +188,7 @@ def _check_label(label: Path) -> None:
         found = json.loads(label.read_bytes())
         known = (found["store"], found["format"]) == ("rlsvi", FORMAT)
     except (ValueError, LookupError, TypeError):
-        raise ValueError(
-            f"{label} cannot be read: if {label.parent} is a store, write it anew elsewhere"
-        ) from None
+        raise ValueError(f"{label} cannot be read: if its folder is a store, write it anew elsewhere") from None
     if not known:
         raise ValueError(
             f"{label.parent} is a store of format {found['format']}, and this version of rlsvi reads and writes "
@@ -206,8 +197,5 @@ def _check_label(label: Path) -> None:
 
 
 def _unwritable(folder: Path, error: OSError) -> OSError:
-    why = error.strerror or str(error)
-    return OSError(
-        error.errno,
-        f"cannot write to {folder} ({why}); what is finished is kept: make room or choose another folder",
-    )
+    why = f"cannot write to {folder} ({error.strerror or error}); what is finished is kept"
+    return OSError(error.errno, f"{why}: make room or choose another folder")

@@ -27,8 +27,8 @@ from rlsvi.agents.finite.learner import FiniteLearner, new_mind
 from rlsvi.agents.noise import Noise
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
+from rlsvi.core.batched_cholesky import new_lanes
 from rlsvi.core.compile import Floats
-from rlsvi.core.side_by_side import new_lanes
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -10,10 +10,10 @@ from rlsvi.agents.finite.mind import finite_is_full, finite_plan, finite_values
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values
 from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, plan, remember, values
 from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.batched_cholesky import LANES, Lanes, regularise_four
 from rlsvi.core.cholesky import add_diagonal, rank_one, shrink
 from rlsvi.core.compile import Bools, Floats, Ints, compiled
 from rlsvi.core.regression import Factor, add
-from rlsvi.core.side_by_side import LANES, Lanes, regularise_four
 from rlsvi.mdp.table import Table, mask_of
 
 

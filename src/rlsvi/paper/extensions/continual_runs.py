@@ -13,7 +13,7 @@ from rlsvi.agents.explore import Schedule
 from rlsvi.bases import Dense, StateFeatures
 from rlsvi.core.regression import FactorError
 from rlsvi.mdp import river_swim
-from rlsvi.mdp.average import average_reward
+from rlsvi.mdp.solve import average_reward
 from rlsvi.simulate import simulate_continual
 
 GAMMA = 0.99

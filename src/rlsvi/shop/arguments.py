@@ -1,4 +1,4 @@
-"""What a recommender may be asked and told, checked before anything changes."""
+"""The arguments of a recommender and of its methods, checked before anything changes."""
 
 import sys
 from numbers import Integral, Real
@@ -8,14 +8,15 @@ import numpy as np
 
 from rlsvi.core.checks import finite, flag, positive, ridge_of, whole
 from rlsvi.core.compile import Bools
-from rlsvi.shop.size import checked_size
+from rlsvi.shop.size import Form, check_size
 
 Customer = str | int
+MAX = sys.float_info.max
 MOST = 2**31 - 1  # products are numbered by 32 bits
 
 
 def named(customer: Any) -> Customer:
-    """Who it is: a string, or a whole number of any kind."""
+    """The name of a customer: a string, or a whole number of any kind."""
     if isinstance(customer, str):
         return str(customer)
     if isinstance(customer, bool) or not isinstance(customer, Integral):
@@ -25,7 +26,8 @@ def named(customer: Any) -> Customer:
 
 def product_of(product: Any, products: int) -> int:
     """Which of the products it is."""
-    a = whole("product", int(product) if _number(product) else product, 0)
+    any_kind = isinstance(product, Integral) and not isinstance(product, bool)
+    a = whole("product", int(product) if any_kind else product, 0)
     if a >= products:
         raise ValueError(f"product {a} is unknown: there are 0..{products - 1}")
     return a
@@ -48,13 +50,14 @@ def context_of(context: Any, products: int) -> list[list[int]]:
     """The products that a customer is known to like, and those she is known to dislike."""
     given = finite("context", context)
     if given.shape != (products,) or not np.isin(given, (-1, 0, 1)).all():
-        raise ValueError(f"context must be {products} numbers -1, 0 or 1, one a product, got {context!r:.80}")
+        raise ValueError(f"context must be {products} numbers -1, 0 or 1, one per product, got {context!r:.80}")
     return [np.flatnonzero(given == sign).tolist() for sign in (1, -1)]
 
 
 def moment(name: str, value: Any) -> float:
     """`value`, if it is a time in seconds."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not _finite(value):
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not -MAX <= value <= MAX:
         raise ValueError(f"{name} must be a finite number of seconds, as of time.time(), got {value!r:.80}")
     return float(value)
 
@@ -66,7 +69,7 @@ def settled(given: dict[str, Any]) -> dict[str, Any]:
     ridge_of(lam, sigma)
     sketch = None if given["sketch"] is None else whole("sketch", given["sketch"], 1, MOST)
     sizes = {name: whole(name, given[name], 1, MOST) for name in ("products", "slots", "remember")}
-    checked_size(**sizes, sketch=sketch, pooled=flags["pooled"], memory=memory)
+    check_size(Form(sizes["products"], sizes["slots"], flags["pooled"], sketch), sizes["remember"], memory)
     numbers = {"lam": lam, "sigma": sigma, "memory": memory, "sketch": sketch}
     chosen = {"every": _interval(given["every"]), "baseline": _baseline(given["baseline"])}
     return {**given, **flags, **sizes, **numbers, **chosen}
@@ -82,18 +85,9 @@ def _interval(every: Any) -> int | str | None:
 
 
 def _baseline(baseline: Any) -> str | float:
-    """Likes a slot, or "recent"."""
+    """The likes per slot, or "recent"."""
     if isinstance(baseline, str) and baseline == "recent":
         return baseline
     if isinstance(baseline, str | bool) or np.ndim(baseline) or not 0.0 <= finite("baseline", baseline) <= 1.0:
         raise ValueError(f'baseline must be "recent" or a number from 0 to 1, got {baseline!r}')
     return float(baseline)
-
-
-def _finite(value: Any) -> bool:
-    """Whether it is a float64; a whole number may be too large for one."""
-    return bool(abs(value) <= sys.float_info.max)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
