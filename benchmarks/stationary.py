@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from rlsvi.agents import StationaryRLSVI
-from rlsvi.agents.stationary.ring import add_transition, empty_ring, pairs_of
-from rlsvi.agents.stationary.sweeps import FINE, Model, draw, new_work, plan, precision_factors, regress
+from rlsvi.agents.noise import Model
+from rlsvi.agents.stationary.ring import begin_transition, empty_ring, pairs_of
+from rlsvi.agents.stationary.sweeps import FINE, draw, new_work, plan, precision_factors, regress
 from rlsvi.agents.stationary.targets import set_weights, targets
 from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
@@ -57,14 +58,14 @@ def filled(memory, dtype, seed=0):
     """A ring of so many transitions, which has turned once by a third."""
     rng = np.random.default_rng(seed)
     ring = empty_ring(ACTIONS, 1, np.ones(FEATURES), dtype, False, memory, room=memory)
-    row, block = np.zeros(FEATURES, ring.gram.dtype), np.zeros(ACTIONS, np.int32)
+    row = np.zeros(FEATURES, ring.gram.dtype)
     samples = [boards(rng, ACTIONS).astype(dtype) for _ in range(5000)]
     pieces = rng.choice(PLACEMENTS, size=memory * 4 // 3)
     for n in pieces:
         x = samples[rng.integers(len(samples))]
-        legal = np.arange(ACTIONS) < n
-        added = add_transition(ring, x[0], 0, float(rng.integers(0, 3)), n > 0, x, block, legal, row)
-        assert added
+        p = begin_transition(ring, x[0], 0, float(rng.integers(0, 3)), n, row)
+        assert p >= 0
+        ring.next_x[:, p : p + n] = x[:n].T
     return ring
 
 

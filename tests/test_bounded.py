@@ -213,11 +213,11 @@ def test_the_prior_of_a_table_is_what_the_cells_tried_speak_for(mean, sigma):
         misfit = sum(((np.array(of_cell) - np.mean(of_cell)) ** 2).sum() for of_cell in targets.values())
         noise = (3.0 + misfit / 2) / (2.0 + len(env.rows) / 2)
     unit = 1.0  # the rewards are smaller
-    belief = ours._learner._by_evidence(ours._learner._belief(*ours._sweeps.noise), (-4.5, -0.8))
-    assert np.allclose(belief.mean, level)
-    assert belief.ridge == pytest.approx(noise / ((unit**2 + ((np.array(v) - level) ** 2).sum()) / (1 + len(v))))
+    model = ours._learner._model((-4.5, -0.8))
+    assert np.allclose(model.mean, level)
+    assert model.ridge == pytest.approx(noise / ((unit**2 + ((np.array(v) - level) ** 2).sum()) / (1 + len(v))))
     given = BoundedRLSVI(seed=1, lam=0.1).learn(Walk("number"), episodes=1)
-    assert given._learner.prior.by_evidence is False
+    assert given._learner.planning.by_evidence is False
 
 
 @pytest.mark.parametrize("kind", ["vector", "number"])

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rlsvi.agents.stationary.ring import Ring, add_transition, empty_ring, evict, pairs_of, place_for, resized
-from rlsvi.agents.stationary.sweeps import FINE, Model, new_work, plan
+from rlsvi import StationaryRLSVI
+from rlsvi.agents.noise import Model
+from rlsvi.agents.stationary.ring import Ring, begin_transition, empty_ring, evict, pairs_of, place_for, resized
+from rlsvi.agents.stationary.sweeps import FINE, new_work, plan
 from rlsvi.agents.stationary.targets import new_weights, set_weights, targets
+from rlsvi.agents.task import Task
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.exact import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream
@@ -22,6 +25,16 @@ def numbers(rng, dtype, shape):
     if dtype == np.float64:
         return rng.normal(size=shape) * 10.0 ** rng.integers(-6, 7, size=shape)
     return rng.integers(0 if dtype == np.uint8 else -3000, 256 if dtype == np.uint8 else 3000, shape).astype(dtype)
+
+
+def add_transition(ring, x, block, reward, goes_on, next_x, next_block, legal, row):
+    """Keep a transition with the legal ones of all next actions, if it goes on. False if there is no room."""
+    following = np.flatnonzero(legal & goes_on)
+    p = begin_transition(ring, x, block, reward, len(following), row)
+    if p >= 0:
+        columns = slice(p, p + len(following))
+        ring.next_x[:, columns], ring.next_block[columns] = next_x[following].T, next_block[following]
+    return p >= 0
 
 
 class Copy:
@@ -106,6 +119,24 @@ def test_columns_are_used_in_a_circle_and_never_twice():
     assert [place_for(ring, n) for n in (2, 3, 4)] == [8, 0, -1]
     ring.head[0] = 2  # 4 .. 9 and 0 .. 1 are used
     assert [place_for(ring, n) for n in (0, 1, 2)] == [2, 2, -1]
+
+
+@pytest.mark.parametrize("memory", [1, 3, 20, 150, None])
+def test_a_learner_makes_room_for_any_episode(memory, monkeypatch):
+    """Not a column more than asked for, so that rings turn often; compiled code relies on there being a place."""
+    monkeypatch.setattr("rlsvi.agents.stationary.ring.columns_for", lambda pairs: pairs)
+    learner = StationaryRLSVI(memory=memory).new_learner(Task(0, ACTIONS, 2), 0)
+    learner.mind = learner.mind._replace(ring=resized(learner.mind.ring, 1, 1))
+    rng, row = np.random.default_rng(0), np.zeros(len(learner.mind.ring.units))
+    for _ in range(200):
+        pairs = rng.integers(0, ACTIONS + 1, size=rng.integers(1, 30)).astype(np.int32)
+        pairs[rng.random(len(pairs)) < 0.3] = rng.choice([0, ACTIONS])
+        learner.make_room(pairs)
+        for n in pairs:
+            ring = learner.mind.ring
+            assert begin_transition(ring, np.ones(1), 0, 0.0, n, row) >= 0
+        if memory is not None and memory < 20:  # exact room, as after loading
+            learner.mind = learner.mind._replace(ring=resized(ring, len(ring.x), pairs_of(ring)))
 
 
 def gram(entries, block):

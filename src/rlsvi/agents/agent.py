@@ -9,25 +9,13 @@ from typing import Any, Self
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents import export, files
-from rlsvi.agents.contract import (
-    ACTION,
-    EPISODE,
-    EPISODES,
-    POSTERIOR,
-    STEPS,
-    Broken,
-    Learner,
-    Place,
-    Step,
-    broken,
-    checked_values,
-    register,
-)
-from rlsvi.agents.explore import Explore, Greedy, choose, exploration
+from rlsvi.agents import contract, export, files
+from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values
+from rlsvi.agents.explore import Explore, choose, exploration
 from rlsvi.agents.predicting import Predicting
-from rlsvi.agents.task import Task, begun, checked_reward, taken, task_of
+from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
 from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases.basis import same_table
 from rlsvi.bases.binding import bound
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import finite, shaped, whole
@@ -48,24 +36,19 @@ class Agent(Predicting):
 
     seed: Seed = None
     horizon: int | None = None
-    basis: Any = None
     lam: Any = 1.0
     sigma: Any = 1.0
-    explore: Explore = Greedy()
     reward_offset: float = 0.0
-    samples: bool = True  # acts on a sample of the posterior, not on its mean ..
-    samples_first: bool = False  # .. from the first episode on, and not only once there are data
     keeps_factors: bool = True  # a matrix for each block of weights
     takes_basis: bool = True  # whether a problem's basis matters to it
     needs_horizon: bool | None = True  # episodes of a known number of periods; False: of any length; None: either
     needs_states: bool = False  # observations must be numbered
     fused: bool = False  # whether its learner has a mind that the fused loop can learn with
     update_every: int | None = None  # steps within an episode after which to learn and plan anew
-    broken: Broken = staticmethod(broken)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        register(cls)
+        contract.register(cls)
 
     def __post_init__(self) -> None:
         self._start()
@@ -85,7 +68,7 @@ class Agent(Predicting):
 
     def task_of(self, env: Any) -> Task:
         """The task that an environment sets."""
-        return task_of(env, self.horizon)
+        return endless_task_of(env) if self.needs_horizon is False else task_of(env, self.horizon)
 
     def task_in(self, mdp: FiniteMDP) -> Task:
         """The task that an MDP sets."""
@@ -117,16 +100,6 @@ class Agent(Predicting):
         self._surplus = 0, 0
         self.environment: Made | None = None  # in which it has last learned, if that can be told
         self._forget_plans()
-
-    @property
-    def episodes(self) -> int:
-        """Episodes learned from."""
-        return int(self._learner.counters[EPISODES]) if self._learner is not None else 0
-
-    @property
-    def steps(self) -> int:
-        """Steps learned from."""
-        return int(self._learner.counters[STEPS]) if self._learner is not None else 0
 
     @property
     def _overshoot(self) -> int:
@@ -227,10 +200,6 @@ class Agent(Predicting):
                 self._streams[:] = kept
             raise
 
-    def sampled(self, learner: Learner) -> bool:
-        """Whether to act on a sample of what a learner knows, and not on the mean."""
-        return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
-
     def _play(
         self, env: Env[Any, Any], learner: Learner, plan: Any, place: Place
     ) -> tuple[list[Step], float, Place, bool]:
@@ -257,8 +226,7 @@ class Agent(Predicting):
 
     def state(self) -> dict[str, Any]:
         """Every array of what was learned that a file must hold."""
-        state: dict[str, Any] = self._learner.state()
-        return state
+        return dict(self._learner.state())
 
     def adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
         """Take on an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
@@ -272,7 +240,9 @@ class Agent(Predicting):
             self._problem_basis = basis if self.takes_basis and self.basis is None else None
             self._learner = self.new_learner(task, 0)
         elif self.takes_basis and self.basis is None and basis is not self._problem_basis:
-            self._learner.check_basis(bound(basis, task.states, task.actions, task.horizon, 0))
+            offered = bound(basis, task.states, task.actions, task.horizon, 0)
+            if not same_table(self._learner.mind.features, offered.table):
+                raise ValueError("this agent has learned through another basis: use agent.clone()")
 
     def mind_for(self, episodes: int) -> tuple[Any, int]:
         """The mind to learn with in the fused loop, and for how many of the next `episodes` it is good."""

@@ -50,30 +50,24 @@ class Learner(Protocol):
     @property
     def counters(self) -> Longs:
         """The episodes and steps learned from, and whatever else is counted."""
-        ...
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Check an observation and its action mask, and find its features. Nothing is changed.
 
         Where legal actions must not change, `learning` refuses another mask; else it may be narrowed down.
         """
-        ...
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
         """A sample of the posterior to act on, or its mean. `learning`: for an episode to be remembered."""
-        ...
 
     def values(self, plan: Any, place: Place) -> Floats:
         """Q(s, .) under a plan, (A,)."""
-        ...
 
     def remember(self, steps: list[Step], plan: Any, ended: bool) -> Self:
         """Learn from steps played on `plan`, all of them or none; the learner to go on with."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Every array that a file must hold."""
-        ...
 
 
 def checked_values(Q: Floats, place: Place) -> Floats:
@@ -91,11 +85,6 @@ def register(cls: type) -> None:
     """Make a class of agents known to `rlsvi.load`. Classes of other packages are named with their module."""
     ours = cls.__module__.startswith("rlsvi.")
     REGISTRY[cls.__name__ if ours else f"{cls.__module__}:{cls.__qualname__}"] = cls
-
-
-def name_of(cls: type) -> str | None:
-    """The name by which a file knows a class."""
-    return next((name for name, known in REGISTRY.items() if known is cls), None)
 
 
 Broken = Callable[[], FactorError]

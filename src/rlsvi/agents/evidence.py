@@ -39,13 +39,6 @@ class NoEvidence(ValueError):
     """Data that speak for no lam and sigma."""
 
 
-class Spectrum(NamedTuple):
-    """A'A of the live blocks of a period."""
-
-    g: Floats  # (n, d) eigenvalues
-    vectors: Floats  # (n, d, d) in columns
-
-
 class Data(NamedTuple):
     """All regressions, along the eigenvectors of A'A, one after another."""
 
@@ -61,14 +54,21 @@ def evidence(agent: Any) -> Evidence:
     For LSVI the ridge is lam sigma^2. Where the data fit without any error sigma would be 0; the search ends at a
     ridge of 1e-8 of the average diagonal of A'A, and at 1e8 times it where features have no effect at all.
     """
-    return _search(_judged_by(agent), GRID)
+    learner = getattr(agent, "_learner", None)
+    if learner is None or agent.steps == 0:
+        raise ValueError("agent has learned nothing yet: call learn first")
+    if not isinstance(learner, FiniteLearner) or not learner.keeps_data:
+        raise ValueError(
+            f"{type(agent).__name__} keeps no sums of its data to judge by: learn with RLSVI, and ask that agent"
+        )
+    return _search(learner, GRID)
 
 
 def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
     """The largest evidence with a ridge on the grid, or between two of it."""
     spectra = [spectrum(learner, h) for h in range(len(learner.mind.memory.states))]
     n = float(learner.mind.memory.counts.sum())
-    unit = float(np.mean(np.concatenate([found.g.ravel() for found in spectra])))
+    unit = float(np.mean(np.concatenate([g.ravel() for g, _ in spectra])))
     if not unit > 0:
         raise NoEvidence("all features seen are 0: there is nothing to tell lam and sigma by")
     ridge = learner.mind.prior.ridge
@@ -93,7 +93,7 @@ def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
 
 
 def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
-    """The lam and sigma that the data of a learner speak for, and its mind with them.
+    """The lam and sigma that the data of a learner speak for, and its mind with the factors of that ridge.
 
     The given ones stay where data speak for none. The learner is not changed.
     """
@@ -101,23 +101,18 @@ def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, fl
         lam, sigma, _ = _search(learner, WHERE_FEATURES_MATTER)
     except NoEvidence:
         return lam, sigma, learner.mind
-    return lam, sigma, with_prior(learner, lam, sigma)
-
-
-def with_prior(learner: FiniteLearner, lam: float, sigma: float) -> FiniteMind:
-    """Another lam and sigma for the data seen: the factors of ridge I + A'A with the new ridge."""
-    ridge, d = ridge_of(lam, sigma), learner.features.dim
+    ridge = ridge_of(lam, sigma)
     factor = Factor(*(part.copy() for part in learner.mind.factor))
     for h in range(len(learner.mind.memory.states)):
-        found, live = spectrum(learner, h), _live(learner, h)
-        factor.U[h] = math.sqrt(ridge) * np.eye(d)
-        rows = np.sqrt(ridge + found.g)[:, :, None] * np.swapaxes(found.vectors, 1, 2)
-        for b, root in zip(live, rows, strict=True):
+        g, vectors = spectrum(learner, h)
+        factor.U[h] = math.sqrt(ridge) * np.eye(learner.features.dim)
+        rows = np.sqrt(ridge + g)[:, :, None] * np.swapaxes(vectors, 1, 2)
+        for b, root in zip(_live(learner, h), rows, strict=True):
             R = np.linalg.qr(root, mode="r")
             factor.U[h, b] = np.triu(R * np.sign(np.diag(R))[:, None])
         factor.inv[h] = 1.0 / np.diagonal(factor.U[h], axis1=1, axis2=2)
     prior = learner.mind.prior._replace(lam=lam, ridge=ridge, sigma=sigma)
-    return learner.mind._replace(factor=factor, prior=prior)
+    return lam, sigma, learner.mind._replace(factor=factor, prior=prior)
 
 
 def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, float]:
@@ -129,24 +124,15 @@ def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, 
     return log_det - 0.5 * n * (math.log(2 * math.pi * variance) + 1.0), math.sqrt(variance)
 
 
-def spectrum(learner: FiniteLearner, h: int) -> Spectrum:
-    """The eigenvalues of A'A from the singular values of its factor, which keep the small ones."""
+def spectrum(learner: FiniteLearner, h: int) -> tuple[Floats, Floats]:
+    """The eigenvalues (n, d) of A'A of the live blocks of a period and, in columns, its eigenvectors (n, d, d).
+
+    They come from the singular values of its factor, which keep the small ones.
+    """
     _, s, rows = np.linalg.svd(np.triu(learner.mind.factor.U[h, _live(learner, h)]))
     g = s**2 - learner.mind.prior.ridge
     floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # below it a number is rounding
-    return Spectrum(np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2))
-
-
-def _judged_by(agent: Any) -> FiniteLearner:
-    """What an agent has learned, if it can be judged by."""
-    learner = getattr(agent, "_learner", None)
-    if learner is None or agent.steps == 0:
-        raise ValueError("agent has learned nothing yet: call learn first")
-    if not isinstance(learner, FiniteLearner) or not learner.keeps_data:
-        raise ValueError(
-            f"{type(agent).__name__} keeps no sums of its data to judge by: learn with RLSVI, and ask that agent"
-        )
-    return learner
+    return np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2)
 
 
 def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
@@ -168,7 +154,7 @@ def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
     return math.exp((low + high) / 2)
 
 
-def _targets(learner: FiniteLearner, ridge: float, spectra: list[Spectrum]) -> tuple[Data, float]:
+def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, Floats]]) -> tuple[Data, float]:
     """The regressions of all periods with the targets of the posterior mean for a ridge, and |b|^2 of them all."""
     values, prior = learner.blank_values(), learner.mind.prior._replace(ridge=0.0)
     parts, squares = [], 0.0

@@ -25,8 +25,9 @@ WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, Arithmetic
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """Write an agent to a file, all of it or nothing."""
-    name, learned = contract.name_of(type(agent)), agent.steps > 0
-    if name is None:
+    learned = agent.steps > 0
+    kind = next((name for name, known in contract.REGISTRY.items() if known is type(agent)), None)
+    if kind is None:
         raise TypeError(
             f"{type(agent).__name__} cannot be saved: its class was defined again since the agent was made, and "
             "a file would be loaded as the new one; make the agent anew with agent.clone() of the new class"
@@ -34,7 +35,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, Any] = {"streams": agent._streams}
     header = {
         "rlsvi": __version__,
-        "agent": name,
+        "agent": kind,
         "arguments": {name: _plain(name, value, arrays) for name, value in agent.arguments().items()},
         "problem_basis": _plain("problem_basis", agent._problem_basis, arrays) if learned else None,
         "task": agent._task if learned else None,

@@ -1,8 +1,10 @@
 """What is believed of the noise of a target: its standard deviation, or a prior over its variance."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from rlsvi.core.checks import positive, ridge_of, whole
+from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 
 
@@ -47,6 +49,17 @@ class ByEvidence:
 
 
 Noise = float | InverseGamma
+
+
+class Model(NamedTuple):
+    """The regression of one discounted value function: prior, noise and discount."""
+
+    mean: Floats  # (B, d) prior mean of the weights
+    ridge: float
+    sigma: float  # of known noise
+    shape: float  # of unknown noise; 0: it is known
+    scale: float
+    gamma: float
 
 
 def noise_of(lam: float, sigma: Noise) -> tuple[float, float, float, float]:

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.agents.contract import PREDICT, Broken, Learner, checked_values
-from rlsvi.agents.explore import Explore, choose, exploration
+from rlsvi.agents.contract import EPISODES, PREDICT, STEPS, Broken, Learner, broken, checked_values
+from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.task import Task
-from rlsvi.agents.vectors import is_batch, row_of, rows_in
 from rlsvi.bases import Observed
+from rlsvi.bases.layout import Layout
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Words
 
@@ -18,10 +18,11 @@ ONE = -1  # the key of the sample for a single environment
 class Predicting:
     """The part of an agent that acts, and learns nothing."""
 
-    explore: Explore
-    samples: bool
-    broken: Broken
-    basis: Any
+    explore: Explore = Greedy()
+    basis: Any = None
+    samples: bool = True  # acts on a sample of the posterior, not on its mean ..
+    samples_first: bool = False  # .. from the first episode on, and not only once there are data
+    broken: Broken = staticmethod(broken)
     _task: Task | None
     _problem_basis: Any
     _learner: Any
@@ -30,16 +31,16 @@ class Predicting:
     @property
     def episodes(self) -> int:
         """Episodes learned from."""
-        raise NotImplementedError
+        return int(self._learner.counters[EPISODES]) if self._learner is not None else 0
 
     @property
     def steps(self) -> int:
         """Steps learned from."""
-        raise NotImplementedError
+        return int(self._learner.counters[STEPS]) if self._learner is not None else 0
 
     def sampled(self, learner: Learner) -> bool:
         """Whether to act on a sample of what a learner knows, and not on the mean."""
-        raise NotImplementedError
+        return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
 
     def settle(self) -> None:
         """Called before each episode, before saving and before predicting: bring what was learned up to date."""
@@ -125,3 +126,38 @@ class Predicting:
         if first or key not in self._drawn:
             self._drawn[key] = self._learner.plan(self.sampled(self._learner), noise)
         return self._drawn[key]
+
+
+def is_batch(task: Task, layout: Layout | None, observation: Any) -> bool:
+    """Whether an observation has one dimension more than those learned from."""
+    if task.states is not None:
+        return isinstance(observation, np.ndarray | list) and np.ndim(observation) == 1
+    if layout is None:
+        return False
+    tree = layout.tree
+    while tree[0] in ("dict", "tuple"):
+        key, tree = tree[1][0] if tree[0] == "dict" else (0, tree[1][0])
+        try:
+            observation = observation[key]
+        except (TypeError, KeyError, IndexError):
+            return False  # looking at it will say what is wrong
+    return np.ndim(observation) == len(tree[-1]) + 1
+
+
+def rows_in(observations: Any) -> int:
+    """The number of environments."""
+    leaf = observations
+    while isinstance(leaf, dict | tuple):
+        leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]
+    if np.ndim(leaf) == 0:
+        raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
+    return len(leaf)
+
+
+def row_of(observations: Any, i: int) -> Any:
+    """The observation of one environment."""
+    if isinstance(observations, dict):
+        return {key: row_of(part, i) for key, part in observations.items()}
+    if isinstance(observations, tuple):
+        return tuple(row_of(part, i) for part in observations)
+    return observations[i]

@@ -39,8 +39,20 @@ class Task(NamedTuple):
         return legal.astype(np.bool_)
 
     def checked(self, observation: Any) -> Any:
-        """An observation one can learn from: a state that counts from 0, or whatever the basis takes."""
-        return checked_observation(self, observation)
+        """An observation one can learn from: a state, counted from 0, or whatever the basis takes, without NaN."""
+        if self.states is None:
+            floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
+            if floats and not np.isfinite(observation).all():
+                raise ValueError(f"observation holds NaN or infinity: {observation}")
+            return observation
+        zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
+        if not (isinstance(observation, int | np.integer) or zero_d):
+            raise ValueError(f"observation must be a state number, got {observation!r}")
+        state = int(observation) - self.first_state
+        if not 0 <= state < self.states:
+            last = self.first_state + self.states - 1
+            raise ValueError(f"observation must lie in {self.first_state}..{last}, got {observation}")
+        return state
 
     @classmethod
     def read(cls, plain: Any) -> Self:
@@ -155,23 +167,6 @@ def _flag(name: str, value: Any) -> bool:
     if isinstance(value, np.ndarray) and value.size == 1 and value.dtype == np.bool_:
         return bool(value.item())
     raise TypeError(f"env.step must return True or False as {name}, got {value!r:.100}")
-
-
-def checked_observation(task: Task, observation: Any) -> Any:
-    """An observation one can learn from: a state number, or whatever the basis takes, without NaN."""
-    if task.states is not None:
-        zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
-        if not (isinstance(observation, int | np.integer) or zero_d):
-            raise ValueError(f"observation must be a state number, got {observation!r}")
-        state = int(observation) - task.first_state
-        if not 0 <= state < task.states:
-            last = task.first_state + task.states - 1
-            raise ValueError(f"observation must lie in {task.first_state}..{last}, got {observation}")
-        return state
-    floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
-    if floats and not np.isfinite(observation).all():
-        raise ValueError(f"observation holds NaN or infinity: {observation}")
-    return observation
 
 
 def checked_reward(reward: Any) -> float:

@@ -23,7 +23,6 @@ from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import Episode, new_counters, no_features
 from rlsvi.agents.task import Task, endless_task_of, task_of
 from rlsvi.bases import Basis, Features, Tabular
-from rlsvi.bases.basis import same_table
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, ridge_of
 from rlsvi.core.compile import Floats
@@ -156,11 +155,6 @@ class ContextualLearner(MindLearner):
     def stacked(self, steps: list[Step], d: int = 0) -> Episode:
         """An episode as compiled code takes it."""
         return super().stacked(steps, self.features.dim)
-
-    def check_basis(self, features: Features) -> None:
-        """Refuse another basis than the one learned through."""
-        if not same_table(self.features.table, features.table):
-            raise ValueError("this agent has learned through another basis: use agent.clone()")
 
     def state(self) -> dict[str, Any]:
         """The regressions."""

@@ -100,45 +100,36 @@ def draw_block(mind: ContextualMind, p: int, b: int, scratch: Words) -> None:
 @learn.register(ContextualMind)
 def contextual_learn(mind: ContextualMind, table: Table, T: int, work: Workspace) -> bool:
     """Add the steps of the episode to the regressions."""
-    phi, block = mind.features.phi, mind.features.block
-    for h in range(T):
-        s, a = work.states[h], work.actions[h]
-        if not add_row(mind, h, block[s, a], phi[h if phi.shape[0] > 1 else 0, s, a]):
-            return False
-    for h in range(T):
-        s, a = work.states[h], work.actions[h]
-        add_reward(mind, h, block[s, a], phi[h if phi.shape[0] > 1 else 0, s, a], work.rewards[h])
-    count(mind.counters, T)
-    return True
+    return add_steps(mind, mind.features, work.states, work.actions, work.rewards, T)
 
 
 @remember.register(ContextualMind)
 def contextual_remember(mind: ContextualMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
+    """The same for an episode played elsewhere, whose places are the states of a table of its own."""
+    features = FeatureTable(episode.phi.reshape((1, *episode.phi.shape)), episode.block)
     T = episode.actions.size
     for h in range(T):
-        a = episode.actions[h]
-        if not add_row(mind, h, episode.block[h, a], episode.phi[h, a]):
+        work.visited[h] = h
+    return add_steps(mind, features, work.visited, episode.actions, episode.rewards, T)
+
+
+@compiled
+def add_steps(
+    mind: ContextualMind, features: FeatureTable, states: Longs, actions: Longs, rewards: Floats, T: int
+) -> bool:
+    """P += phi phi' for all steps, and then y += phi r. False when a factor failed."""
+    phi, pooled = features.phi, mind.reward.shape[0] == 1
+    for h in range(T):
+        p, s, a = 0 if pooled else h, states[h], actions[h]
+        for k in range(mind.x.size):
+            mind.x[k] = phi[h if phi.shape[0] > 1 else 0, s, a, k]
+        b = features.block[s, a]
+        if not rank_one(mind.factor.U[p, b], mind.factor.inv[p, b], mind.x):
             return False
     for h in range(T):
-        a = episode.actions[h]
-        add_reward(mind, h, episode.block[h, a], episode.phi[h, a], episode.rewards[h])
+        p, s, a = 0 if pooled else h, states[h], actions[h]
+        if rewards[h] != 0.0:
+            b = features.block[s, a]
+            add(mind.reward[p, b], mind.error[p, b], phi[h if phi.shape[0] > 1 else 0, s, a], rewards[h])
     count(mind.counters, T)
     return True
-
-
-@compiled
-def add_row(mind: ContextualMind, h: int, b: int, phi: Floats) -> bool:
-    """P += phi phi'. False when the factor failed."""
-    p = h if mind.reward.shape[0] > 1 else 0
-    for k in range(mind.x.size):
-        mind.x[k] = phi[k]
-    return rank_one(mind.factor.U[p, b], mind.factor.inv[p, b], mind.x)
-
-
-@compiled
-def add_reward(mind: ContextualMind, h: int, b: int, phi: Floats, reward: float) -> None:
-    """y += phi r."""
-    p = h if mind.reward.shape[0] > 1 else 0
-    if reward != 0.0:
-        add(mind.reward[p, b], mind.error[p, b], phi, reward)

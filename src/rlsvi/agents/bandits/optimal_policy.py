@@ -7,16 +7,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import (
-    Episode,
-    Workspace,
-    count,
-    learn,
-    new_counters,
-    plan,
-    remember,
-    values,
-)
+from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, plan, remember, values
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.archive import Archive, ArchiveError

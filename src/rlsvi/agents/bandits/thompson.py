@@ -16,17 +16,8 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import (
-    Episode,
-    Workspace,
-    count,
-    learn,
-    new_counters,
-    plan,
-    remember,
-    values,
-)
-from rlsvi.agents.task import Task, endless_task_of
+from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, plan, remember, values
+from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Floats, Longs, Words, compiled
@@ -112,7 +103,7 @@ class ThompsonSampling(Agent):
 
     def task_of(self, env: Any) -> Task:
         """The task that an environment sets, of which only the actions matter."""
-        return endless_task_of(env)._replace(states=None, first_state=0)
+        return super().task_of(env)._replace(states=None, first_state=0)
 
     def task_in(self, mdp: FiniteMDP) -> Task:
         """The task that an MDP sets, of which only the actions matter."""

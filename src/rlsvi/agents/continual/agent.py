@@ -11,35 +11,25 @@ instead, this is ContinualLSVI. An environment that ends all the same is begun a
 """
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.agent import Agent
-from rlsvi.agents.arguments import checked_basis, weights_shaped
+from rlsvi.agents.arguments import weights_shaped
 from rlsvi.agents.continual.learner import ContinualLearner
-from rlsvi.agents.continual.step import (
-    DIVERGED,
-    EXCESS,
-    INDEPENDENT,
-    NONE,
-    PAPER,
-    WHITENED,
-    Rule,
-    explained_target,
-)
-from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, DivergenceWarning, Step
-from rlsvi.agents.explore import Explore, Greedy, choose, exploration
+from rlsvi.agents.continual.step import INDEPENDENT, NONE, PAPER, WHITENED, Rule
+from rlsvi.agents.contract import EPISODE, POSTERIOR
+from rlsvi.agents.discounted import DiscountedAgent
+from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.agent import read_features
 from rlsvi.agents.finite.learner import new_mind
 from rlsvi.agents.finite.value_iteration import Prior
-from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken
+from rlsvi.agents.task import Task, begun
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import finite, positive, ridge_of, shaped, whole
+from rlsvi.core.checks import one_of, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits
@@ -49,7 +39,7 @@ KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ContinualAgent(Agent):
+class ContinualAgent(DiscountedAgent):
     """One value function for ever, regressed anew in every step. ContinualRLSVI and ContinualLSVI say how."""
 
     lam: float = 1.0
@@ -61,33 +51,15 @@ class ContinualAgent(Agent):
 
     samples_first = True
     noise = "none"
-    needs_horizon = False
-    _warned = False
+    update_every = 1
     _env = None  # the environment that stands where the agent stands
 
     def check(self) -> None:
         """Check the arguments; an error names the argument and the remedy."""
+        super().check()
         ridge_of(self.lam, self.sigma)
-        gamma = shaped("gamma", finite("gamma", self.gamma), ())
-        if not 0 <= gamma < 1:
+        if self.gamma == 1:
             raise ValueError(f"gamma must lie in [0, 1): without end there must be a discount; got {self.gamma!r}")
-        finite("prior_mean", self.prior_mean)
-        positive("diverged_above", self.diverged_above)
-        checked_basis(self.basis)
-
-    @property
-    def excess(self) -> float:
-        """The largest target there can be, in multiples of what rewards, prior and discount explain."""
-        return float(self._learner.walk.watch[EXCESS]) if self._learner else 0.0
-
-    @property
-    def diverged(self) -> bool:
-        """Whether `excess` was ever larger than `diverged_above`."""
-        return bool(self._learner.walk.watch[DIVERGED]) if self._learner else False
-
-    def task_of(self, env: Any) -> Task:
-        """The task that an environment sets, without end."""
-        return endless_task_of(env)
 
     def learn(  # type: ignore[override]
         self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool = False
@@ -121,30 +93,11 @@ class ContinualAgent(Agent):
                 observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
                 learner = learner or self.new_learner(self._task, self._task.checked(observation))
                 place = learner.look(0, observation, info.get("action_mask"))
-            Q = learner.values(learner.plan(True, self._streams[POSTERIOR]), place)
-            rule, parameter = exploration(self.explore, self.steps, 1)
-            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
-            if a < 0:
-                raise self.broken()
-            observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
-            following = None if terminated else learner.look(0, observation, info.get("action_mask"))
-            step = Step(place, a, checked_reward(reward), following)
-            self._learner = learner.live(step, terminated or truncated, self._streams[POSTERIOR])
+            stream = self._streams[POSTERIOR]
+            (step,), _, _, goes_on = self._play(env, learner, learner.plan(True, stream), place)
+            self._learner = learner.live(step, not goes_on, stream)
         self._env = env
         self.notice()
-
-    def notice(self) -> None:
-        """Warn, once, of targets that rewards, the prior and the discount cannot explain."""
-        if self.diverged and not self._warned:
-            self._warned = True
-            walk = self._learner.walk
-            warnings.warn(
-                f"the values diverge: a target of size {walk.reach[2]:.3g} at step {self.steps}, where rewards, "
-                f"prior and discount explain {explained_target(walk, self._learner.rule):.3g}; use a smaller "
-                "gamma, features of a smaller scale, a larger lam, or fewer features",
-                DivergenceWarning,
-                stacklevel=4,
-            )
 
     def _predict(self, *given: Any) -> tuple[int, int]:
         """An action; and a state, which is always 0, for there is one value function whatever came before."""
@@ -163,19 +116,14 @@ class ContinualAgent(Agent):
         """The learner that a file holds, after checking every array of it."""
         learner = self._learner_of(task, read_features(self, task, file))
         learner.restore(file)
-        self._warned = bool(learner.walk.watch[DIVERGED])
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> ContinualLearner:
         mean = weights_shaped(self.prior_mean, (1, features.blocks, features.dim))
         prior = Prior(mean, float(self.lam), ridge_of(self.lam, self.sigma), float(self.sigma), 0.0, 0.0)
         spread = 0.0 if self.noise == "none" else 1 / math.sqrt(self.lam)
-        rule = Rule(
-            float(self.gamma),
-            KINDS[self.noise],
-            float(np.abs(mean).max()) + spread,
-            float(self.diverged_above),
-        )
+        explained = float(np.abs(mean).max()) + spread
+        rule = Rule(float(self.gamma), KINDS[self.noise], explained, float(self.diverged_above))
         return ContinualLearner(task, features, new_mind(task._replace(horizon=1), features, prior), rule)
 
 
@@ -193,10 +141,7 @@ class ContinualRLSVI(ContinualAgent):
         "independent": anew in every step. All have covariance Sigma.
     basis : how states and actions map to weights; None: a table. Observations that are not numbered states are all
         kept, and a step costs as much as there are.
-    prior_mean : prior mean of the weights: a number or (weights,).
-    diverged_above : a target so many times larger than rewards, prior and discount explain is reported, by a
-        DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
-    seed : decides all randomness, the environment's included.
+    prior_mean, diverged_above, seed : as for StationaryRLSVI.
     """
 
     sigma: float = 1.0
@@ -207,8 +152,7 @@ class ContinualRLSVI(ContinualAgent):
         super().check()
         if str(self.noise) == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
-        if self.noise not in KINDS:
-            raise ValueError(f'noise must be "paper", "whitened" or "independent", got {self.noise!r}')
+        one_of("noise", self.noise, ("paper", "whitened", "independent"))
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

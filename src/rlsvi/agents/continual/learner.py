@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rlsvi.agents.continual.step import Rule, Walk, live, new_walk, place_values
+from rlsvi.agents.continual.step import Rule, Walk, explained_target, live, new_walk, place_values
 from rlsvi.agents.contract import Place, Step, broken
 from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.finite.mind import FiniteMind
@@ -34,12 +34,14 @@ class ContinualLearner(FiniteLearner):
         row = int(self.walk.row[0])
         if row < 0:
             return None
-        return Place(0, self.state_of(row), self.mind.memory.barred[0, self.pairs(row)] == 0.0, row)
+        state = np.flatnonzero(self.mind.rows[0] == row)  # none for observations of any kind
+        legal = self.mind.memory.barred[0, self.pairs(row)] == 0.0
+        return Place(0, int(state[0]) if len(state) else -1, legal, row)
 
-    def state_of(self, row: int) -> int:
-        """The state of a row; -1 for observations of any kind."""
-        found = np.flatnonzero(self.mind.rows[0] == row)
-        return int(found[0]) if len(found) else -1
+    def watched(self) -> tuple[float, bool, float]:
+        """The largest target over what is explained, whether it was ever too large, and what is explained."""
+        excess, diverged = self.walk.watch
+        return excess, diverged > 0.0, explained_target(self.walk, self.rule)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
         """The values of theta_t, which the last step has brought; or of theta-bar_t."""

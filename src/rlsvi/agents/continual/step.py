@@ -141,15 +141,7 @@ def targets(memory: Memory, prior: Prior, values: Values, gamma: float) -> None:
 
 @compiled
 def disturb(
-    U: Floats,
-    inv: Floats,
-    theta: Floats,
-    w: Floats,
-    walk: Walk,
-    i: int,
-    sigma: float,
-    rule: Rule,
-    stream: Words,
+    U: Floats, inv: Floats, theta: Floats, w: Floats, walk: Walk, i: int, sigma: float, rule: Rule, stream: Words
 ) -> None:
     """theta <- theta + w_t+1 for the i-th live block; `w` holds w_t or z_t and then w_t+1 or z_t+1.
 

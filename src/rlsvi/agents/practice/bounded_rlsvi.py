@@ -15,13 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.agents.agent import Agent
+from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.history import read_history
-from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Sweeps, WeightPrior
+from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.value_iteration import SweptValues
-from rlsvi.agents.task import Task, endless_task_of
+from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, RowBasis, Tabular, of
 from rlsvi.bases.default import is_table
 from rlsvi.bases.scaling import Ranges
@@ -84,15 +85,17 @@ class BoundedRLSVI(Agent):
     def check(self) -> None:
         """Check the arguments; an error names the argument and the remedy."""
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
-        self._sweeps = Sweeps(
-            (*noise, _part("gamma", self.gamma, True)),
-            _bounds(self.bounds),
-            whole("regressions", self.regressions, 1),
-            _part("tolerance", self.tolerance, False),
+        mean = self.prior_mean
+        self._planning = Planning(
+            noise=(*noise, in_unit_interval("gamma", self.gamma, closed=True)),
+            bounds=_bounds(self.bounds),
+            most=whole("regressions", self.regressions, 1),
+            tolerance=in_unit_interval("tolerance", self.tolerance),
+            mean=None if mean is None else float(shaped("prior_mean", finite("prior_mean", mean), ())),
+            alike=in_unit_interval("alike", self.alike),
+            by_evidence=self.lam is None,
+            in_usual_rewards=self.sigma is None,
         )
-        _part("alike", self.alike, False)
-        if self.prior_mean is not None:
-            shaped("prior_mean", finite("prior_mean", self.prior_mean), ())
         if self.update_every is not None:
             whole("update_every", self.update_every, 1)
         made = not isinstance(self.basis, type) and (hasattr(self.basis, "rows") or hasattr(self.basis, "bind"))
@@ -113,10 +116,6 @@ class BoundedRLSVI(Agent):
     def planned(self) -> SweptValues | None:
         """The sweeps of the last episode: how many, whether they converged, sigma."""
         return self._learner.planned if self._learner else None
-
-    def task_of(self, env: Any) -> Task:
-        """The task that an environment sets, whose episodes may be of any length."""
-        return endless_task_of(env)
 
     def take_on(self, task: Task, env: Any = None) -> None:
         """Take on a task, or check that it is the one learned so far."""
@@ -163,9 +162,7 @@ class BoundedRLSVI(Agent):
         return learner
 
     def _learner_of(self, task: Task, lookup: Lookup, width: int) -> BoundedLearner:
-        mean = None if self.prior_mean is None else float(self.prior_mean)
-        prior = WeightPrior(mean, float(self.alike), self.lam is None, self.sigma is None)
-        return BoundedLearner(task, lookup, width, prior, self._sweeps)
+        return BoundedLearner(task, lookup, width, self._planning)
 
     def _lookup(self, task: Task) -> Lookup:
         """How observations of the task become features."""
@@ -183,14 +180,6 @@ def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
     if not ((begun.least <= low) & (low < high) & (high <= begun.most) & np.isfinite(high - low)).all():
         raise ArchiveError("is damaged: its ranges do not fit the observations")
     return begun._replace(low=low, high=high)
-
-
-def _part(name: str, value: Any, one: bool) -> float:
-    """A number in [0, 1), or in [0, 1]."""
-    number = float(shaped(name, finite(name, value), ()))
-    if not 0 <= number < 1 and not (one and number == 1):
-        raise ValueError(f"{name} must lie in [0, 1{']' if one else ')'}, got {value!r}")
-    return number
 
 
 def _bounds(given: Any) -> Any:

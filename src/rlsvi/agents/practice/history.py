@@ -5,6 +5,7 @@ growing, that of a continuous one grows by one row per step. Successive transiti
 them.
 """
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class CountedHistory:
 
     def copy(self) -> "CountedHistory":
         """A history of its own."""
-        other = CountedHistory(self._x.shape[1], self._legal.shape[1])
+        other = copy(self)
         other._x, other._legal = self._x.copy(), self._legal.copy()
         columns: Any = self._columns
         other._columns = Transitions(*(column.copy() for column in columns))
@@ -76,8 +77,8 @@ class CountedHistory:
         """The row of an observation, if it is known."""
         return self._rows.get(x.tobytes())
 
-    def add(self, row: int, action: int, reward: float, following: int) -> int:
-        """One more transition; its place among the distinct ones."""
+    def add(self, row: int, action: int, reward: float, following: int, times: float = 1.0) -> int:
+        """A transition that happened once more, or `times`; its place among the distinct ones."""
         key = row, action, reward, following
         i = self._places.get(key)
         if i is None:
@@ -86,19 +87,8 @@ class CountedHistory:
                 self._columns = Transitions(*(_longer(column) for column in self._columns))
             for column, value in zip(self._columns, (*key, 0.0), strict=True):
                 column[i] = value
-        self._columns.times[i] += 1.0
+        self._columns.times[i] += times
         return i
-
-    @classmethod
-    def of(cls, x: Floats, legal: Bools, transitions: Transitions) -> "CountedHistory":
-        """A history read from a file."""
-        history = cls(x.shape[1], legal.shape[1])
-        for i in range(len(x)):
-            history.row(x[i], legal[i])
-        for row, action, reward, following, count in zip(*(c.tolist() for c in transitions), strict=True):
-            place = history.add(row, action, reward, following)  # which may move the columns
-            history._columns.times[place] = count
-        return history
 
 
 def read_history(file: Archive, actions: int) -> CountedHistory:
@@ -114,13 +104,13 @@ def read_history(file: Archive, actions: int) -> CountedHistory:
         file.take_within("history.next", (T,), np.int64, END, N - 1),
         file.take("history.times", (T,)),
     )
-    history = CountedHistory.of(x, legal, kept)
-    if (
-        len(history.x) != N
-        or len(history.transitions.row) != T
-        or (kept.times < 1).any()
-        or not legal.any(1).all()
-    ):
+    history = CountedHistory(width, actions)
+    for observation, its_legal in zip(x, legal, strict=True):
+        history.row(observation, its_legal)
+    for transition in zip(*(column.tolist() for column in kept), strict=True):
+        history.add(*transition)
+    distinct = len(history.x) == N and len(history.transitions.row) == T
+    if not distinct or (kept.times < 1).any() or not legal.any(axis=1).all():
         raise ArchiveError("is damaged: an observation or a transition in its history makes no sense")
     return history
 

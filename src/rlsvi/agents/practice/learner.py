@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.contract import DivergenceWarning, Place, Step
-from rlsvi.agents.practice.cell_prior import cell_prior
-from rlsvi.agents.practice.exported import counted_policy, feature_policy
+from rlsvi.agents.noise import Model
+from rlsvi.agents.practice.empirical_bayes import empirical_prior
 from rlsvi.agents.practice.history import END, CountedHistory
-from rlsvi.agents.practice.lookup import Lookup
+from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.practice.value_iteration import Belief, SweptValues, attainable, sweep, targets, usual_reward
+from rlsvi.agents.practice.value_iteration import SweptValues, attainable, sweep, targets, usual_reward
 from rlsvi.agents.task import Task
-from rlsvi.bases.layout import Layout
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.regression import FactorError
 
@@ -26,30 +25,25 @@ RESCALINGS, RECOVERIES = 2, 3  # of BoundedLearner.counters, behind episodes and
 log = logging.getLogger("rlsvi")
 
 
-class Sweeps(NamedTuple):
-    """How value iteration is done."""
+class Planning(NamedTuple):
+    """What is believed of the weights before anything has happened, and how value iteration is done."""
 
     noise: tuple[float, float, float, float, float]  # ridge, sigma, shape, scale, gamma
     bounds: Any  # of the targets: "attainable", two numbers, or None
     most: int  # sweeps of a sample
     tolerance: float
-
-
-class WeightPrior(NamedTuple):
-    """What is believed of the weights before anything has happened."""
-
     mean: float | None  # None: 0, or of a table by evidence what the cells tried so far have
     alike: float
-    by_evidence: bool  # whether the ridge of a table is that of the evidence (cell_prior.py)
+    by_evidence: bool  # whether the ridge of a table is that of the evidence (empirical_bayes.py)
     in_usual_rewards: bool  # whether the scale of the noise counts in squares of the usual reward
 
 
 class BoundedLearner:
     """One regression over all that has happened. Learning gives another learner, and leaves this one as it was."""
 
-    def __init__(self, task: Task, lookup: Lookup, width: int, prior: WeightPrior, sweeps: Sweeps) -> None:
-        self.task, self.lookup, self.prior, self.sweeps = task, lookup, prior, sweeps
-        self.begin = prior.mean or 0.0
+    def __init__(self, task: Task, lookup: Lookup, width: int, planning: Planning) -> None:
+        self.task, self.lookup, self.planning = task, lookup, planning
+        self.begin = planning.mean or 0.0
         self.history = CountedHistory(width, lookup.actions)
         self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), (A, rows) of a table; None: the prior mean
@@ -72,9 +66,7 @@ class BoundedLearner:
         """A sample of the posterior, or its mean, which is worked out once and acted on for long."""
         if self.regression is None:
             return None
-        if sampled:
-            return self._plan(stream, self.sweeps.most)
-        return self._plan(None, MEAN_SWEEPS * self.sweeps.most)
+        return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
 
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Q of every action."""
@@ -130,25 +122,21 @@ class BoundedLearner:
         """The regression, from the history alone."""
         actions, steps = self.lookup.actions, self.history.transitions
         phi = self.lookup.features(self.history.x)
-        self.regression = (
-            TableRegression(actions)
-            if self.lookup.table
-            else FeatureRegression(actions, phi.shape[1], self.prior.alike)
-        )
+        self.regression = TableRegression(actions)
+        if not self.lookup.table:
+            self.regression = FeatureRegression(actions, phi.shape[1], self.planning.alike)
         self.regression.extend(phi)
         self.regression.add(steps.row, steps.action, steps.times)
 
     def _plan(self, stream: Words | None, most: int) -> SweptValues:
         """A sample of the posterior, or without a stream its mean, by so many sweeps at most."""
         assert self.regression is not None
-        noise, bounds, tolerance = self.sweeps.noise, self.sweeps.bounds, self.sweeps.tolerance
-        belief, gamma = self._belief(*noise), noise[-1]
+        bounds, tolerance, gamma = self.planning.bounds, self.planning.tolerance, self.planning.noise[-1]
         within = attainable(self.history, gamma) if bounds == "attainable" else bounds or (-np.inf, np.inf)
-        largest = self._largest(gamma, within)
-        belief, Q = self._by_evidence(belief, within), self.Q
+        largest, model, Q = self._largest(gamma, within), self._model(within), self.Q
         for trial in range(TRIALS):
             with np.errstate(over="ignore", invalid="ignore"):
-                outcome = sweep(self.history, self.regression, belief, Q, stream, within, most, tolerance)
+                outcome = sweep(self.history, self.regression, model, Q, stream, within, most, tolerance)
             if not diverged(outcome, largest):
                 return outcome._replace(recoveries=trial)
             least, greatest = outcome.span
@@ -158,9 +146,9 @@ class BoundedLearner:
                 DivergenceWarning,
                 stacklevel=2,
             )
-            belief, Q = belief._replace(ridge=10 * belief.ridge), np.full(Q.shape, self.begin)
+            model, Q = model._replace(ridge=10 * model.ridge), np.full(Q.shape, self.begin)
         raise FactorError(
-            f"the values diverge, with a ridge of {belief.ridge / 10:g} too: scale the features down, or put the "
+            f"the values diverge, with a ridge of {model.ridge / 10:g} too: scale the features down, or put the "
             'targets into bounds="attainable"'
         )
 
@@ -171,23 +159,20 @@ class BoundedLearner:
         size = float(np.abs(steps.reward).max()) or 1.0
         return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
 
-    def _belief(self, ridge: float, sigma: float, shape: float, scale: float, gamma: float) -> Belief:
+    def _model(self, bounds: tuple[float, float]) -> Model:
+        """Prior and noise; of a table the prior that the data speak for, unless it was given."""
         assert self.regression is not None
-        mean = np.full((self.lookup.actions, self.regression.dim), self.begin)
-        if self.prior.in_usual_rewards:
-            scale *= usual_reward(self.history) ** 2
-        return Belief(mean, ridge, sigma, shape, scale, gamma)
+        mean, unit = np.full((self.lookup.actions, self.regression.dim), self.begin), usual_reward(self.history)
+        model = Model(mean, *self.planning.noise)
+        if self.planning.in_usual_rewards:
+            model = model._replace(scale=model.scale * unit**2)
+        if not (self.lookup.table and self.planning.by_evidence):
+            return model
+        b = np.clip(targets(self.history, self.Q, model.gamma), *bounds)
+        level, ridge = empirical_prior(self.history, b, self.planning.mean, unit, model)
+        return model._replace(mean=np.full_like(mean, level), ridge=ridge)
 
-    def _by_evidence(self, belief: Belief, bounds: tuple[float, float]) -> Belief:
-        """The belief, for a table with the prior that the data speak for."""
-        if not (self.lookup.table and self.prior.by_evidence):
-            return belief
-        b = np.clip(targets(self.history, self.Q, belief.gamma), *bounds)
-        noise, unit = (belief.sigma, belief.shape, belief.scale), usual_reward(self.history)
-        level, ridge = cell_prior(self.history, b, self.prior.mean, unit, *noise)
-        return belief._replace(mean=np.full_like(belief.mean, level), ridge=ridge)
-
-    def exported(self, plan: SweptValues) -> tuple[Layout, dict[str, Any]]:
+    def exported(self, plan: SweptValues) -> Policy:
         """The layout of observations and the arrays of a policy, for NumPy alone."""
         policy = counted_policy if self.lookup.table else feature_policy
         return policy(self.task, self.lookup, self.history, plan.theta)

@@ -13,6 +13,9 @@ and so has its factor: A actions of d features cost A d^3, not (A d)^3. With one
 diagonal, and actions are not alike.
 """
 
+from copy import copy
+from typing import Self
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
@@ -20,42 +23,42 @@ from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
 
 
-class TableRegression:
-    """One weight a state and action: weights (A, N)."""
+class SharedRegression:
+    """What both regressions share: `sums`, of every action, is all that is known of the transitions."""
 
-    def __init__(self, actions: int) -> None:
-        self.counts = np.zeros((actions, 0))
-        self._ridge = 1.0
-
-    @property
-    def sums(self) -> Floats:
-        """What is known of the transitions: how many there were of each state and action."""
-        return self.counts
+    sums: Floats
+    _ridge = 1.0
 
     @property
     def dim(self) -> int:
-        """Weights of an action."""
-        return self.counts.shape[1]
+        """The number of weights of an action."""
+        return int(self.sums.shape[1])
 
     @property
     def drawn(self) -> tuple[int, int]:
-        """The normal variates of a sample."""
-        actions, states = self.counts.shape
-        return actions, states
+        """The shape of the normal variates of a sample: one row per action."""
+        return len(self.sums), self.dim
+
+    def copy(self) -> Self:
+        """A regression of its own. Features are shared: what either adds, it adds behind those of both."""
+        other = copy(self)
+        other.sums = self.sums.copy()
+        return other
+
+
+class TableRegression(SharedRegression):
+    """One weight per state and action: weights (A, N). `sums` (A, N) counts the transitions of each."""
+
+    def __init__(self, actions: int) -> None:
+        self.sums = np.zeros((actions, 0))
 
     def extend(self, rows: Floats) -> None:
         """More states, that have been met in no transition."""
-        self.counts = np.pad(self.counts, ((0, 0), (0, len(rows))))
+        self.sums = np.pad(self.sums, ((0, 0), (0, len(rows))))
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
         """Transitions of these states and actions."""
-        np.add.at(self.counts, (action, row), count)
-
-    def copy(self) -> "TableRegression":
-        """A regression of its own."""
-        other = TableRegression(len(self.counts))
-        other.counts = self.counts.copy()
-        return other
+        np.add.at(self.sums, (action, row), count)
 
     def factor(self, ridge: float) -> None:
         """P = ridge + counts."""
@@ -67,7 +70,7 @@ class TableRegression:
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
         """The posterior mean, from the sums of the targets of every state and action (N, A)."""
-        fitted: Floats = (sums.T + self._ridge * mean) / (self._ridge + self.counts)
+        fitted: Floats = (sums.T + self._ridge * mean) / (self._ridge + self.sums)
         return fitted
 
     def penalty(self, away: Floats) -> float:
@@ -76,36 +79,25 @@ class TableRegression:
 
     def shape(self, z: Floats) -> Floats:
         """L_a^-T z_a for P_a = L_a L_a'."""
-        shaped: Floats = z / np.sqrt(self._ridge + self.counts)
+        shaped: Floats = z / np.sqrt(self._ridge + self.sums)
         return shaped
 
 
-class FeatureRegression:
-    """d features a state: weights (A, d)."""
+class FeatureRegression(SharedRegression):
+    """d features per state: weights (A, d). `sums` (A, d, d) holds G_a of every action."""
 
     def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
         self.alike = alike
         self._phi, self._n = np.zeros((64, dim)), 0
-        self.gram = np.zeros((actions, dim, dim))
+        self.sums = np.zeros((actions, dim, dim))
         self._own: list[Floats] = []  # L_a of every action
         self._joint: list[Floats] = []  # E_a = L_a^-1 G_a of every action, where they share u
         self._shared: Floats = np.zeros((0, 0))  # L_u
-        self._ridge = 1.0
-
-    @property
-    def sums(self) -> Floats:
-        """What is known of the transitions: G_a of every action."""
-        return self.gram
-
-    @property
-    def dim(self) -> int:
-        """Weights of an action."""
-        return self.gram.shape[1]
 
     @property
     def drawn(self) -> tuple[int, int]:
-        """The normal variates of a sample: one row per action, and one for what they share."""
-        return len(self.gram) + (self.alike > 0), self.dim
+        """The shape of the normal variates of a sample: one row per action, and one for what they share."""
+        return len(self.sums) + (self.alike > 0), self.dim
 
     @property
     def phi(self) -> Floats:
@@ -126,22 +118,16 @@ class FeatureRegression:
         for a in np.unique(action):
             its = action == a
             x = self.phi[row[its]]
-            self.gram[a] += x.T @ (x * count[its, None])
-
-    def copy(self) -> "FeatureRegression":
-        """A regression of its own. Features are shared: what either adds, it adds behind those of both."""
-        other = FeatureRegression(len(self.gram), self.dim, self.alike)
-        other._phi, other._n, other.gram = self._phi, self._n, self.gram.copy()
-        return other
+            self.sums[a] += x.T @ (x * count[its, None])
 
     def factor(self, ridge: float) -> None:
         """The Cholesky factor of P, block by block."""
         self._ridge = ridge
         unit = np.eye(self.dim)
-        self._own = [_factor(G + ridge / (1 - self.alike) * unit) for G in self.gram]
+        self._own = [_factor(G + ridge / (1 - self.alike) * unit) for G in self.sums]
         if self.alike > 0:
-            self._joint = [_solve(L, G) for L, G in zip(self._own, self.gram, strict=True)]
-            rest = sum(G - E.T @ E for E, G in zip(self._joint, self.gram, strict=True))
+            self._joint = [_solve(L, G) for L, G in zip(self._own, self.sums, strict=True)]
+            rest = sum(G - E.T @ E for E, G in zip(self._joint, self.sums, strict=True))
             self._shared = _factor(rest + ridge / self.alike * unit)
 
     def values(self, theta: Floats) -> Floats:
@@ -150,7 +136,7 @@ class FeatureRegression:
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
         """The posterior mean, from the sums of the targets of every state and action (N, A)."""
-        y = (self.phi.T @ sums).T - np.einsum("aij,aj->ai", self.gram, mean)
+        y = (self.phi.T @ sums).T - np.einsum("aij,aj->ai", self.sums, mean)
         w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         if self.alike > 0:
             known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))

@@ -14,22 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.agents.practice.regression import Regression
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
-
-
-class Belief(NamedTuple):
-    """Prior, noise and discount."""
-
-    mean: Floats  # (A, d)
-    ridge: float
-    sigma: float  # of known noise
-    shape: float  # of unknown noise; 0: it is known
-    scale: float
-    gamma: float
 
 
 class SweptValues(NamedTuple):
@@ -82,7 +72,7 @@ def targets(history: CountedHistory, Q: Floats, gamma: float) -> Floats:
 def sweep(
     history: CountedHistory,
     regression: Regression,
-    belief: Belief,
+    model: Model,
     Q: Floats,
     stream: Words | None,
     bounds: tuple[float, float],
@@ -92,27 +82,25 @@ def sweep(
     """From the values Q (N, A) before to a sample of the posterior, or without a stream to its mean."""
     steps = history.transitions
     cell = steps.row * Q.shape[1] + steps.action
-    regression.factor(belief.ridge)
-    shift, variate = np.zeros_like(belief.mean), 1.0
+    regression.factor(model.ridge)
+    shift, variate = np.zeros_like(model.mean), 1.0
     if stream is not None:
-        if belief.shape > 0:
-            variate = gamma_variate(stream, belief.shape + 0.5 * float(steps.times.sum()))
+        if model.shape > 0:
+            variate = gamma_variate(stream, model.shape + 0.5 * float(steps.times.sum()))
         z = np.empty(regression.drawn)
         fill_normal(stream, z)
         shift = regression.shape(z)
     drift = regression.values(shift)
-    sigma, change, done = belief.sigma, math.inf, 0
+    sigma, change, done = model.sigma, math.inf, 0
     while done < most and change > tolerance:
-        raw = targets(history, Q, belief.gamma)
+        raw = targets(history, Q, model.gamma)
         b = np.clip(raw, *bounds)
         sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
-        theta = regression.fit(sums, belief.mean)
+        theta = regression.fit(sums, model.mean)
         fitted = regression.values(theta)
-        if stream is not None and belief.shape > 0:
-            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + regression.penalty(
-                theta - belief.mean
-            )
-            sigma = math.sqrt((belief.scale + 0.5 * misfit) / variate)
+        if stream is not None and model.shape > 0:
+            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + regression.penalty(theta - model.mean)
+            sigma = math.sqrt((model.scale + 0.5 * misfit) / variate)
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
         Q, done = new, done + 1

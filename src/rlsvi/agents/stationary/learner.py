@@ -7,9 +7,9 @@ import numpy as np
 
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.stationary.features import BoundFeatures
-from rlsvi.agents.stationary.mind import StationaryMind, fits, remember_episode, spread_of
-from rlsvi.agents.stationary.ring import Ring, pairs_of, resized
-from rlsvi.agents.stationary.sweeps import NO_FACTOR, NOT_FINITE, Model, new_work, plan
+from rlsvi.agents.stationary.mind import StationaryMind, explained_target, remember_episode
+from rlsvi.agents.stationary.ring import Ring, pairs_of, resized, used_columns
+from rlsvi.agents.stationary.sweeps import NO_FACTOR, NOT_FINITE, plan
 from rlsvi.agents.stationary.targets import action_values, set_weights
 from rlsvi.agents.task import Task
 from rlsvi.core.compile import Floats, Ints, Words
@@ -35,6 +35,11 @@ class StationaryLearner:
         self.task, self.mind, self.regressions = task, mind, regressions
         self.bind, self.features = bind, features
         self.counters = mind.counters
+
+    def watched(self) -> tuple[float, bool, float]:
+        """The largest target over what is explained, whether it was ever too large, and what is explained."""
+        _, excess, diverged = self.mind.watch
+        return excess, diverged > 0.0, explained_target(self.mind)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """The features of an observation, checked."""
@@ -72,14 +77,9 @@ class StationaryLearner:
         """Learn from an episode, in one compiled call."""
         ring = self.mind.ring
         d, x = len(ring.units), np.stack([step.place.x[step.action] for step in steps])
-        nothing = np.zeros((0, ring.next_x.shape[0]), ring.x.dtype), np.zeros(0, np.int32)
-        following = [
-            (step.following.x[step.following.legal], step.following.block[step.following.legal])
-            if step.following is not None
-            else nothing
-            for step in steps
-        ]
-        pairs = np.array([len(block) for _, block in following], np.int32)
+        pairs = np.array([0 if step.following is None else step.following.legal.sum() for step in steps], np.int32)
+        ahead = [step.following for step in steps if step.following is not None]
+        nothing = np.zeros((0, len(ring.next_x)), ring.x.dtype), np.zeros(0, np.int32)
         self.make_room(pairs)
         remember_episode(
             self.mind,
@@ -89,26 +89,28 @@ class StationaryLearner:
             np.array([step.place.block[step.action] for step in steps], np.int32),
             np.array([step.reward for step in steps]),
             pairs,
-            np.concatenate([next_x for next_x, _ in following]),
-            np.concatenate([block for _, block in following]),
+            np.concatenate([nothing[0], *(place.x[place.legal] for place in ahead)]),
+            np.concatenate([nothing[1], *(place.block[place.legal] for place in ahead)]),
             np.empty(d, ring.gram.dtype),
         )
         return self
 
     def make_room(self, pairs: Ints) -> None:
-        """See to it that more transitions fit, with so many next actions each."""
-        A, starts = self.task.actions, np.empty(len(pairs), np.int64)
-        while not fits(self.mind.ring, pairs, starts):
-            ring = self.mind.ring
-            room, columns, needed = len(ring.x), ring.next_x.shape[1], int(ring.size[0]) + len(pairs)
-            larger = min(max(room + room // 4 + 64, needed), int(ring.limit[0]))
-            if min(needed, int(ring.limit[0])) <= room:
-                larger, columns = room, columns + columns // 4 + 2 * A
-            columns = max(columns, pairs_of(ring) * larger // room + 2 * A)
-            work = self.mind.work
-            if len(work.b) < larger:
-                work = work._replace(b=np.zeros(larger))
-            self.mind = self.mind._replace(ring=resized(ring, larger, columns), work=work)
+        """See to it that more transitions fit, with so many next actions each.
+
+        Columns are used in a circle. Fewer than A may be lost at its end, and fewer than A before the oldest
+        transition, so 2 A more than are used are always enough.
+        """
+        ring, work, A, limit = self.mind.ring, self.mind.work, self.task.actions, int(self.mind.ring.limit[0])
+        needed, room = min(int(ring.size[0]) + len(pairs), limit), len(ring.x)
+        columns = min(used_columns(ring) + int(pairs.sum()), limit * A) + 2 * A
+        if needed <= room and columns <= ring.next_x.shape[1]:
+            return
+        if needed > room:
+            room = min(max(room + room // 4 + 64, needed), limit)
+            work = work._replace(b=np.zeros(room))
+        columns = max(columns + columns // 4, ring.next_x.shape[1])
+        self.mind = self.mind._replace(ring=resized(ring, room, columns), work=work)
 
     def state(self) -> dict[str, Any]:
         """The ring without idle room, theta, counters and what is watched."""
@@ -116,15 +118,6 @@ class StationaryLearner:
         ring = resized(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
         arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
         return arrays | {"theta": self.mind.theta, "counters": self.counters, "watch": self.mind.watch}
-
-
-def mind_of(ring: Ring, model: Model, actions: int, diverged_above: float) -> StationaryMind:
-    """A mind with this ring that has learned nothing else."""
-    theta, counters, watch = model.mean.copy(), np.zeros(2, np.int64), np.zeros(3)
-    spread = spread_of(model)
-    return StationaryMind(
-        ring, model, new_work(ring, actions), theta, counters, watch, spread, float(diverged_above)
-    )
 
 
 def check_same(ring: Ring, features: BoundFeatures) -> None:

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.stationary.ring import Numbers, Ring, begin_transition, keep_pair
-from rlsvi.agents.stationary.sweeps import Model, Work
+from rlsvi.agents.mind import count, new_counters
+from rlsvi.agents.noise import Model
+from rlsvi.agents.stationary.ring import Numbers, Ring, begin_transition
+from rlsvi.agents.stationary.sweeps import Work, new_work
 from rlsvi.core.compile import Floats, Ints, Longs, compiled
 
 LONGEST, EXCESS, DIVERGED = range(3)  # of StationaryMind.watch
@@ -26,44 +28,13 @@ class StationaryMind(NamedTuple):
     diverged_above: float
 
 
-def spread_of(model: Model) -> float:
-    """The largest prior mean and one standard deviation of the prior."""
+def new_mind(ring: Ring, model: Model, actions: int, diverged_above: float) -> StationaryMind:
+    """A mind with this ring that has learned nothing else."""
     ridge = model.ridge
     sd = math.sqrt(model.scale / model.shape / ridge) if model.shape else model.sigma / math.sqrt(ridge)
-    return float(np.abs(model.mean).max()) + sd
-
-
-@compiled
-def fits(ring: Ring, pairs: Ints, starts: Longs) -> bool:
-    """Whether there is room for transitions with so many next actions each. `starts` (T,) is overwritten.
-
-    It does the arithmetic of `begin_transition` without keeping anything.
-    """
-    room, columns, limit = ring.x.shape[0], ring.next_x.shape[1], ring.limit[0]
-    first, size, head, evicted, had = ring.first[0], ring.size[0], ring.head[0], 0, ring.size[0]
-    for t in range(pairs.size):
-        if size == limit:
-            first = first + 1 if first + 1 < room else 0
-            size -= 1
-            evicted += 1
-        p = -1
-        if size == 0:
-            p = 0 if pairs[t] <= columns else -1
-        else:
-            tail = ring.start[first] if evicted < had else starts[evicted - had]
-            if head >= tail:
-                if head + pairs[t] <= columns:
-                    p = head
-                elif pairs[t] < tail:
-                    p = 0
-            elif head + pairs[t] < tail:
-                p = head
-        if p < 0 or size == room:
-            return False
-        starts[t] = p
-        head = p + pairs[t]
-        size += 1
-    return True
+    spread = float(np.abs(model.mean).max()) + sd
+    theta, watch, work = model.mean.copy(), np.zeros(3), new_work(ring, actions)
+    return StationaryMind(ring, model, work, theta, new_counters(), watch, spread, float(diverged_above))
 
 
 @compiled
@@ -84,11 +55,13 @@ def remember_episode(
     `pairs` (T,) says how many next actions each transition has, 0 if it terminated; `next_x` (M, P) and
     `next_block` (M,) hold them one after another. `row` (d,), of the type of gram, is overwritten.
     """
-    j = 0
+    ring, j = mind.ring, 0
     for t in range(rewards.size):
-        p = begin_transition(mind.ring, x[t], block[t], rewards[t], pairs[t], row)
-        for k in range(pairs[t]):
-            keep_pair(mind.ring, p + k, next_x[j], next_block[j])
+        begin = begin_transition(ring, x[t], block[t], rewards[t], pairs[t], row)
+        for p in range(begin, begin + pairs[t]):
+            ring.next_block[p] = next_block[j]
+            for k in range(next_x.shape[1]):
+                ring.next_x[k, p] = next_x[j, k]
             j += 1
     count_episode(mind, theta, largest, rewards.size)
 
@@ -105,8 +78,7 @@ def count_episode(mind: StationaryMind, theta: Floats, largest: float, steps: in
     watch[EXCESS] = largest / explained if explained > 0.0 else 0.0
     if watch[EXCESS] > mind.diverged_above:
         watch[DIVERGED] = 1.0
-    mind.counters[0] += 1
-    mind.counters[1] += steps
+    count(mind.counters, steps)
 
 
 @compiled

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
+from rlsvi.core.compile import Floats, Ints, Longs, compiled
 from rlsvi.core.exact import add_outer
 
 Numbers = NDArray[Any]
@@ -105,6 +105,14 @@ def pairs_of(ring: Ring) -> int:
     return int(ring.following[order].sum())
 
 
+def used_columns(ring: Ring) -> int:
+    """The columns from the oldest transition on to the first free one, with those lost in between."""
+    if ring.size[0] == 0:
+        return 0
+    head, tail = int(ring.head[0]), int(ring.start[ring.first[0]])
+    return head - tail if head >= tail else head + ring.next_x.shape[1] - tail
+
+
 def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> Ring:
     """The ring of a file, if its arrays fit together and point nowhere outside."""
     (room, d), (planes, columns), (blocks, *_) = (
@@ -162,38 +170,6 @@ def evict(ring: Ring, row: Numbers) -> None:
 
 
 @compiled
-def add_transition(
-    ring: Ring,
-    x: Numbers,
-    block: int,
-    reward: float,
-    goes_on: bool,
-    next_x: Numbers,
-    next_block: Ints,
-    legal: Bools,
-    row: Numbers,
-) -> bool:
-    """Keep a transition, and forget the oldest one if there are too many. False if there is no room: make some.
-
-    `next_x` (A, P) are the features of all next actions, with their rewards as column d if the ring knows them;
-    not looked at unless it `goes_on`. `row` (d,), of the type of gram, is overwritten.
-    """
-    pairs = 0
-    if goes_on:
-        for a in range(legal.size):
-            pairs += legal[a]
-    p = begin_transition(ring, x, block, reward, pairs, row)
-    if p < 0:
-        return False
-    if goes_on:
-        for a in range(legal.size):
-            if legal[a]:
-                keep_pair(ring, p, next_x[a], next_block[a])
-                p += 1
-    return True
-
-
-@compiled
 def begin_transition(ring: Ring, x: Numbers, block: int, reward: float, pairs: int, row: Numbers) -> int:
     """Keep a transition but for its next actions: so many, from the column returned on; -1 if there is no room."""
     if ring.size[0] == ring.limit[0]:
@@ -213,11 +189,3 @@ def begin_transition(ring: Ring, x: Numbers, block: int, reward: float, pairs: i
     ring.reach[0], ring.reach[1] = max(ring.reach[0], abs(reward)), max(ring.reach[1], np.sqrt(norm))
     ring.head[0] = p + pairs
     return p
-
-
-@compiled
-def keep_pair(ring: Ring, p: int, x: Numbers, block: int) -> None:
-    """Put the features of a next action into column p."""
-    ring.next_block[p] = block
-    for k in range(x.size):
-        ring.next_x[k, p] = x[k]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.finite.value_iteration import all_finite
+from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import Ring
 from rlsvi.agents.stationary.targets import Weights, new_weights, set_weights, targets
 from rlsvi.core.cholesky import solve_upper
@@ -26,17 +27,6 @@ from rlsvi.core.random import normal
 from rlsvi.core.regression import Factor, add, solve
 
 FINE, NO_FACTOR, NOT_FINITE = range(3)
-
-
-class Model(NamedTuple):
-    """What is regressed: the prior, the noise and the discount."""
-
-    mean: Floats  # (B, d)
-    ridge: float
-    sigma: float  # of known noise
-    shape: float  # of unknown noise; 0: it is known
-    scale: float
-    gamma: float
 
 
 class Work(NamedTuple):

@@ -1,19 +1,85 @@
 """What the tabular agents share: counts of a finite problem, from which each algorithm makes its plan."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis
-from rlsvi.agents.tabular.learner import TabularLearner
-from rlsvi.agents.tabular.mind import LinearFeatures, TabularMind, linear_of, no_counts, no_linear, no_plan
+from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.learner import MindLearner
+from rlsvi.agents.mind import plan
+from rlsvi.agents.tabular.mind import LinearFeatures, Plan, TabularMind, no_counts, no_linear, no_plan, remember_on
 from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped
-from rlsvi.core.compile import Floats
+from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
+
+SAVED = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
+UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before anything was planned, and where an action is illegal
+
+
+class TabularLearner(MindLearner):
+    """Counts in the mind; the plan of an episode becomes part of them when the episode is learned from."""
+
+    mind: TabularMind
+
+    @property
+    def counters(self) -> Longs:
+        """The episodes and steps learned from, (2,)."""
+        return self.mind.counts.counters
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """A state and its legal actions, which may only be narrowed down in predicting."""
+        place, counts = super().look(h, observation, mask), self.mind.counts
+        known = counts.legal[h, place.observation]
+        if not counts.seen[h, place.observation]:
+            return place
+        if learning and (known != place.legal).any():
+            raise ValueError(
+                f"the action mask of state {observation} in period {h} has changed: legal actions must depend "
+                "on the period and the observation alone"
+            )
+        if not (place.legal & known).any():
+            raise ValueError("action_mask allows only actions that were not legal in this state before")
+        return place._replace(legal=place.legal & known)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> TabularMind:
+        """The mind with a plan of its own, made from the last one."""
+        last: Any = self.mind.plan
+        mind = self.mind._replace(plan=Plan(*(part.copy() for part in last)))
+        if not plan(mind, sampled, stream):
+            raise broken()
+        return mind
+
+    def remember(self, steps: list[Step], plan: TabularMind, ended: bool) -> Self:
+        """Count an episode and take over the plan it was played on, in one compiled call."""
+        episode = self.stacked(steps)
+        if not remember_on(self.mind, plan.plan, episode):
+            raise self.failure(episode.rewards)
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Counts, plan and factors."""
+        arrays: dict[str, Any] = {}
+        for part, names in SAVED.items():
+            fields = getattr(self.mind, part)._asdict()
+            arrays |= {f"{part}.{name}": fields[name] for name in names or fields}
+        return arrays
+
+    def restore(self, file: Archive) -> None:
+        """Take what a file holds, after checking every array of it."""
+        for name, array in self.state().items():
+            found = file.take(name, array.shape, array.dtype, finite=name not in UNBOUNDED)
+            if np.isnan(found).any():
+                raise ArchiveError(f"is damaged: {name} holds numbers that are not finite")
+            array[...] = found
+        counts = self.mind.counts
+        sound = np.array_equal(counts.into.sum(axis=3), counts.visits) and (counts.into >= 0).all()
+        if not sound or counts.visits.sum() != counts.counters[1] or not counts.legal.any(axis=2).all():
+            raise ArchiveError("is damaged: its counts do not add up")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -52,18 +118,14 @@ class TabularAgent(Agent):
         """The lowest and the highest reward that can be learned from."""
         return float(self.reward_range[0]), float(self.reward_range[1])
 
-    def reward(self, paid: float) -> float:
-        """A reward within the range given."""
-        low, high = self.rewards()
-        if not low <= paid <= high:
-            raise outside(paid, self.reward_range)
-        return paid
-
     def failure(self, rewards: Floats) -> Exception:
         """What to raise when an episode of these rewards could not be learned from."""
         low, high = self.rewards()
         beyond = rewards[(rewards < low) | (rewards > high)]
-        return outside(float(beyond[0]), self.reward_range) if len(beyond) else self.broken()
+        if not len(beyond):
+            return self.broken()
+        given = tuple(self.reward_range)
+        return ValueError(f"reward {beyond[0]:g} lies outside of reward_range={given}: widen it")
 
     def new_learner(self, task: Task, example: Any) -> TabularLearner:
         """A learner that has seen nothing."""
@@ -83,29 +145,12 @@ class TabularAgent(Agent):
         return learner
 
 
-def linear_features(agent: Agent, task: Task, ridge: float) -> LinearFeatures:
-    """The features of an agent and factors that have seen no data."""
-    features = agent.features(task, 0)
-    assert features.table is not None
-    return linear_of(task.horizon, *features.table, features.blocks, ridge)
-
-
-def outside(reward: float, reward_range: Any) -> ValueError:
-    """What to raise for a reward outside of `reward_range`."""
-    return ValueError(f"reward {reward:g} lies outside of reward_range={tuple(reward_range)}: widen it")
-
-
-def range_of(reward_range: Any) -> tuple[float, float]:
-    """The lowest and the highest reward, checked."""
+def range_of(reward_range: Any, *, with_zero: bool = False) -> tuple[float, float]:
+    """The lowest and the highest reward, checked; `with_zero`: and 0, which an episode that is over pays."""
     low, high = (float(value) for value in shaped("reward_range", finite("reward_range", reward_range), (2,)))
     if not low < high:
         raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range!r}")
-    return low, high
-
-
-def wide_range(rewards: tuple[float, float]) -> tuple[float, float]:
-    """A range of rewards that holds 0, which an episode that is over pays."""
-    return min(rewards[0], 0.0), max(rewards[1], 0.0)
+    return (min(low, 0.0), max(high, 0.0)) if with_zero else (low, high)
 
 
 def probability(name: str, value: Any) -> float:

@@ -39,8 +39,6 @@ SCALE, ALPHA_P = 5, 6  # of mind.numbers, after those of PSRL
 class GaussianPSRLMind(TabularMind):
     """What GaussianPSRL knows."""
 
-    __slots__ = ()
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class GaussianPSRL(TabularAgent):

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.mind import plan
-from rlsvi.agents.tabular.agent import TabularAgent, linear_features, probability, range_of, wide_range
-from rlsvi.agents.tabular.mind import LinearFeatures, TabularMind, best_values
+from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
+from rlsvi.agents.tabular.mind import LinearFeatures, TabularMind, best_values, linear_of
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
@@ -33,8 +33,6 @@ TOP, BETA = range(2)  # of mind.numbers
 
 class LSVIUCBMind(TabularMind):
     """What LSVIUCB knows."""
-
-    __slots__ = ()
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -64,7 +62,7 @@ class LSVIUCB(TabularAgent):
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """What the planner takes, after checking it."""
-        low, high = wide_range(range_of(self.reward_range))
+        low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1) * horizon
         root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
@@ -76,14 +74,15 @@ class LSVIUCB(TabularAgent):
 
     def linear(self, task: Task) -> LinearFeatures:
         """Features and their factors; features that are too long are refused."""
-        linear = linear_features(self, task, positive("lam", self.lam))
-        longest = float(np.sqrt((linear.phi**2).sum(axis=-1).max()))
+        features = self.features(task, 0)
+        assert features.table is not None
+        longest = float(np.sqrt((features.table.phi**2).sum(axis=-1).max()))
         if longest > 1 + 1e-9:
             raise ValueError(
                 f"basis has features of 2-norm {longest:.3g}, where the bonus of LSVI-UCB needs at most 1: divide "
                 "all of them by that number"
             )
-        return linear
+        return linear_of(task.horizon, *features.table, features.blocks, float(self.lam))
 
 
 @plan.register(LSVIUCBMind)

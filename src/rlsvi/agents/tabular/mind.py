@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, values
+from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.regression import prior_factor
@@ -57,6 +58,11 @@ class TabularMind(NamedTuple):
     numbers: Floats  # in the order the algorithm's file says
     alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
     rewards: Floats  # (2,) the lowest and the highest reward it can learn from
+
+    @property
+    def features(self) -> FeatureTable:
+        """The features learned through."""
+        return FeatureTable(self.linear.phi, self.linear.block)
 
 
 def no_counts(H: int, S: int, A: int) -> Counts:
@@ -116,19 +122,10 @@ def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> b
 
 
 @compiled
-def count_episode(mind: TabularMind, episode: Episode) -> bool:
-    """Make the states of an episode known, and count its transitions."""
-    T, S = episode.actions.size, mind.plan.Q.shape[1]
-    for h in range(episode.states.size):
-        see(mind.counts, h, episode.states[h], episode.legal[h])
-    last = episode.states[T] if episode.goes_on else S
-    return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
-
-
-@compiled
 def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
     """Learn from an episode that was played on another plan, which becomes that of the mind."""
-    if not in_range(mind, episode.rewards, episode.actions.size):
+    T = episode.actions.size
+    if not in_range(mind, episode.rewards, T):
         return False
     mine, Q, V = mind.plan, plan.Q, plan.V
     for h in range(Q.shape[0]):
@@ -139,7 +136,10 @@ def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
         for s in range(V.shape[1]):
             mine.V[h, s] = V[h, s]
     mine.due[0] = plan.due[0]
-    return count_episode(mind, episode)
+    for h in range(episode.states.size):
+        see(mind.counts, h, episode.states[h], episode.legal[h])
+    last = episode.states[T] if episode.goes_on else Q.shape[1]
+    return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
 
 
 @compiled

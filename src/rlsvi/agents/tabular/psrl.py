@@ -29,8 +29,6 @@ LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # of mind.numbers
 class PSRLMind(TabularMind):
     """What PSRL knows."""
 
-    __slots__ = ()
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PSRL(TabularAgent):

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 
 from rlsvi.agents.mind import plan
-from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of, wide_range
+from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
@@ -35,8 +35,6 @@ TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # of mind.numbers
 
 class UCBVIMind(TabularMind):
     """What UCBVI knows."""
-
-    __slots__ = ()
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -65,7 +63,7 @@ class UCBVI(TabularAgent):
         """What the planner takes, after checking it."""
         if self.bonus not in ("hoeffding", "bernstein"):
             raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
-        low, high = wide_range(range_of(self.reward_range))
+        low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1) * horizon
         L = math.log(5 * horizon * states * actions * steps / probability("delta", self.delta))
         return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])

@@ -29,8 +29,6 @@ LOW, HIGH, SCALE, DELTA = range(4)  # of mind.numbers
 class UCRL2Mind(TabularMind):
     """What UCRL2 knows."""
 
-    __slots__ = ()
-
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class UCRL2(TabularAgent):

@@ -1,4 +1,4 @@
-"""The prior of a table by evidence: what the cells tried so far say of a cell not tried yet.
+"""The prior of a table by empirical Bayes: what the cells tried so far say of a cell not tried yet.
 
     v_c = the mean target of cell c, for the K cells tried
     mean = sum_c v_c / K
@@ -14,14 +14,18 @@ uncertain as the values are different.
 
 import numpy as np
 
+from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.core.compile import Floats
 
 
-def cell_prior(
-    history: CountedHistory, b: Floats, mean: float | None, unit: float, sigma: float, shape: float, scale: float
+def empirical_prior(
+    history: CountedHistory, b: Floats, mean: float | None, unit: float, model: Model
 ) -> tuple[float, float]:
-    """The prior mean of all cells, where it is not given, and the ridge; from the targets b of all transitions."""
+    """The prior mean of all cells, where it is not given, and the ridge, from the targets b of all transitions.
+
+    `unit` is the usual reward, and `model` says what is known of the noise.
+    """
     steps, actions = history.transitions, history.legal.shape[1]
     cell = steps.row * actions + steps.action
     counts, sums = np.bincount(cell, steps.times), np.bincount(cell, steps.times * b)
@@ -29,8 +33,8 @@ def cell_prior(
     v = sums[tried] / counts[tried]
     level = float(v.mean()) if mean is None else mean
     spread = (unit**2 + float(((v - level) ** 2).sum())) / (1 + len(v))
-    noise = sigma**2
-    if shape > 0:
+    noise = model.sigma**2
+    if model.shape > 0:
         misfit = float((steps.times * (b - (sums / np.maximum(counts, 1))[cell]) ** 2).sum())
-        noise = (scale + 0.5 * misfit) / (shape + 0.5 * float(steps.times.sum()))
+        noise = (model.scale + 0.5 * misfit) / (model.shape + 0.5 * float(steps.times.sum()))
     return level, noise / spread

@@ -1,0 +1,58 @@
+"""What agents with one discounted value function share: checks of their arguments, and a warning of divergence."""
+
+import warnings
+from typing import Any
+
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.arguments import checked_basis, in_unit_interval
+from rlsvi.agents.contract import DivergenceWarning
+from rlsvi.agents.noise import noise_of
+from rlsvi.agents.task import Task
+from rlsvi.core.checks import finite, positive
+
+
+class DiscountedAgent(Agent):
+    """One value function for all periods. Its learner has a method `watched`, which says whether it diverges."""
+
+    gamma: float
+    prior_mean: Any
+    diverged_above: float
+
+    needs_horizon = False
+    _warned = False
+
+    def check(self) -> None:
+        """Check the arguments; an error names the argument and the remedy."""
+        noise_of(self.lam, self.sigma)
+        in_unit_interval("gamma", self.gamma, closed=True)
+        finite("prior_mean", self.prior_mean)
+        positive("diverged_above", self.diverged_above)
+        checked_basis(self.basis)
+
+    @property
+    def excess(self) -> float:
+        """The largest target last seen, as a multiple of what rewards, prior and discount explain."""
+        return float(self._learner.watched()[0]) if self._learner else 0.0
+
+    @property
+    def diverged(self) -> bool:
+        """Whether `excess` was ever larger than `diverged_above`."""
+        return bool(self._learner.watched()[1]) if self._learner else False
+
+    def take_on(self, task: Task, env: Any = None) -> None:
+        """Take on a task, or check that it is the one learned so far."""
+        self._warned = self.diverged
+        super().take_on(task, env)
+
+    def notice(self) -> None:
+        """Warn, once, of targets that rewards, the prior and the discount cannot explain."""
+        if self.diverged and not self._warned:
+            self._warned = True
+            explained = self._learner.watched()[2]
+            warnings.warn(
+                f"the values diverge: a target of size {self.excess * explained:.3g} after {self.steps} steps, "
+                f"where rewards, prior and discount explain {explained:.3g}; use a smaller gamma, features of a "
+                "smaller scale, a larger lam, or fewer features",
+                DivergenceWarning,
+                stacklevel=4,
+            )
