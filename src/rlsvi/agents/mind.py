@@ -15,6 +15,7 @@ import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS
 from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.checks import read_only
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.dispatch import generic
 from rlsvi.core.random import only_maximum
@@ -137,4 +138,4 @@ def new_workspace(H: int, S: int, A: int) -> Workspace:
 
 def no_features(d: int) -> FeatureTable:
     """The table of a basis for observations of any kind, which has none."""
-    return FeatureTable(np.zeros((1, 0, 0, d)), np.zeros((0, 0), np.int32))
+    return FeatureTable(read_only(np.zeros((1, 0, 0, d))), read_only(np.zeros((0, 0), np.int32)))
