@@ -4,17 +4,29 @@ Numba compiles a function that compiled code calls as if Python were to call it 
 Python objects, all optimisations, and machine code. The caller then takes in its intermediate code and does the
 same again, and so does the caller's caller; most of that work is thrown away. Here a function that is called by
 compiled code is only translated to intermediate code, which is optimised and made machine code once, within each
-function that Python calls. Where Numba has changed, all is compiled as Numba does it, which takes longer.
+function that Python calls. The wrapper of the latter runs once per call and is not optimised, and Python does not
+look for garbage while Numba makes its many objects. Where Numba has changed, all is compiled as Numba does it,
+which takes longer.
 """
 
+import gc
 from typing import Any
 
 from numba.core import codegen, compiler
 
 Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are no part of Numba's public face
 Compiler: Any = getattr(compiler, "Compiler", object)
-USED = ("_raise_if_finalized", "_get_module_for_linking", "get_pointer_to_function", "finalize")
-AVAILABLE = Compiler is not object and all(hasattr(Library, name) for name in USED)  # else Numba has changed
+USED = (
+    "_raise_if_finalized",
+    "_get_module_for_linking",
+    "_optimize_functions",
+    "_optimize_final_module",
+    "enable_object_caching",
+    "get_pointer_to_function",
+    "finalize",
+)
+AVAILABLE = all(hasattr(Library, name) for name in USED) and hasattr(Compiler, "compile_extra")  # else it changed
+WRAPPER = "_ZN7cpython"  # how the names of the functions begin that Python calls
 
 
 class _NoEnvironments:
@@ -42,15 +54,60 @@ class CalleeLibrary(Library):  # type: ignore[misc]
         self._finalized = True
 
 
-class CalleeCompiler(Compiler):  # type: ignore[misc]
-    """Numba's compiler, writing into a CalleeLibrary."""
+class KernelLibrary(CalleeLibrary):
+    """Intermediate code that is optimised by itself, then waits for its callers."""
 
-    def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
-        super().__init__(typing, target, CalleeLibrary(target.codegen(), "callee"), *others)
+    def finalize(self) -> None:
+        """Take in what this function calls, and optimise."""
+        super().finalize()
+        self._optimize_final_module()
 
 
-KERNEL: dict[str, Any] = {"no_cpython_wrapper": True, "forceinline": True}  # optimised by itself first
-INLINED = KERNEL | ({"pipeline_class": CalleeCompiler} if AVAILABLE else {})
+class EntryLibrary(Library):  # type: ignore[misc]
+    """Machine code that Python calls, through a wrapper that is left as it is."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        wrappers = [f for f in module.functions if f.name.startswith(WRAPPER) and not f.is_declaration]
+        for attribute in ("noinline", "optnone"):
+            for wrapper in wrappers:
+                wrapper.add_function_attribute(attribute)
+        if wrappers:
+            module.data_layout = self._codegen._data_layout
+        else:
+            super()._optimize_functions(module)
+
+
+def _writing_into(kind: type) -> Any:
+    """Numba's compiler, writing into a library of this kind."""
+
+    class Into(Compiler):  # type: ignore[misc]
+        def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+            own: Any = kind(target.codegen(), kind.__name__)
+            if kind is EntryLibrary:
+                own.enable_object_caching()
+            super().__init__(typing, target, own, *others)
+
+        def compile_extra(self, function: Any) -> Any:
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                return super().compile_extra(function)
+            finally:
+                if collecting:
+                    gc.enable()
+
+    return Into
+
+
+_CALLED: dict[str, Any] = {"no_cpython_wrapper": True, "forceinline": True}
+ENTRY, KERNEL, INLINED = (
+    options | ({"pipeline_class": _writing_into(kind)} if AVAILABLE else {})
+    for options, kind in (
+        ({} if AVAILABLE else {"forceinline": True}, EntryLibrary),
+        (_CALLED, KernelLibrary),  # optimised by itself first
+        (_CALLED, CalleeLibrary),
+    )
+)
 
 
 def call_as(dispatcher: Any, callee: Any) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.core.cache import keep_on_disk
-from rlsvi.core.callee import AVAILABLE, INLINED, KERNEL, call_as
+from rlsvi.core.callee import AVAILABLE, ENTRY, INLINED, KERNEL, call_as
 from rlsvi.core.files import source_files
 
 Floats = NDArray[np.float64]
@@ -67,8 +67,7 @@ def kernel(function: F) -> F:
 
 
 def _compiled(function: F, called: dict[str, Any]) -> F:
-    own: dict[str, Any] = OPTIONS if AVAILABLE else OPTIONS | {"forceinline": True}
-    dispatcher: Any = numba.njit(**own)(function)
+    dispatcher: Any = numba.njit(**OPTIONS, **ENTRY)(function)
     if dispatcher is not function:  # it is with NUMBA_DISABLE_JIT
         keep_on_disk(dispatcher, source_stamp())
         if AVAILABLE:

@@ -7,11 +7,12 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.random import pick
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import GREY, INK, Canvas, mix
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import check_alike
-from rlsvi.mdp.table import first_state, mask_of, step, terminal_reward
+from rlsvi.mdp.table import transition
 
 
 class FiniteMDPEnv(Environment):
@@ -50,7 +51,7 @@ class FiniteMDPEnv(Environment):
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
         """Start an episode; with a seed, start the random stream anew."""
         super().reset(seed=seed)
-        self._path, self._actions = [int(first_state(self.mdp.table, self._stream))], []
+        self._path, self._actions = [int(pick(self._stream, self.mdp.table.start))], []
         return self._path[-1], self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
@@ -58,24 +59,22 @@ class FiniteMDPEnv(Environment):
         t, h = self.mdp.table, 0 if self.endless else len(self._actions)
         a = self._checked(action, t.actions)
         s = self._path[-1]
-        if not t.legal[mask_of(t, h), s, a]:
+        if not t.legal[h % len(t.legal), s, a]:
             raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
-        next_state, reward = step(t, h, s, a, self._stream)
+        last = h + 1 == t.horizon and not self.endless
+        next_state, reward, ended = transition(t, h, last, s, a, self._stream)
         if self.endless:  # what is long past would fill the memory
             del self._path[:-1], self._actions[:]
         self._path.append(int(next_state))
         self._actions.append(a)
-        terminated = (h + 1 == t.horizon and not self.endless) or bool(t.absorbing[next_state])
-        if terminated:
-            reward += terminal_reward(t, next_state, self._stream)
-            self._running = False
-        return self._path[-1], float(reward), terminated, False, self._info()
+        self._running = not ended
+        return self._path[-1], float(reward), bool(ended), False, self._info()
 
     def _info(self) -> dict[str, Any]:
         if not self._masked:
             return {}
-        h, s = min(len(self._actions), self.mdp.horizon - 1), self._path[-1]
-        mask = self.mdp.table.legal[mask_of(self.mdp.table, h), s].astype(np.int8)
+        legal, h = self.mdp.table.legal, min(len(self._actions), self.mdp.horizon - 1)
+        mask = legal[h % len(legal), self._path[-1]].astype(np.int8)
         return {"action_mask": mask if mask.any() else np.ones_like(mask)}
 
     def _period(self) -> str:

@@ -71,3 +71,16 @@ def step(t: Table, h: int, s: int, a: int, state: Words) -> tuple[int, float]:
 def terminal_reward(t: Table, s: int, state: Words) -> float:
     """Draw r_H, the reward of the last state."""
     return _reward(t, t.terminal[s], 0.0, state) if t.pays_terminal else 0.0
+
+
+@compiled
+def transition(t: Table, h: int, last: bool, s: int, a: int, state: Words) -> tuple[int, float, bool]:
+    """Draw s_{h+1} and r_h, with r_H if the episode ends there, and tell whether it does.
+
+    It ends in an absorbing state, and anyway if this period is the `last`.
+    """
+    following, reward = step(t, h, s, a, state)
+    ended = last or t.absorbing[following]
+    if ended:
+        reward += terminal_reward(t, following, state)
+    return following, reward, ended

@@ -21,7 +21,7 @@ from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp import FiniteMDP
 from rlsvi.mdp.solve import check_alike
-from rlsvi.mdp.table import Table, first_state, step, terminal_reward
+from rlsvi.mdp.table import Table, first_state, transition
 
 DONE, FULL, BROKEN = 0, 1, 2
 CHUNK_SECONDS = 0.1
@@ -111,10 +111,7 @@ def run(
         action = choose(rule, parameters[i], desk.Q, table.legal[0, s], desk.chances, streams[ACTION])
         following, reward, ends = 0, 0.0, False
         if action >= 0:
-            following, reward = step(table, 0, s, action, walk.world)
-            ends = table.absorbing[following]
-            if ends:
-                reward += terminal_reward(table, following, walk.world)
+            following, reward, ends = transition(table, 0, False, s, action, walk.world)
             desk.visited[0], desk.actions[0], desk.rewards[0] = row, action, reward
             desk.visited[1] = -1 if ends else row_with_values(table, mind, following)
         if action < 0 or not advance(

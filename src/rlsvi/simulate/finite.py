@@ -20,7 +20,7 @@ from rlsvi.agents.mind import Workspace, is_full, learn, new_workspace, only_bes
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import ONE, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, copy, reseed
-from rlsvi.mdp.table import Table, first_state, mask_of, row_of, step, terminal_reward
+from rlsvi.mdp.table import Table, first_state, mask_of, row_of, transition
 from rlsvi.problems import Problem
 
 DONE, FULL, BROKEN = 0, 1, 2
@@ -192,9 +192,8 @@ def play(table: Table, mind: Any, rule: int, parameter: float, start: int, strea
         if a < 0:
             return 0
         work.states[h], work.actions[h] = s, a
-        s, work.rewards[h] = step(table, h, s, a, work.nature)
-        if h + 1 == table.horizon or table.absorbing[s]:
-            work.rewards[h] += terminal_reward(table, s, work.nature)
+        s, work.rewards[h], ended = transition(table, h, h + 1 == table.horizon, s, a, work.nature)
+        if ended:
             return h + 1
     return 0
 
@@ -215,15 +214,15 @@ def policy_value(table: Table, mind: Any, rule: int, parameter: float, start: in
         legal, first, reached = table.legal[mask_of(table, h)], unsigned(row_of(table, h, 0, 0)), unsigned(0)
         last = h + 1 == table.horizon
         for i in range(size):
-            s = unsigned(front[i])
-            weight, row = mass[s], first + s * A
+            s = front[i]
+            weight, row = mass[s], first + unsigned(s) * A
             mass[s] = 0.0
-            best = only_best(mind, h, s, legal[s], Q, work.scratch) if greedy else -1  # type: ignore[arg-type]
+            best = only_best(mind, h, s, legal[s], Q, work.scratch) if greedy else -1
             if best >= 0:  # with probability 1
                 row += unsigned(best)
                 value, reached = go_on(table, last, row, weight, value, next_mass, next_front, reached)
                 continue
-            values(mind, h, s, Q, work.scratch)  # type: ignore[arg-type]
+            values(mind, h, s, Q, work.scratch)
             if not probabilities(rule, parameter, Q, legal[s], chances):
                 return np.nan
             for a in range(A):

@@ -7,7 +7,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis, weights_shaped
 from rlsvi.agents.bound import restored_features
 from rlsvi.agents.finite.learner import FiniteLearner, new_mind
-from rlsvi.agents.finite.value_iteration import Prior
+from rlsvi.agents.finite.value_iteration import Prior, PriorOfNoise
 from rlsvi.agents.noise import Noise, noise_of
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
@@ -44,7 +44,8 @@ class FiniteHorizonAgent(Agent):
         """The prior of the weights."""
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
         lam, sigma = self.parameters()
-        return Prior(mean, float(lam), *noise_of(lam, sigma))
+        ridge, known, shape, scale = noise_of(lam, sigma)
+        return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
 
     def new_learner(self, task: Task, example: Any) -> Any:
         """A learner that has seen nothing."""

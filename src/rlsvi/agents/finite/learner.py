@@ -9,7 +9,7 @@ from rlsvi.agents.finite.memory import Memory, empty, read_memory, resized
 from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, no_values
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import Episode, is_full, no_features, plan
+from rlsvi.agents.mind import Episode, no_features, plan
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable, same_table
@@ -93,12 +93,10 @@ class FiniteLearner(MindLearner):
 
     def make_room(self, spare: int = 0) -> None:
         """See to it that one more episode fits, and `spare` more states."""
-        if not spare and not is_full(self.mind):
-            return
         memory, old, rooms = self.mind.memory, self.mind.values, []
         for used, room in (
-            (memory.states.max(), memory.sum_head.shape[1]),
-            (memory.sums.max(), memory.into.shape[1]),
+            (memory.states.max(initial=0), memory.sum_head.shape[1]),
+            (memory.sums.max(initial=0), memory.into.shape[1]),
         ):
             larger = room + max(room // 4, 4)  # idle room costs planning time
             rooms.append(larger if used + spare >= room else room)

@@ -47,10 +47,7 @@ def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
 def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
     """The one best action, read where the values of a known state are."""
     row = mind.rows[h, s]
-    if row >= 0:
-        return only_maximum(mind.values.Q[h], unsigned(row) * unsigned(Q.size), legal)
-    finite_values(mind, h, s, Q, scratch)
-    return only_maximum(Q, unsigned(0), legal)
+    return only_maximum(mind.values.Q[h], unsigned(row) * unsigned(Q.size), legal) if row >= 0 else -1
 
 
 @learn.register(FiniteMind)

@@ -8,16 +8,17 @@ y = A'b + ridge mean, and theta_h from N(P^-1 y, sigma_h^2 P^-1).
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.core.cholesky import solve_lower, solve_upper
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, kernel, unsigned
+from rlsvi.core.dispatch import generic
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import Factor, draw, solve
+from rlsvi.core.regression import Factor
 
 WIDTH = 64  # pairs whose values are worked out together, at least
 
@@ -31,6 +32,12 @@ class Prior(NamedTuple):
     sigma: float  # of known noise
     shape: float  # of unknown noise; 0: it is known
     scale: float
+
+
+class PriorOfNoise(Prior):
+    """The same for unknown noise; a class of its own, so that known noise compiles no sampling of sigma."""
+
+    __slots__ = ()
 
 
 class Values(NamedTuple):
@@ -72,30 +79,47 @@ def value_iteration(
     values.key[0] = bits(stream) if sampled else np.uint64(0)
     for h in range(memory.states.size - 1, -1, -1):
         regression_targets(memory, prior, values, h)
-        values.sigma[h] = prior.sigma
-        values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
-        unknown = sampled and prior.shape > 0.0
-        if unknown:
-            values.sigma[h] = draw_sigma(memory, factor, prior, values, h, stream)
-            values.spread[h] *= values.sigma[h]
+        solved = draw_sigma(prior, memory, factor, values, h, sampled, stream)
         for i in range(memory.lives[h]):
             b = memory.live[h, i]
-            theta = values.theta[h, b]
-            if unknown:
-                disturb(factor.U[h, b], factor.inv[h, b], theta, values.sigma[h], stream)
-            elif sampled:
-                draw(factor.U[h, b], factor.inv[h, b], theta, prior.sigma, stream)
-            else:
-                solve(factor.U[h, b], factor.inv[h, b], theta)
+            U, inv, theta = factor.U[h, b], factor.inv[h, b], values.theta[h, b]
+            if not solved:
+                solve_lower(U, inv, theta)
+            if sampled:
+                for k in range(theta.size):
+                    theta[k] += values.sigma[h] * normal(stream)
+            solve_upper(U, inv, theta)
             if not all_finite(theta):
                 return False
         known_values(memory, values, h)
     return True
 
 
-@compiled
-def draw_sigma(memory: Memory, factor: Factor, prior: Prior, values: Values, h: int, stream: Words) -> float:
-    """A sample of sigma_h. The live theta_h, which are y before, become L^-1 y."""
+@generic
+def draw_sigma(
+    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
+) -> bool:
+    """Set sigma_h and the spread of the prior. True if the live theta_h, which were y, have become L^-1 y."""
+    raise NotImplementedError
+
+
+@draw_sigma.register(Prior)
+def known_sigma(
+    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
+) -> bool:
+    """sigma_h is known."""
+    values.sigma[h] = prior.sigma
+    values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
+    return False
+
+
+@draw_sigma.register(PriorOfNoise)
+def sampled_sigma(
+    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
+) -> bool:
+    """sigma_h is drawn, unless the posterior mean is asked for, which needs none."""
+    if not sampled:
+        return known_sigma(prior, memory, factor, values, h, sampled, stream)
     misfit = squared_targets(memory, values, h)
     for i in range(memory.lives[h]):
         b = memory.live[h, i]
@@ -104,7 +128,9 @@ def draw_sigma(memory: Memory, factor: Factor, prior: Prior, values: Values, h: 
         for k in range(theta.size):
             misfit += prior.ridge * mean[k] * mean[k] - theta[k] * theta[k]
     variate = gamma_variate(stream, prior.shape + 0.5 * memory.counts[h])
-    return math.sqrt((prior.scale + 0.5 * max(misfit, 0.0)) / variate)
+    values.sigma[h] = math.sqrt((prior.scale + 0.5 * max(misfit, 0.0)) / variate)
+    values.spread[h] = 1.0 / math.sqrt(prior.lam) * values.sigma[h]
+    return True
 
 
 @compiled
@@ -115,14 +141,6 @@ def squared_targets(memory: Memory, values: Values, h: int) -> float:
         v = values.V[h + 1, memory.sum_next[h, e]]
         total += v * (2.0 * memory.into_reward[h, e] + memory.into_count[h, e] * v)
     return total
-
-
-@compiled
-def disturb(U: Floats, inv: Floats, w: Floats, sigma: float, stream: Words) -> None:
-    """w, which is L^-1 y before, becomes a sample from N(P^-1 y, sigma^2 P^-1): the second half of `draw`."""
-    for k in range(w.size):
-        w[k] += sigma * normal(stream)
-    solve_upper(U, inv, w)
 
 
 @compiled
