@@ -7,15 +7,13 @@ import pytest
 import rlsvi
 from rlsvi import GradientRLSVI, Problem
 from rlsvi.agents.contract import Step
-from rlsvi.agents.finite.gradient_learner import GradientPlan, nudge, sparse
+from rlsvi.agents.finite.gradient_learner import NOTHING, GradientPlan, Sparse, nudge, sparse
 from rlsvi.bases import StateFeatures
 from rlsvi.core.random import normal, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP, chain
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import noisy_mdp
-
-EMPTY = np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0)
 
 
 def test_a_step_is_the_least_of_its_term_and_of_the_way_there():
@@ -28,7 +26,7 @@ def test_a_step_is_the_least_of_its_term_and_of_the_way_there():
     wanted = np.linalg.solve(P, held * theta + share * start + target * x)
     expected = np.where(touched, wanted, theta), np.where(touched, 0.9 * mass + x**2 + share, mass)
     rows, one = sparse([0, 0], following, 4, [0, 1]), sparse([0], x[None], 4, [0])
-    assert nudge(theta, start, mass, n, then, *one[1:], 0.7, *rows, 0.3, 0.1)
+    assert nudge(theta, start, mass, n, then, one, 0.7, rows, 0.3, 0.1)
     np.testing.assert_allclose(theta, expected[0], rtol=1e-12)
     np.testing.assert_allclose(mass, expected[1], rtol=1e-12)
 
@@ -39,7 +37,7 @@ def replayed(X, b, ridge, start, times, nu=0.0):
     rng, rows = np.random.default_rng(0), [sparse([0], x[None], len(start), [0]) for x in X]
     for _ in range(times):
         for i in rng.permutation(len(X)):
-            assert nudge(theta, start, mass, n, theta, *rows[i][1:], b[i], *EMPTY, ridge, nu)
+            assert nudge(theta, start, mass, n, theta, rows[i], b[i], NOTHING, ridge, nu)
     return theta
 
 
@@ -66,8 +64,8 @@ def test_replays_go_to_the_solution_of_the_regression():
 
 def test_a_number_that_is_not_finite_is_noticed():
     theta, mass = np.full(1, 1e308), np.zeros(1)
-    one = np.zeros(1, np.int64), np.full(1, 1e10)
-    assert not nudge(theta, theta.copy(), mass, np.ones(1), theta, *one, 0.0, *EMPTY, 0.5, 0.0)
+    one = Sparse(np.array([0, 1]), np.zeros(1, np.int64), np.full(1, 1e10))
+    assert not nudge(theta, theta.copy(), mass, np.ones(1), theta, one, 0.0, NOTHING, 0.5, 0.0)
 
 
 MEMBERS, SEEN, REPLAYS, RIDGE = 300, 25, 300, 4.0

@@ -34,6 +34,17 @@ class Place(NamedTuple):
     block: Any = None  # (A,) the blocks of weights of all actions ..
     x: Any = None  # .. and their features, (A, d); or whatever else describes the observation
 
+    def narrowed(self, known: Bools, learning: bool) -> "Place":
+        """The same with the actions that were legal here before, which only a prediction may narrow down."""
+        if learning and (known != self.legal).any():
+            raise ValueError(
+                f"the action mask of state {self.observation} in period {self.h} has changed: legal actions must "
+                "depend on the period and the observation alone, so put into the observation what they depend on"
+            )
+        if not (self.legal & known).any():
+            raise ValueError("action_mask allows only actions that were not legal in this state before")
+        return self._replace(legal=self.legal & known)
+
 
 class Step(NamedTuple):
     """An action taken at a place, what it paid, and where it led: None if the episode terminated."""

@@ -108,10 +108,11 @@ def never_full(mind: Any) -> bool:
 
 
 @compiled
-def count(counters: Longs, steps: int) -> None:
-    """One more episode was learned from."""
+def count(counters: Longs, steps: int) -> bool:
+    """One more episode was learned from: True."""
     counters[EPISODES] += 1
     counters[STEPS] += steps
+    return True
 
 
 def new_counters() -> Longs:

@@ -131,5 +131,4 @@ def add_steps(
         if rewards[h] != 0.0:
             b = features.block[s, a]
             add(mind.reward[p, b], mind.error[p, b], phi[h if phi.shape[0] > 1 else 0, s, a], rewards[h])
-    count(mind.counters, T)
-    return True
+    return count(mind.counters, T)

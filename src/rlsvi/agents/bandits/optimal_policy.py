@@ -42,15 +42,13 @@ def fixed_values(mind: FixedValues, h: int, s: int, Q: Floats, scratch: Words) -
 @learn.register(FixedValues)
 def fixed_learn(mind: FixedValues, table: Table, T: int, work: Workspace) -> bool:
     """Count the episode."""
-    count(mind.counters, T)
-    return True
+    return count(mind.counters, T)
 
 
 @remember.register(FixedValues)
 def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool:
     """Count the episode."""
-    count(mind.counters, episode.actions.size)
-    return True
+    return count(mind.counters, episode.actions.size)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

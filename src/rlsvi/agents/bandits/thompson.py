@@ -71,8 +71,7 @@ def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: in
     for t in range(steps):
         mind.counts[0, actions[t]] += rewards[t]
         mind.counts[1, actions[t]] += 1.0 - rewards[t]
-    count(mind.counters, steps)
-    return True
+    return count(mind.counters, steps)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -121,8 +121,7 @@ def advance(
     known_values(memory, values, 0)
     A = memory.block.shape[1] // memory.sum_head.shape[1]
     watch(memory, values, walk, rule, rewards[0], visited[0] * A + actions[0])
-    count(memory.counters, 1)
-    return True
+    return count(memory.counters, 1)
 
 
 @compiled

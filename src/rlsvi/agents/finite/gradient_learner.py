@@ -6,6 +6,7 @@ import numpy as np
 
 from rlsvi.agents.contract import Place, Step, broken
 from rlsvi.agents.finite.value_iteration import Prior
+from rlsvi.agents.mind import count
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
@@ -116,32 +117,21 @@ class GradientLearner:
         """Gradient steps of one of the ensemble, from the last period to the first."""
         start, H = self.start[plan.member], self.task.horizon
         for h in reversed(range(H)):
-            first, count = int(self.first[h]), int(self.next[h] - self.first[h])
-            for _ in range(self.settings.updates if count else 0):
-                seen = self.past[h][first + int(uniform(stream) * count)]
+            first, kept = int(self.first[h]), int(self.next[h] - self.first[h])
+            for _ in range(self.settings.updates if kept else 0):
+                seen = self.past[h][first + int(uniform(stream) * kept)]
                 reseed(self._scratch, self.keys[plan.member] ^ np.uint64(seen.key))
                 target = seen.reward + self.prior.sigma * normal(self._scratch)
                 then = plan.theta[h + 1] if h + 1 < H else plan.theta[h]
-                if not nudge(
-                    plan.theta[h],
-                    start[h],
-                    plan.mass[h],
-                    self.touching[h],
-                    then,
-                    seen.phi.weight,
-                    seen.phi.value,
-                    target,
-                    *seen.following,
-                    self.prior.ridge,
-                    self.settings.nu,
-                ):
+                own = plan.theta[h], start[h], plan.mass[h], self.touching[h]
+                if not nudge(*own, then, seen.phi, target, seen.following, self.prior.ridge, self.settings.nu):
                     raise broken()
 
     def values(self, plan: GradientPlan, place: Place) -> Floats:
         """Q_h(s, .) at a place."""
         rows = sparse(place.block, place.x, self.features.dim, range(self.task.actions))
         Q = np.empty(self.task.actions)
-        row_products(plan.theta[place.h], *rows, Q)
+        row_products(plan.theta[place.h], rows, Q)
         return Q
 
     def remember(self, steps: list[Step], plan: GradientPlan, ended: bool) -> Self:
@@ -158,21 +148,8 @@ class GradientLearner:
             touched.append(past[number].phi.weight)
             full = number - self.first[h] >= self.settings.memory
             dropped.append(past[int(self.first[h])].phi.weight if full else NOTHING.weight)
-        commit(
-            self.theta,
-            self.start,
-            self.mass,
-            self.touching,
-            plan.member,
-            plan.theta,
-            plan.mass,
-            *_joined(touched),
-            *_joined(dropped),
-            self.settings.memory,
-            self.first,
-            self.next,
-            self.counters,
-        )
+        kept = self.settings.memory, self.first, self.next, self.counters
+        commit(self.theta, self.start, self.mass, self.touching, plan, _joined(touched), _joined(dropped), *kept)
         return self
 
     def transitions(self, h: int) -> list[Transition]:
@@ -241,13 +218,9 @@ def commit(
     start: Floats,
     mass: Floats,
     touching: Floats,
-    member: int,
-    new_theta: Floats,
-    new_mass: Floats,
-    touched: Longs,
-    touched_start: Longs,
-    dropped: Longs,
-    dropped_start: Longs,
+    plan: GradientPlan,
+    touched: tuple[Longs, Longs],
+    dropped: tuple[Longs, Longs],
     memory: int,
     first: Longs,
     following: Longs,
@@ -257,26 +230,26 @@ def commit(
 
     A weight that no transition touches any more is theta_p again.
     """
-    if member >= 0:
-        for h in range(new_theta.shape[0]):
-            for k in range(new_theta.shape[1]):
-                theta[member, h, k], mass[member, h, k] = new_theta[h, k], new_mass[h, k]
-    steps = touched_start.size - 1
+    if plan.member >= 0:
+        for h in range(plan.theta.shape[0]):
+            for k in range(plan.theta.shape[1]):
+                theta[plan.member, h, k], mass[plan.member, h, k] = plan.theta[h, k], plan.mass[h, k]
+    (new, new_start), (old, old_start) = touched, dropped
+    steps = new_start.size - 1
     for h in range(steps):
-        for e in range(touched_start[h], touched_start[h + 1]):
-            touching[h, touched[e]] += 1.0
+        for e in range(new_start[h], new_start[h + 1]):
+            touching[h, new[e]] += 1.0
         following[h] += 1
         if following[h] - first[h] > memory:
             first[h] += 1
-        for e in range(dropped_start[h], dropped_start[h + 1]):
-            touching[h, dropped[e]] -= 1.0
-        for e in range(dropped_start[h], dropped_start[h + 1]):
-            k = dropped[e]
+        for e in range(old_start[h], old_start[h + 1]):
+            touching[h, old[e]] -= 1.0
+        for e in range(old_start[h], old_start[h + 1]):
+            k = old[e]
             if touching[h, k] == 0.0:
                 for m in range(theta.shape[0]):
                     theta[m, h, k], mass[m, h, k] = start[m, h, k], 0.0
-    counters[0] += 1
-    counters[1] += steps
+    count(counters, steps)
 
 
 @compiled
@@ -287,12 +260,12 @@ def fill_normal(out: Floats, stream: Words) -> None:
 
 
 @compiled
-def row_products(theta: Floats, start: Longs, index: Longs, value: Floats, out: Floats) -> None:
+def row_products(theta: Floats, rows: Sparse, out: Floats) -> None:
     """phi . theta for every row."""
     for j in range(out.size):
         total = 0.0
-        for e in range(start[j], start[j + 1]):
-            total += value[e] * theta[index[e]]
+        for e in range(rows.start[j], rows.start[j + 1]):
+            total += rows.value[e] * theta[rows.weight[e]]
         out[j] = total
 
 
@@ -303,12 +276,9 @@ def nudge(
     mass: Floats,
     touching: Floats,
     then: Floats,
-    index: Longs,
-    value: Floats,
+    phi: Sparse,
     target: float,
-    next_start: Longs,
-    next_index: Longs,
-    next_value: Floats,
+    following: Sparse,
     ridge: float,
     nu: float,
 ) -> bool:
@@ -317,13 +287,13 @@ def nudge(
     False if it is not finite.
     """
     best = -np.inf
-    for j in range(next_start.size - 1):
+    for j in range(following.start.size - 1):
         total = 0.0
-        for e in range(next_start[j], next_start[j + 1]):
-            total += next_value[e] * then[next_index[e]]
+        for e in range(following.start[j], following.start[j + 1]):
+            total += following.value[e] * then[following.weight[e]]
         best = max(best, total)
-    error = target + best if next_start.size > 1 else target
-    gain = 1.0
+    error = target + best if following.start.size > 1 else target
+    index, value, gain = phi.weight, phi.value, 1.0
     for e in range(index.size):
         k = index[e]
         share, held = ridge / touching[k], ridge + mass[k]

@@ -53,8 +53,7 @@ def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspa
         row = phi[h if phi.shape[0] > 1 else 0, s, a]
         if not add_step(mind.memory, mind.factor, h, block[s, a], row, work.rewards[h], mind.x):
             return False
-    count(mind.memory.counters, T)
-    return True
+    return count(mind.memory.counters, T)
 
 
 @remember.register(IncrementalMind)
@@ -72,8 +71,7 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
         phi, block = episode.phi[h, a], episode.block[h, a]
         if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
             return False
-    count(mind.memory.counters, T)
-    return True
+    return count(mind.memory.counters, T)
 
 
 @compiled

@@ -47,14 +47,7 @@ class FiniteLearner(MindLearner):
             block, phi = self.features.at(h, observation)
             return Place(h, observation, legal, row, block, np.array(phi, dtype=np.float64))
         known = self.mind.memory.barred[h, self.pairs(row)] == 0.0
-        if learning and (known != legal).any():
-            raise ValueError(
-                f"the action mask of state {observation} in period {h} has changed: legal actions must depend on "
-                "the period and the observation alone, so put into the observation what they depend on"
-            )
-        if not (legal & known).any():
-            raise ValueError("action_mask allows only actions that were not legal in this state before")
-        return Place(h, observation, legal & known, row)
+        return Place(h, observation, legal, row).narrowed(known, learning)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
         """A value function sampled from the posterior, or its mean, by Algorithm 1."""

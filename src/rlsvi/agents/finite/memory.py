@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.mind import count, new_counters
+from rlsvi.agents.mind import new_counters
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
@@ -172,24 +172,6 @@ def add_transitions(
             memory.into_reward[h, e] += rewards[h]
         if not rank_one(factor.U[h, b], factor.inv[h, b], x):
             return False
-    return True
-
-
-@compiled
-def add_episode(
-    memory: Memory,
-    factor: Factor,
-    visited: Longs,
-    actions: Longs,
-    rewards: Floats,
-    steps: int,
-    goes_on: bool,
-    x: Floats,
-) -> bool:
-    """Learn from an episode, and count it."""
-    if not add_transitions(memory, factor, visited, actions, rewards, steps, goes_on, x):
-        return False
-    count(memory.counters, steps)
     return True
 
 

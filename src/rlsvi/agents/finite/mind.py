@@ -2,9 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from rlsvi.agents.finite.memory import Memory, add_episode, add_state, memory_is_full
+from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, memory_is_full
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, value_iteration
-from rlsvi.agents.mind import Episode, Workspace, is_full, learn, only_best, plan, remember, values
+from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_best, plan, remember, values
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Bools, Floats, Ints, Words, compiled, unsigned
 from rlsvi.core.random import only_maximum
@@ -56,7 +56,8 @@ def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> boo
     for h in range(T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         work.visited[h] = known_row(mind, h, s, legal[s])
-    return add_episode(mind.memory, mind.factor, work.visited, work.actions, work.rewards, T, False, mind.x)
+    steps = work.visited, work.actions, work.rewards
+    return add_transitions(mind.memory, mind.factor, *steps, T, False, mind.x) and count(mind.memory.counters, T)
 
 
 @remember.register(FiniteMind)
@@ -70,9 +71,9 @@ def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool
                 mind.rows[h, episode.states[h]] = row
         work.visited[h] = row
     T = episode.actions.size
-    return add_episode(
-        mind.memory, mind.factor, work.visited, episode.actions, episode.rewards, T, episode.goes_on, mind.x
-    )
+    steps = work.visited, episode.actions, episode.rewards
+    added = add_transitions(mind.memory, mind.factor, *steps, T, episode.goes_on, mind.x)
+    return added and count(mind.memory.counters, T)
 
 
 @is_full.register(FiniteMind)

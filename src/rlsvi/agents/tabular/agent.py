@@ -34,17 +34,9 @@ class TabularLearner(MindLearner):
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """A state and its legal actions, which may only be narrowed down in predicting."""
         place, counts = super().look(h, observation, mask), self.mind.counts
-        known = counts.legal[h, place.observation]
         if not counts.seen[h, place.observation]:
             return place
-        if learning and (known != place.legal).any():
-            raise ValueError(
-                f"the action mask of state {observation} in period {h} has changed: legal actions must depend "
-                "on the period and the observation alone"
-            )
-        if not (place.legal & known).any():
-            raise ValueError("action_mask allows only actions that were not legal in this state before")
-        return place._replace(legal=place.legal & known)
+        return place.narrowed(counts.legal[h, place.observation], learning)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> TabularMind:
         """The mind with a plan of its own, made from the last one."""

@@ -184,8 +184,7 @@ def count_transitions(
                 linear.x[k] = linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a, k]
             if not rank_one(linear.U[h, b], linear.inv[h, b], linear.x):
                 return False
-    count(counts.counters, steps)
-    return True
+    return count(counts.counters, steps)
 
 
 @compiled
