@@ -80,6 +80,7 @@ def value_iteration(
     for h in range(memory.states.size - 1, -1, -1):
         regression_targets(memory, prior, values, h)
         solved = draw_sigma(prior, memory, factor, values, h, sampled, stream)
+        sigma = values.sigma[h]
         for i in range(memory.lives[h]):
             b = memory.live[h, i]
             U, inv, theta = factor.U[h, b], factor.inv[h, b], values.theta[h, b]
@@ -87,7 +88,7 @@ def value_iteration(
                 solve_lower(U, inv, theta)
             if sampled:
                 for k in range(theta.size):
-                    theta[k] += values.sigma[h] * normal(stream)
+                    theta[k] += sigma * normal(stream)
             solve_upper(U, inv, theta)
             if not all_finite(theta):
                 return False
