@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import sys
+from dis import opmap
 from pathlib import Path
 
 import rlsvi
@@ -11,8 +12,21 @@ ROOT = Path(rlsvi.__file__).parent
 PROBLEMS = tuple(str(ROOT / name) for name in ("envs", "mdp", "bases"))  # those fail as the user's own would
 
 
+def leaves_a_context(frame):
+    """Whether a block of `with` is about to call __exit__(None, None, None).
+
+    A tracer may raise there, and the context would never be left. Ctrl-C cannot: Python looks for signals after
+    the call.
+    """
+    code, at = frame.f_code, frame.f_lasti
+    following = code.co_code[at : at + 6]
+    return len(following) == 6 and all(
+        following[i] == opmap["LOAD_CONST"] and code.co_consts[following[i + 1]] is None for i in (0, 2, 4)
+    )
+
+
 class Lines:
-    """Notes the lines of the library that run, and raises KeyboardInterrupt at the `at`-th of them."""
+    """Notes the lines of the library that run, and interrupts at the `at`-th of them."""
 
     def __init__(self, at=None):
         self.at, self.seen = at, []
@@ -31,10 +45,10 @@ class Lines:
         return self._line if ours else None
 
     def _line(self, frame, event, argument):
-        if event == "line":
+        if event == "line" and not leaves_a_context(frame):
             self.seen.append((frame.f_code.co_filename, frame.f_lineno))
             if len(self.seen) - 1 == self.at:
-                raise KeyboardInterrupt
+                signal.raise_signal(signal.SIGINT)
         return self._line
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from rlsvi.core.checks import flag, positive, ridge_of
 from rlsvi.core.compile import Floats
+from rlsvi.core.interrupts import uninterrupted
 from rlsvi.core.random import Seed, sequence, stream
 from rlsvi.core.regression import FactorError
 from rlsvi.shop import saving
@@ -147,6 +148,7 @@ class Recommender:
         """What it was made with, but for the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @uninterrupted()
     def recommend(
         self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None
     ) -> int:
@@ -175,6 +177,7 @@ class Recommender:
                 self._open_bytes += visitor.bytes
             return a
 
+    @uninterrupted()
     def feedback(self, customer: Customer, product: int, liked: bool) -> None:
         """Her answer to a product she was shown; with the last one, or on `close`, she is learned from."""
         name = named(customer)
@@ -191,6 +194,7 @@ class Recommender:
             if complete(visitor, self.slots, self.products):
                 self._leave(name, visitor)
 
+    @uninterrupted()
     def close(self, customer: Customer) -> None:
         """She is gone: learn from her as far as she answered. Her name is then that of nobody, or of a new visit.
 
@@ -204,6 +208,7 @@ class Recommender:
             self._log("close", name)
             self._leave(name, visitor)
 
+    @uninterrupted()
     def expire(self, idle: float, now: float | None = None) -> list[Customer]:
         """Close all customers not heard of for more than `idle` seconds; who they were."""
         limit = (self._clock() if now is None else moment("now", now)) - positive("idle", idle)
@@ -213,6 +218,7 @@ class Recommender:
                 self.close(customer)
         return gone
 
+    @uninterrupted()
     def offer(self, products: Iterable[int] | None) -> None:
         """From now on there are these products alone, None: all. Values to come are those of what is offered."""
         mask = self._all.copy() if products is None else mask_of("products", products, self.products)
@@ -222,6 +228,7 @@ class Recommender:
             self._log("offer", np.flatnonzero(mask).tolist())
             self._mind, self._spare = (mind._replace(offered=mask) for mind in (self._mind, self._spare))
 
+    @uninterrupted()
     def learn(self) -> None:
         """Take a new sample from the posterior; done by itself every `every` customers.
 

@@ -1,14 +1,12 @@
 """A sweep: many jobs, computed once each, whatever happens on the way."""
 
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import polars as pl
 
+from rlsvi.core.interrupts import uninterrupted
 from rlsvi.study.executors import Executor
 from rlsvi.study.executors import executor as named
 from rlsvi.study.job import Failed, Job
@@ -78,7 +76,7 @@ def compute(
             if isinstance(outcome, Failed):
                 failures.append((job, outcome))
             else:
-                with _undisturbed():
+                with uninterrupted():  # polars panics, or interrupts twice and so the tidying up too
                     store.write(wanted[job.name], outcome)
             advance(wanted[job.name], True)
     finally:
@@ -86,22 +84,6 @@ def compute(
             outcomes.close()
     if failures:
         raise SweepError(_told(failures, len(wanted)))
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Have Ctrl-C wait for what is done here: polars panics, or interrupts twice and so the tidying up too."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
-        yield  # another thread is never interrupted, nor is Python by a handler that is not its own
-        return
-    came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            signal.raise_signal(signal.SIGINT)
 
 
 def _told(failures: list[tuple[Job, Failed]], count: int) -> str:
