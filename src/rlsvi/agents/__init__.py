@@ -21,33 +21,3 @@ from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
-
-__all__ = [
-    "LSVI",
-    "LSVIUCB",
-    "PSRL",
-    "RLSVI",
-    "UCBVI",
-    "UCRL2",
-    "Boltzmann",
-    "BoundedRLSVI",
-    "ByEvidence",
-    "ContextualBandit",
-    "ContinualLSVI",
-    "ContinualRLSVI",
-    "DivergenceWarning",
-    "EpsilonGreedy",
-    "Exponential",
-    "GaussianPSRL",
-    "GradientRLSVI",
-    "Greedy",
-    "IncrementalRLSVI",
-    "InverseGamma",
-    "Linear",
-    "OptimalPolicy",
-    "StationaryLSVI",
-    "StationaryRLSVI",
-    "ThompsonSampling",
-    "agent_for",
-    "load",
-]

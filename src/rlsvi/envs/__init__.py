@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.tetris import TetrisEnv
 
-__all__ = [
-    "ChainEnv",
-    "DeepSeaEnv",
-    "Discretized",
-    "FiniteMDPEnv",
-    "RecommendationEnv",
-    "RiverSwimEnv",
-    "TetrisEnv",
-    "register",
-]
 
 IDS = {
     "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",

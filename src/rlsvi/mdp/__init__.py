@@ -8,21 +8,3 @@ from rlsvi.mdp.recommendation import Taste, draw_taste, myopic_products, recomme
 from rlsvi.mdp.river_swim import river_swim
 from rlsvi.mdp.solve import Solution, average_reward, backward_induction, evaluate, myopic_values
 from rlsvi.mdp.toy_text import from_gymnasium
-
-__all__ = [
-    "FiniteMDP",
-    "Solution",
-    "Taste",
-    "average_reward",
-    "backward_induction",
-    "chain",
-    "deep_sea",
-    "dirichlet",
-    "draw_taste",
-    "evaluate",
-    "from_gymnasium",
-    "myopic_products",
-    "myopic_values",
-    "recommendation",
-    "river_swim",
-]

@@ -26,23 +26,6 @@ from rlsvi.study.bootstrap import (
 )
 from rlsvi.study.fits import line, local_polynomial, r_squared
 
-__all__ = [
-    "Interval",
-    "band",
-    "bootstrap",
-    "bootstrap_medians",
-    "difference",
-    "iqm",
-    "line",
-    "local_polynomial",
-    "median",
-    "power_law",
-    "power_laws",
-    "probability_of_improvement",
-    "proportion",
-    "r_squared",
-]
-
 
 def proportion(
     successes: int, trials: int, *, level: float = 0.95, method: Literal["wilson", "exact"] = "wilson"

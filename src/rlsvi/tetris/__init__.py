@@ -9,18 +9,3 @@ from rlsvi.tetris.game import Rules, rules
 from rlsvi.tetris.pieces import LETTERS
 from rlsvi.tetris.play import Level, Scores, level, play
 from rlsvi.tetris.policy_iteration import Policies, policy_iteration, scoring_weights
-
-__all__ = [
-    "LETTERS",
-    "Exact",
-    "Level",
-    "Policies",
-    "Rules",
-    "Scores",
-    "level",
-    "play",
-    "policy_iteration",
-    "rules",
-    "scoring_weights",
-    "solve",
-]
