@@ -12,7 +12,7 @@ from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import Episode, no_features, plan
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
-from rlsvi.bases.basis import FeatureTable, same_table
+from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Ints, Longs, Words
 from rlsvi.core.regression import prior_factor
@@ -100,11 +100,6 @@ class FiniteLearner(MindLearner):
             getattr(values, name)[:] = getattr(old, name)
         values.Q[:, : old.Q.shape[1]], values.V[:, : old.V.shape[1]] = old.Q, old.V
         self.mind = self.mind._replace(memory=resized(memory, *rooms), values=values)
-
-    def check_basis(self, features: Features) -> None:
-        """Refuse another basis than the one learned through."""
-        if not same_table(self.features.table, features.table):
-            raise ValueError("this agent has learned through another basis: use agent.clone()")
 
     def state(self) -> dict[str, Any]:
         """Memory without idle room, and factors."""
