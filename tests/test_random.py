@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from rlsvi.core import random as streams
-from rlsvi.core.random import argmax_set, bits, discard, normal, pick, reseed, sequence, stream, uniform
+from rlsvi.core.random import argmax_set, bits, normal, pick, reseed, sequence, stream, uniform
 
 SEEDS = [
     0,
@@ -65,13 +65,6 @@ def test_bits_are_the_vectors_written_down_here():
     ]
     assert draws(bits, stream(1), 5).tolist() == expected
     assert np.random.SFC64(1).random_raw(5).tolist() == expected
-
-
-def test_discard_skips_draws():
-    skipped, drawn = stream(3), stream(3)
-    discard(skipped, 17)
-    draws(bits, drawn, 17)
-    assert np.array_equal(skipped, drawn)
 
 
 @pytest.mark.parametrize("word", [0, 1, 0x9E3779B97F4A7C15, MASK])

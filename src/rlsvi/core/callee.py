@@ -16,15 +16,7 @@ from numba.core import codegen, compiler
 
 Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are no part of Numba's public face
 Compiler: Any = getattr(compiler, "Compiler", object)
-USED = (
-    "_raise_if_finalized",
-    "_get_module_for_linking",
-    "_optimize_functions",
-    "_optimize_final_module",
-    "enable_object_caching",
-    "get_pointer_to_function",
-    "finalize",
-)
+USED = ("_raise_if_finalized", "_get_module_for_linking", "_optimize_functions", "_optimize_final_module")
 AVAILABLE = all(hasattr(Library, name) for name in USED) and hasattr(Compiler, "compile_extra")  # else it changed
 WRAPPER = "_ZN7cpython"  # how the names of the functions begin that Python calls
 
@@ -66,26 +58,27 @@ class KernelLibrary(CalleeLibrary):
 class EntryLibrary(Library):  # type: ignore[misc]
     """Machine code that Python calls, through a wrapper that is left as it is."""
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.enable_object_caching()
+
     def _optimize_functions(self, module: Any) -> None:
         wrappers = [f for f in module.functions if f.name.startswith(WRAPPER) and not f.is_declaration]
-        for attribute in ("noinline", "optnone"):
-            for wrapper in wrappers:
-                wrapper.add_function_attribute(attribute)
+        for wrapper in wrappers:
+            wrapper.add_function_attribute("noinline")
+            wrapper.add_function_attribute("optnone")
         if wrappers:
             module.data_layout = self._codegen._data_layout
         else:
             super()._optimize_functions(module)
 
 
-def _writing_into(kind: type) -> Any:
-    """Numba's compiler, writing into a library of this kind."""
+def _into(kind: Any) -> dict[str, Any]:
+    """The option that has Numba write into a library of this kind."""
 
     class Into(Compiler):  # type: ignore[misc]
         def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
-            own: Any = kind(target.codegen(), kind.__name__)
-            if kind is EntryLibrary:
-                own.enable_object_caching()
-            super().__init__(typing, target, own, *others)
+            super().__init__(typing, target, kind(target.codegen(), kind.__name__), *others)
 
         def compile_extra(self, function: Any) -> Any:
             collecting = gc.isenabled()
@@ -96,18 +89,12 @@ def _writing_into(kind: type) -> Any:
                 if collecting:
                     gc.enable()
 
-    return Into
+    return {"pipeline_class": Into} if AVAILABLE else {}
 
 
 _CALLED: dict[str, Any] = {"no_cpython_wrapper": True, "forceinline": True}
-ENTRY, KERNEL, INLINED = (
-    options | ({"pipeline_class": _writing_into(kind)} if AVAILABLE else {})
-    for options, kind in (
-        ({} if AVAILABLE else {"forceinline": True}, EntryLibrary),
-        (_CALLED, KernelLibrary),  # optimised by itself first
-        (_CALLED, CalleeLibrary),
-    )
-)
+ENTRY = _into(EntryLibrary) or {"forceinline": True}
+KERNEL, INLINED = _CALLED | _into(KernelLibrary), _CALLED | _into(CalleeLibrary)
 
 
 def call_as(dispatcher: Any, callee: Any) -> None:

@@ -30,7 +30,8 @@ def stream(seed: Seed = None) -> Words:
     """A new stream; the same seed gives the same stream."""
     state = np.ones(4, dtype=np.uint64)
     state[:3] = sequence(seed).generate_state(3, np.uint64)
-    discard(state, 12)
+    for _ in range(12):
+        bits(state)
     return state
 
 
@@ -47,18 +48,12 @@ def bits(state: Words) -> np.uint64:
 
 
 @compiled
-def discard(state: Words, n: int) -> None:
-    """Skip `n` draws."""
-    for _ in range(n):
-        bits(state)
-
-
-@compiled
 def reseed(state: Words, word: np.uint64) -> None:
     """Start the stream anew from one 64-bit word (PractRand's own seeding)."""
     state[0] = state[1] = state[2] = word
     state[3] = np.uint64(1)
-    discard(state, 12)
+    for _ in range(12):
+        bits(state)
 
 
 @compiled

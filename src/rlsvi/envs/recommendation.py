@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.random import discard, uniform
+from rlsvi.core.random import bits, uniform
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import CORAL, GREY, INK, Canvas, mix
 from rlsvi.mdp.finite import FiniteMDP
@@ -81,7 +81,7 @@ class RecommendationEnv(Environment):
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
         """A new customer; with a seed, start the random stream anew."""
         super().reset(seed=seed)
-        discard(self._stream, 1)
+        bits(self._stream)  # as the table draws its first state
         self._x[:] = 0
         self._shown = []
         return self._observation(), self._info()

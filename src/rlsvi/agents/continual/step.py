@@ -104,7 +104,7 @@ def advance(
     False when a factor or weight is not a finite number.
     """
     memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
-    if not add_transitions(memory, factor, visited, actions, rewards, 1, goes_on, mind.x):
+    if not add_transitions(mind, visited, actions, rewards, 1, goes_on):
         return False
     theta = values.theta[0]
     targets(memory, prior, values, rule.gamma)

@@ -130,9 +130,7 @@ class GradientLearner:
     def values(self, plan: GradientPlan, place: Place) -> Floats:
         """Q_h(s, .) at a place."""
         rows = sparse(place.block, place.x, self.features.dim, range(self.task.actions))
-        Q = np.empty(self.task.actions)
-        row_products(plan.theta[place.h], rows, Q)
-        return Q
+        return np.array([row_product(plan.theta[place.h], rows, a) for a in range(self.task.actions)])
 
     def remember(self, steps: list[Step], plan: GradientPlan, ended: bool) -> Self:
         """Learn from an episode; what counts of it changes in one compiled call."""
@@ -260,13 +258,12 @@ def fill_normal(out: Floats, stream: Words) -> None:
 
 
 @compiled
-def row_products(theta: Floats, rows: Sparse, out: Floats) -> None:
-    """phi . theta for every row."""
-    for j in range(out.size):
-        total = 0.0
-        for e in range(rows.start[j], rows.start[j + 1]):
-            total += rows.value[e] * theta[rows.weight[e]]
-        out[j] = total
+def row_product(theta: Floats, rows: Sparse, j: int) -> float:
+    """phi . theta for row j."""
+    total = 0.0
+    for e in range(rows.start[j], rows.start[j + 1]):
+        total += rows.value[e] * theta[rows.weight[e]]
+    return total
 
 
 @compiled
@@ -288,10 +285,7 @@ def nudge(
     """
     best = -np.inf
     for j in range(following.start.size - 1):
-        total = 0.0
-        for e in range(following.start[j], following.start[j + 1]):
-            total += following.value[e] * then[following.weight[e]]
-        best = max(best, total)
+        best = max(best, row_product(then, following, j))
     error = target + best if following.start.size > 1 else target
     index, value, gain = phi.weight, phi.value, 1.0
     for e in range(index.size):

@@ -6,8 +6,8 @@ import numpy as np
 
 from rlsvi.agents.contract import EPISODES
 from rlsvi.agents.finite.memory import Memory
-from rlsvi.agents.finite.mind import finite_is_full, finite_plan, finite_values
-from rlsvi.agents.finite.value_iteration import Prior, Values, new_values
+from rlsvi.agents.finite.mind import finite_is_full, finite_values
+from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, value_iteration
 from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, plan, remember, values
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.batched_cholesky import LANES, Lanes, regularise_four
@@ -33,7 +33,7 @@ class IncrementalMind(NamedTuple):
     first: int  # how many episodes were learned from before the first of these
 
 
-plan.register(IncrementalMind)(finite_plan)
+plan.register(IncrementalMind)(value_iteration)
 values.register(IncrementalMind)(finite_values)
 is_full.register(IncrementalMind)(finite_is_full)
 

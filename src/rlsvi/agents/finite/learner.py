@@ -86,15 +86,13 @@ class FiniteLearner(MindLearner):
 
     def make_room(self, spare: int = 0) -> None:
         """See to it that one more episode fits, and `spare` more states."""
-        memory, old, rooms = self.mind.memory, self.mind.values, []
-        for used, room in (
-            (memory.states.max(initial=0), memory.sum_head.shape[1]),
-            (memory.sums.max(initial=0), memory.into.shape[1]),
-        ):
-            larger = room + max(room // 4, 4)  # idle room costs planning time
-            rooms.append(larger if used + spare >= room else room)
-        if rooms == [memory.sum_head.shape[1], memory.into.shape[1]]:
+        memory, old = self.mind.memory, self.mind.values
+        used = memory.states.max(initial=0) + spare, memory.sums.max(initial=0) + spare
+        rooms = memory.sum_head.shape[1], memory.into.shape[1]
+        if used[0] < rooms[0] and used[1] < rooms[1]:
             return
+        # a quarter more, as idle room costs planning time
+        rooms = tuple(r if n < r else r + max(r // 4, 4) for n, r in zip(used, rooms, strict=True))
         values = self.blank_values(rooms[0])
         for name in ("theta", "key", "spread", "sigma"):
             getattr(values, name)[:] = getattr(old, name)

@@ -9,16 +9,14 @@ For noise that is not known, |b|^2 is rebuilt likewise, from the sum of all r^2 
 state, the number of transitions that led there and the sum of their rewards.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.mind import new_counters
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
-from rlsvi.core.regression import Factor, add
+from rlsvi.core.regression import add
 
 
 class Memory(NamedTuple):
@@ -47,61 +45,41 @@ class Memory(NamedTuple):
     into_reward: Floats  # (H, E) sum of r
 
 
-def empty(H: int, A: int, B: int, d: int, room: int = 16) -> Memory:
-    """A memory of nothing."""
-    return Memory(
-        counters=new_counters(),
-        states=np.zeros(H, dtype=np.int64),
-        phi=np.zeros((H, d, room * A)),
-        block=np.zeros((H, room * A), dtype=np.int32),
-        barred=np.zeros((H, room * A)),
-        alive=np.zeros((H, B), dtype=np.bool_),
-        lives=np.zeros(H, dtype=np.int64),
-        live=np.zeros((H, B), dtype=np.int32),
-        reward=np.zeros((H, B, d)),
-        reward_error=np.zeros((H, B, d)),
-        counts=np.zeros(H),
-        squares=np.zeros(H),
-        sums=np.zeros(H, dtype=np.int64),
-        sum_block=np.zeros((H, room), dtype=np.int32),
-        sum_next=np.zeros((H, room), dtype=np.int32),
-        sum_link=np.full((H, room), -1, dtype=np.int32),
-        sum_head=np.full((H, room), -1, dtype=np.int32),
-        into=np.zeros((H, room, d)),
-        into_error=np.zeros((H, room, d)),
-        into_count=np.zeros((H, room)),
-        into_reward=np.zeros((H, room)),
-    )
+_AXES = {  # P is C A; where nothing is said there is one number a period
+    "counters": "2", "phi": "HdP", "block": "HP", "barred": "HP", "alive": "HB", "live": "HB", "reward": "HBd",
+    "reward_error": "HBd", "sum_block": "HE", "sum_next": "HE", "sum_link": "HE", "sum_head": "HC",
+    "into": "HEd", "into_error": "HEd", "into_count": "HE", "into_reward": "HE",
+}  # fmt: skip
+_LINKS = ("sum_link", "sum_head")
+_TYPES = (
+    dict.fromkeys(("block", "live", "sum_block", "sum_next", *_LINKS), np.int32)
+    | dict.fromkeys(("counters", "states", "lives", "sums"), np.int64)
+    | {"alive": np.bool_}
+)  # else float64
 
 
-_PAIRS = {"phi": 2, "block": 1, "barred": 1}  # arrays that grow with the known states, and along which axis
-_STATES = {"sum_head": 1}
-_SUMS = dict.fromkeys(("sum_block", "sum_next", "sum_link", "into", "into_error", "into_count", "into_reward"), 1)
+def _layout(H: int, A: int, B: int, d: int, C: int, E: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """The shape and type of every array of a memory of this size."""
+    sizes = {"2": 2, "H": H, "P": C * A, "B": B, "d": d, "C": C, "E": E}
+    shapes = {name: tuple(sizes[axis] for axis in _AXES.get(name, "H")) for name in Memory._fields}
+    return {name: (shape, _TYPES.get(name, np.float64)) for name, shape in shapes.items()}
 
 
-@compiled
-def memory_is_full(memory: Memory) -> bool:
-    """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
-    for h in range(memory.states.size):
-        if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
-            return True
-    return False
+def empty(H: int, A: int, B: int, d: int, states: int = 16, sums: int = 16) -> Memory:
+    """A memory of nothing, with room for so many states and sums a period."""
+    memory = Memory(**{name: np.zeros(*each) for name, each in _layout(H, A, B, d, states, sums).items()})
+    memory.sum_link[:] = memory.sum_head[:] = -1
+    return memory
 
 
 def resized(memory: Memory, states: int, sums: int) -> Memory:
     """The same memory with room for `states` states and `sums` sums a period."""
-    fields = memory._asdict()
-    actions = memory.block.shape[1] // memory.sum_head.shape[1]
-    for axes, room in ((_PAIRS, states * actions), (_STATES, states), (_SUMS, sums)):
-        for name, axis in axes.items():
-            old = fields[name]
-            shape = list(old.shape)
-            shape[axis] = room
-            new = np.full(shape, -1 if name in ("sum_link", "sum_head") else 0, dtype=old.dtype)
-            kept = tuple(slice(min(n, m)) for n, m in zip(old.shape, shape, strict=True))
-            new[kept] = old[kept]
-            fields[name] = new
-    return Memory(**fields)
+    (H, d, pairs), room = memory.phi.shape, memory.sum_head.shape[1]
+    larger = empty(H, pairs // room, memory.alive.shape[1], d, states, sums)
+    for old, new in zip(memory, larger, strict=True):
+        kept = tuple(slice(min(n, m)) for n, m in zip(old.shape, new.shape, strict=True))
+        new[kept] = old[kept]
+    return larger
 
 
 @compiled
@@ -140,23 +118,15 @@ def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
 
 
 @compiled
-def add_transitions(
-    memory: Memory,
-    factor: Factor,
-    visited: Longs,
-    actions: Longs,
-    rewards: Floats,
-    steps: int,
-    goes_on: bool,
-    x: Floats,
-) -> bool:
-    """Add the transitions of `steps` steps through the known states `visited` to the sums.
+def add_transitions(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool) -> bool:
+    """Add the transitions of T steps through the known states `visited` to the sums and the factors of a mind.
 
-    `goes_on`: it was cut off, and visited[steps] is where it would have gone on; otherwise it ended.
-    False when a factor failed. `x` (d,) is overwritten.
+    `goes_on`: it was cut off, and visited[T] is where it would have gone on; otherwise it ended.
+    False when a factor failed.
     """
+    memory, factor, x = mind.memory, mind.factor, mind.x
     A = memory.block.shape[1] // memory.sum_head.shape[1]
-    for h in range(steps):
+    for h in range(T):
         pair = visited[h] * A + actions[h]
         b = memory.block[h, pair]
         for k in range(x.size):
@@ -165,7 +135,7 @@ def add_transitions(
         memory.squares[h] += rewards[h] * rewards[h]
         if rewards[h] != 0.0:  # adding nothing changes nothing
             add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
-        if goes_on or h + 1 < steps:
+        if goes_on or h + 1 < T:
             e = _sum_of(memory, h, b, visited[h + 1])
             add(memory.into[h, e], memory.into_error[h, e], x, 1.0)
             memory.into_count[h, e] += 1.0
@@ -193,12 +163,11 @@ def read_memory(file: Archive, H: int, A: int, B: int, d: int) -> Memory:
         "sum_head": (-1, sums - 1),
     }
     fields = {}
-    for name, one in empty(1, 1, 1, 1, 1)._asdict().items():
-        shape = tuple(_sizes(name, one.shape, H, A, B, d, room, sums))
+    for name, (shape, kind) in _layout(H, A, B, d, room, sums).items():
         if name in bounds:
-            fields[name] = file.take_within(f"memory.{name}", shape, one.dtype, *bounds[name])
+            fields[name] = file.take_within(f"memory.{name}", shape, kind, *bounds[name])
         else:
-            fields[name] = file.take(f"memory.{name}", shape, one.dtype, finite=name != "barred")
+            fields[name] = file.take(f"memory.{name}", shape, kind, finite=name != "barred")
     memory = Memory(**fields)
     if (room, sums) != (max(memory.states.max(), 1), max(memory.sums.max(), 1)):
         raise ArchiveError("is damaged: its memory has other numbers of states and sums than it says")
@@ -224,16 +193,3 @@ def _is_linked(memory: Memory, h: int) -> bool:
         last[int(following)] = e
     heads = {j: int(e) for j, e in enumerate(memory.sum_head[h]) if e >= 0}
     return heads == last
-
-
-def _sizes(name: str, one: tuple[int, ...], H: int, A: int, B: int, d: int, room: int, sums: int) -> Iterator[int]:
-    """The shape of an array of a memory of this size."""
-    if name == "counters":
-        yield 2
-        return
-    rest = {
-        "phi": (d, room * A), "block": (room * A,), "barred": (room * A,), "alive": (B,), "live": (B,),
-        "reward": (B, d), "reward_error": (B, d), "sum_head": (room,), "into": (sums, d), "into_error": (sums, d),
-    }  # fmt: skip
-    yield H
-    yield from rest.get(name, (sums,) if len(one) == 2 else ())

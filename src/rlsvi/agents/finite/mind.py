@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, memory_is_full
+from rlsvi.agents.finite.memory import Memory, add_state, add_transitions
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, value_iteration
 from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_best, plan, remember, values
 from rlsvi.bases.basis import FeatureTable
@@ -24,10 +24,7 @@ class FiniteMind(NamedTuple):
     x: Floats  # (d,) room
 
 
-@plan.register(FiniteMind)
-def finite_plan(mind: FiniteMind, sampled: bool, stream: Words) -> bool:
-    """Algorithm 1."""
-    return value_iteration(mind.memory, mind.factor, mind.prior, mind.values, sampled, stream)
+plan.register(FiniteMind)(value_iteration)
 
 
 @values.register(FiniteMind)
@@ -56,8 +53,8 @@ def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> boo
     for h in range(T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         work.visited[h] = known_row(mind, h, s, legal[s])
-    steps = work.visited, work.actions, work.rewards
-    return add_transitions(mind.memory, mind.factor, *steps, T, False, mind.x) and count(mind.memory.counters, T)
+    added = add_transitions(mind, work.visited, work.actions, work.rewards, T, False)
+    return added and count(mind.memory.counters, T)
 
 
 @remember.register(FiniteMind)
@@ -71,15 +68,18 @@ def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool
                 mind.rows[h, episode.states[h]] = row
         work.visited[h] = row
     T = episode.actions.size
-    steps = work.visited, episode.actions, episode.rewards
-    added = add_transitions(mind.memory, mind.factor, *steps, T, episode.goes_on, mind.x)
+    added = add_transitions(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
     return added and count(mind.memory.counters, T)
 
 
 @is_full.register(FiniteMind)
 def finite_is_full(mind: FiniteMind) -> bool:
-    """Whether one more episode might not fit into memory."""
-    return memory_is_full(mind.memory)
+    """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
+    memory = mind.memory
+    for h in range(memory.states.size):
+        if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
+            return True
+    return False
 
 
 @compiled

@@ -18,7 +18,6 @@ from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words
 from rlsvi.core.dispatch import generic
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import Factor
 
 WIDTH = 64  # pairs whose values are worked out together, at least
 
@@ -68,18 +67,17 @@ def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
 
 
 @compiled
-def value_iteration(
-    memory: Memory, factor: Factor, prior: Prior, values: Values, sampled: bool, stream: Words
-) -> bool:
+def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
     """Algorithm 1: for h = H-1, .., 0 regress r + V_{h+1} on the features, and sample theta_h.
 
     Not `sampled`: theta_h is the posterior mean, which is LSVI with the same ridge.
     False when a weight is not a finite number.
     """
+    memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
     values.key[0] = bits(stream) if sampled else np.uint64(0)
     for h in range(memory.states.size - 1, -1, -1):
         regression_targets(memory, prior, values, h)
-        solved = draw_sigma(prior, memory, factor, values, h, sampled, stream)
+        solved = draw_sigma(prior, mind, h, sampled, stream)
         sigma = values.sigma[h]
         for i in range(memory.lives[h]):
             b = memory.live[h, i]
@@ -97,30 +95,25 @@ def value_iteration(
 
 
 @generic
-def draw_sigma(
-    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
-) -> bool:
+def draw_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
     """Set sigma_h and the spread of the prior. True if the live theta_h, which were y, have become L^-1 y."""
     raise NotImplementedError
 
 
 @draw_sigma.register(Prior)
-def known_sigma(
-    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
-) -> bool:
+def known_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
     """sigma_h is known."""
-    values.sigma[h] = prior.sigma
-    values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
+    mind.values.sigma[h] = prior.sigma
+    mind.values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
     return False
 
 
 @draw_sigma.register(PriorOfNoise)
-def sampled_sigma(
-    prior: Any, memory: Memory, factor: Factor, values: Values, h: int, sampled: bool, stream: Words
-) -> bool:
+def sampled_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
     """sigma_h is drawn, unless the posterior mean is asked for, which needs none."""
     if not sampled:
-        return known_sigma(prior, memory, factor, values, h, sampled, stream)
+        return known_sigma(prior, mind, h, sampled, stream)
+    memory, factor, values = mind.memory, mind.factor, mind.values
     misfit = squared_targets(memory, values, h)
     for i in range(memory.lives[h]):
         b = memory.live[h, i]
