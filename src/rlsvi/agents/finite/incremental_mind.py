@@ -62,7 +62,7 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
     T = episode.actions.size
     for h in range(1, episode.rows.size):
         phi, block = episode.phi[h], episode.block[h]
-        new_values(mind.memory, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
+        new_values(mind.memory.alive, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
         episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
     if not forget(mind):
         return False

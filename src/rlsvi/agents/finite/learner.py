@@ -61,7 +61,8 @@ class FiniteLearner(MindLearner):
         if place.block is None:
             return plan.Q[place.h, self.pairs(place.row)].copy()
         Q, scratch = np.empty(self.task.actions), np.empty(4, dtype=np.uint64)
-        new_values(self.mind.memory, self.mind.prior, plan, place.h, place.block, place.x, Q, scratch)
+        alive, prior = self.mind.memory.alive, self.mind.prior
+        new_values(alive, prior, plan, place.h, place.block, place.x, Q, scratch)
         return Q
 
     def mind_for(self, episodes: int) -> Any:

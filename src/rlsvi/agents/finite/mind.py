@@ -37,7 +37,7 @@ def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
     else:
         phi, block = mind.features.phi, mind.features.block
         features = phi[h if phi.shape[0] > 1 else 0, s]
-        new_values(mind.memory, mind.prior, mind.values, h, block[s], features, Q, scratch)
+        new_values(mind.memory.alive, mind.prior, mind.values, h, block[s], features, Q, scratch)
 
 
 @only_best.register(FiniteMind)

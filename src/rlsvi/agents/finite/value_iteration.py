@@ -14,7 +14,7 @@ import numpy as np
 
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.core.cholesky import solve_lower, solve_upper
-from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, kernel, unsigned
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, Ints, Longs, Words, compiled, kernel, unsigned
 from rlsvi.core.dispatch import generic
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.random import gamma as gamma_variate
@@ -271,7 +271,7 @@ def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: 
 
 @compiled
 def new_values(
-    memory: Memory, prior: Prior, values: Values, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words
+    alive: Bools, prior: Prior, values: Values, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words
 ) -> None:
     """Q_h = phi . theta_h at a state that is not known yet, from the blocks and features of its actions.
 
@@ -280,13 +280,13 @@ def new_values(
     """
     for a in range(block.size):
         b, q, x = block[a], 0.0, phi[a]
-        if memory.alive[h, b]:
+        if alive[h, b]:
             theta = values.theta[h, b]
             for k in range(unsigned(x.size)):
                 q += x[k] * theta[k]
         else:
             mean = prior.mean[h, b]
-            place = np.uint64(h * memory.alive.shape[1] + b + 1)
+            place = np.uint64(h * alive.shape[1] + b + 1)
             reseed(scratch, values.key[0] ^ (place * np.uint64(0x9E3779B97F4A7C15)))
             for k in range(unsigned(x.size)):
                 q += x[k] * (mean[k] + values.spread[h] * normal(scratch))
