@@ -113,16 +113,22 @@ def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Float
 
 
 @compiled
+def best_value(Q: Floats, legal: Bools) -> float:
+    """The highest value of a legal action."""
+    best = -np.inf
+    for a in range(Q.size):
+        if legal[a]:
+            best = max(best, Q[a])
+    return best
+
+
+@compiled
 def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Floats) -> bool:
     """The probability of each action. False when the values are not numbers one can compare."""
     if not argmax_set(Q, legal, out):
         return False
     if rule == BOLTZMANN:
-        best = -np.inf
-        for a in range(Q.size):
-            if legal[a]:
-                best = max(best, Q[a])
-        total = 0.0
+        best, total = best_value(Q, legal), 0.0
         for a in range(Q.size):
             out[a] = math.exp((Q[a] - best) / parameter) if legal[a] else 0.0
             total += out[a]

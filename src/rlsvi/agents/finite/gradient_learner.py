@@ -56,10 +56,9 @@ NOTHING = Sparse(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
     """The rows of some actions."""
     places = [np.flatnonzero(phi[a]) for a in actions]
-    start = np.concatenate([[0], np.cumsum([len(p) for p in places])]).astype(np.int64)
-    index = np.concatenate([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
+    index, start = _joined([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
     value = np.concatenate([phi[a][p] for a, p in zip(actions, places, strict=True)])
-    return Sparse(start, index.astype(np.int64), value.astype(np.float64))
+    return Sparse(start, index, value.astype(np.float64))
 
 
 class GradientLearner:
@@ -174,7 +173,8 @@ class GradientLearner:
 
 def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
     """Arrays one after another, and where each begins."""
-    return np.concatenate(parts), np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    sizes = [len(part) for part in parts]
+    return np.concatenate(parts).astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def read_past(file: Archive, learner: GradientLearner) -> None:

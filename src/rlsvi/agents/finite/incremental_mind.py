@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from rlsvi.agents.contract import EPISODES
+from rlsvi.agents.explore import best_value
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.mind import finite_is_full, finite_values
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, value_iteration
@@ -12,7 +11,7 @@ from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, plan, r
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.batched_cholesky import LANES, Lanes, regularise_four
 from rlsvi.core.cholesky import add_diagonal, rank_one, shrink
-from rlsvi.core.compile import Bools, Floats, Ints, compiled
+from rlsvi.core.compile import Floats, Ints, compiled
 from rlsvi.core.regression import Factor, add
 from rlsvi.mdp.table import Table, mask_of
 
@@ -72,16 +71,6 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
         if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
             return False
     return count(mind.memory.counters, T)
-
-
-@compiled
-def best_value(Q: Floats, legal: Bools) -> float:
-    """The highest value of a legal action."""
-    best = -np.inf
-    for a in range(Q.size):
-        if legal[a]:
-            best = max(best, Q[a])
-    return best
 
 
 @compiled
