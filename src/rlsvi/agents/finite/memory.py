@@ -76,7 +76,8 @@ def resized(memory: Memory, states: int, sums: int) -> Memory:
     """The same memory with room for `states` states and `sums` sums a period."""
     (H, d, pairs), room = memory.phi.shape, memory.sum_head.shape[1]
     larger = empty(H, pairs // room, memory.alive.shape[1], d, states, sums)
-    for old, new in zip(memory, larger, strict=True):
+    pairs_of_arrays: Any = zip(memory, larger, strict=True)
+    for old, new in pairs_of_arrays:
         kept = tuple(slice(min(n, m)) for n, m in zip(old.shape, new.shape, strict=True))
         new[kept] = old[kept]
     return larger
