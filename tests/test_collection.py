@@ -15,7 +15,7 @@ def collecting(*arguments, seed="0", root=ROOT):
     return subprocess.Popen(
         [*COLLECT, *arguments],
         cwd=root,
-        env={**os.environ, "PYTHONHASHSEED": seed},
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTEST_ADDOPTS": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
