@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of a block, or of a function that this decorates; then it counts."""
+    """Let Ctrl-C wait for the end of a block: what the block changes is changed whole. Take locks before it."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield  # another thread is never interrupted, nor is Python by a handler that is not its own
         return

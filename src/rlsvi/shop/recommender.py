@@ -148,7 +148,6 @@ class Recommender:
         """What it was made with, but for the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    @uninterrupted()
     def recommend(
         self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None
     ) -> int:
@@ -161,7 +160,7 @@ class Recommender:
         """
         name, known = named(customer), None if context is None else context_of(context, self.products)
         mask = self._all if among is None else mask_of("among", among, self.products)
-        with self._lock:
+        with self._lock, uninterrupted():
             visitor = self._open.get(name)
             if visitor is not None and context is not None:
                 raise ValueError(f"context of customer {name!r} must come with her first slot: leave it out now")
@@ -177,11 +176,10 @@ class Recommender:
                 self._open_bytes += visitor.bytes
             return a
 
-    @uninterrupted()
     def feedback(self, customer: Customer, product: int, liked: bool) -> None:
         """Her answer to a product she was shown; with the last one, or on `close`, she is learned from."""
         name = named(customer)
-        with self._lock:
+        with self._lock, uninterrupted():
             visitor, a = self._visitor(name), product_of(product, self.products)
             flag("liked", liked)
             rows = np.flatnonzero(visitor.rows == a)
@@ -194,7 +192,6 @@ class Recommender:
             if complete(visitor, self.slots, self.products):
                 self._leave(name, visitor)
 
-    @uninterrupted()
     def close(self, customer: Customer) -> None:
         """She is gone: learn from her as far as she answered. Her name is then that of nobody, or of a new visit.
 
@@ -202,39 +199,36 @@ class Recommender:
         value of her last slot is counted as if she had gone on: leaving is not held against the product.
         """
         name = named(customer)
-        with self._lock:
+        with self._lock, uninterrupted():
             visitor = self._visitor(name)
             make_room(self, len(visitor.rows))
             self._log("close", name)
             self._leave(name, visitor)
 
-    @uninterrupted()
     def expire(self, idle: float, now: float | None = None) -> list[Customer]:
         """Close all customers not heard of for more than `idle` seconds; who they were."""
         limit = (self._clock() if now is None else moment("now", now)) - positive("idle", idle)
-        with self._lock:
+        with self._lock, uninterrupted():
             gone = [customer for customer, visitor in self._open.items() if visitor.touched[0] < limit]
             for customer in gone:
                 self.close(customer)
         return gone
 
-    @uninterrupted()
     def offer(self, products: Iterable[int] | None) -> None:
         """From now on there are these products alone, None: all. Values to come are those of what is offered."""
         mask = self._all.copy() if products is None else mask_of("products", products, self.products)
         if not mask.any():
             raise ValueError("products must be at least one: a shop that offers nothing cannot recommend")
-        with self._lock:
+        with self._lock, uninterrupted():
             self._log("offer", np.flatnonzero(mask).tolist())
             self._mind, self._spare = (mind._replace(offered=mask) for mind in (self._mind, self._spare))
 
-    @uninterrupted()
     def learn(self) -> None:
         """Take a new sample from the posterior; done by itself every `every` customers.
 
         Others may ask and answer meanwhile, and are served by the sample before. If it fails, that stays in use.
         """
-        with self._learning:
+        with self._learning, uninterrupted():
             learn(self)
 
     def values(self, customer: Customer) -> Floats:
