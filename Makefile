@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench smoke-lowest clean
+.PHONY: demo test lint bench bounds smoke-lowest clean
 
 demo: $(READY)
 	@$(BIN)/rlsvi paper --scale quick --out out/demo
@@ -26,6 +26,10 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.recommendation --out out/bench
 	$(BIN)/python -m benchmarks.shop --out out/bench
 	$(BIN)/python -m benchmarks.practice --learners ours q-learning --seeds 1 --out out/bench/practice
+
+# Every agent, and files with crafted indices, with compiled code that checks every access to an array.
+bounds: $(READY)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/contract/out_of_bounds.py
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
 smoke-lowest:

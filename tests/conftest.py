@@ -18,7 +18,8 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 BESIDE = ("claims", "store", "study_statistics", "means", "report", "sweep")
-FIRST = ("architecture", *BESIDE, "figures", "statistics", "readme", "value_iteration", "cli_paper", "ring")
+FIRST = ("architecture", *BESIDE, "figures", "statistics", "readme", "value_iteration", "cli_paper")
+LONG = ("contract", "bounds", "contract_files")
 
 
 ADDRESS = re.compile(r" at 0x|<function |<bound method |<.* object( at|>)")
@@ -28,8 +29,14 @@ def pytest_collection_modifyitems(items):
     """Refuse names that differ from process to process, and put the files in order."""
     if changing := [item.nodeid for item in items if ADDRESS.search(item.nodeid)]:
         raise pytest.UsageError(f"give the parameter a plain id, this one holds an address: {changing[0]}")
-    rank = {f"test_{name}.py": i for i, name in enumerate(FIRST)}
-    items.sort(key=lambda item: rank.get(item.path.name, len(FIRST)))
+    rank = {f"test_{name}.py": i for i, name in enumerate((*FIRST, *LONG))}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+
+
+@pytest.fixture
+def thorough(request):
+    """Whether to try all there is to try, or some of it: `-m "not slow"` asks for tests that end soon."""
+    return request.config.getoption("markexpr") != "not slow"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rlsvi.agents.continual.agent import KINDS
 from rlsvi.agents.continual.step import Rule, disturb, new_walk
 from rlsvi.bases import Dense, StateFeatures
 from rlsvi.core.random import normal, stream
-from rlsvi.core.regression import prior_factor
+from rlsvi.core.regression import FactorError, prior_factor
 from rlsvi.envs import FiniteMDPEnv, RiverSwimEnv
 from rlsvi.mdp import FiniteMDP, average_reward, dirichlet, river_swim
 from rlsvi.simulate.endless import simulate_continual
@@ -183,8 +183,8 @@ def test_observations_of_any_kind_can_be_learned_from(tmp_path):
         assert loaded.predict(np.array([x]), deterministic=True) == (action, 0)
 
 
-def test_divergence_is_noticed():
-    """Off the greedy policy: state 0 has feature 1, what is best in state 1 has 3 but is seldom done.
+def unstable():
+    """An MDP and features: state 0 has feature 1, what is best in state 1 has 3 but is seldom done.
 
     In uniform play A'A = (1/2) 1 + (1/20) 9 and A'b = gamma ((1/2) 3 + (1/20) 3) theta + ..: each step adds 70%.
     """
@@ -192,6 +192,11 @@ def test_divergence_is_noticed():
     mdp = FiniteMDP.from_arrays(P, np.ones((2, 10)), horizon=1, start=[1.0, 0.0])
     phi = np.zeros((2, 10, 1))
     phi[0], phi[1, 0] = 1.0, 3.0
+    return mdp, phi
+
+
+def test_divergence_is_noticed():
+    mdp, phi = unstable()
     explore = EpsilonGreedy(1.0)
     agent = ContinualLSVI(lam=1e-3, basis=Dense(phi), explore=explore, diverged_above=10.0, seed=0)
     calm = ContinualLSVI(lam=1e-3, explore=explore, diverged_above=10.0, seed=0)
@@ -201,6 +206,46 @@ def test_divergence_is_noticed():
         simulate_continual(agent, mdp, 200)
     assert agent.diverged
     assert agent.excess > 10
+
+
+@pytest.mark.filterwarnings("ignore::rlsvi.DivergenceWarning")
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "stepped"])
+def test_numbers_that_break_leave_the_last_whole_step(fused, tmp_path):
+    """The features of the test before; a value is beyond float64 after a thousand steps or more."""
+    mdp, phi = unstable()
+    env = FiniteMDPEnv(mdp, endless=True)
+
+    def live(agent, steps):
+        if fused:
+            simulate_continual(agent, mdp, steps)
+        else:
+            agent.learn(env, steps=steps)
+        return agent
+
+    agent = ContinualLSVI(lam=1e-3, basis=Dense(phi), explore=EpsilonGreedy(1.0), seed=0)
+    clean = agent.clone()
+    with pytest.raises(FactorError, match="the values diverged"):
+        live(agent, 10_000)
+    assert agent.steps > 100
+    assert_same(state_of(agent), state_of(live(clean, agent.steps)))
+    agent.save(tmp_path / "a")
+    again = rlsvi.load(tmp_path / "a")
+    assert again.predict(0, deterministic=True) == agent.predict(0, deterministic=True)
+    with pytest.raises(FactorError):
+        live(agent, 1)
+    assert_same(state_of(agent), state_of(again))
+
+
+def test_the_fused_loop_does_not_go_on_where_an_environment_stands(tmp_path):
+    mdp, _ = unstable()
+    agent = ContinualRLSVI(seed=0)
+    simulate_continual(agent, mdp, 3)
+    agent.learn(FiniteMDPEnv(mdp, endless=True), steps=5)
+    agent.save(tmp_path / "a")
+    for it in (agent, rlsvi.load(tmp_path / "a")):
+        with pytest.raises(ValueError, match="stands there: go on with learn"):
+            simulate_continual(it, mdp, 1)
+        assert_same(state_of(it), state_of(agent))
 
 
 @pytest.mark.parametrize(

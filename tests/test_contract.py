@@ -152,29 +152,22 @@ def _interrupt_at_lines(case, folder, play, amount, most):
 FEW, ALL = 25, 10**6
 
 
-@pytest.mark.parametrize(
-    "most", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["some lines", "every line"]
-)
 @pytest.mark.parametrize("name", NAMES)
-def test_an_interruption_of_learning_leaves_whole_episodes(name, most, tmp_path):
+def test_an_interruption_of_learning_leaves_whole_episodes(name, thorough, tmp_path):
     case = BY_NAME[name]
-    _interrupt_at_lines(case, tmp_path, lambda agent, n: case.learn(agent, n), 2, most)
+    _interrupt_at_lines(case, tmp_path, lambda agent, n: case.learn(agent, n), 2, ALL if thorough else FEW)
 
 
-@pytest.mark.parametrize(
-    "most", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["some lines", "every line"]
-)
 @pytest.mark.parametrize("name", FUSED)
-def test_an_interruption_around_the_compiled_loop_leaves_whole_episodes(name, most, tmp_path):
+def test_an_interruption_around_the_compiled_loop_leaves_whole_episodes(name, thorough, tmp_path):
     case = BY_NAME[name]
-    _interrupt_at_lines(case, tmp_path, case.simulate, 2, most)
+    _interrupt_at_lines(case, tmp_path, case.simulate, 2, ALL if thorough else FEW)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs the timers of Unix")
-@pytest.mark.parametrize("times", [4, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FUSED)
-def test_an_interruption_inside_the_compiled_loop_leaves_whole_episodes(name, times, tmp_path):
-    case, bad, hits = BY_NAME[name], [], 0
+def test_an_interruption_inside_the_compiled_loop_leaves_whole_episodes(name, thorough, tmp_path):
+    case, bad, hits, times = BY_NAME[name], [], 0, 50 if thorough else 4
     case.simulate(case.make(), 1)
     for seconds in np.random.default_rng(0).uniform(0.001, 0.015, times):
         agent = case.make()

@@ -19,7 +19,12 @@ from contract.state import assert_equal, contents, difference, everything
 NAMES = list(BY_NAME)
 CLEAR = (ValueError, TypeError)
 pytestmark = pytest.mark.usefixtures("quick_disk")
-in_shares = pytest.mark.parametrize("of", [8, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+
+
+@pytest.fixture
+def of(thorough):
+    """Each case tries one of so many shares of what there is to try."""
+    return 1 if thorough else 8
 
 
 def _outcome(work, says, allowed=CLEAR):
@@ -45,7 +50,6 @@ def _assert_none(bad):
 OF_A_BASIS = "(?i)basis|bases|feature|block|phi|table|bind|function"
 
 
-@in_shares
 @pytest.mark.parametrize("name", BASED)
 def test_a_wrong_basis_is_refused_before_anything_is_learned(name, of, tmp_path):
     case, bad = BY_NAME[name], []
@@ -62,7 +66,6 @@ def test_a_wrong_basis_is_refused_before_anything_is_learned(name, of, tmp_path)
     _assert_none(bad)
 
 
-@in_shares
 @pytest.mark.parametrize("name", BASED)
 def test_a_basis_that_goes_wrong_later_changes_nothing(name, of, tmp_path):
     """Features of numbered states may have been worked out before; then it must go on as if nothing were wrong."""
@@ -93,7 +96,6 @@ def test_a_basis_that_goes_wrong_later_changes_nothing(name, of, tmp_path):
     _assert_none(bad)
 
 
-@in_shares
 @pytest.mark.parametrize("name", BASED)
 def test_a_basis_given_on_loading_must_be_the_one_learned_with(name, of, tmp_path):
     case, bad, path = BY_NAME[name], [], tmp_path / "agent"
@@ -115,7 +117,6 @@ def test_a_basis_given_on_loading_must_be_the_one_learned_with(name, of, tmp_pat
     _assert_none(bad)
 
 
-@in_shares
 @pytest.mark.parametrize("name", [name for name in FUSED if BY_NAME[name].has_basis and not BY_NAME[name].endless])
 def test_the_compiled_loop_refuses_a_wrong_basis(name, of, tmp_path):
     from rlsvi.simulate import simulate
@@ -160,7 +161,6 @@ def _faults(case):
     }
 
 
-@in_shares
 @pytest.mark.parametrize("name", NAMES)
 def test_a_misbehaving_environment_does_no_harm(name, of, tmp_path):
     case, bad = BY_NAME[name], []
@@ -221,7 +221,6 @@ def test_wrong_values_are_known_for_every_argument():
     assert {name for case in CASES for name in case.arguments} == {*WRONG, *FLAGS}
 
 
-@in_shares
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_argument_is_refused_by_name(name, of):
     case, bad = BY_NAME[name], []

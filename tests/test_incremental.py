@@ -8,7 +8,7 @@ from rlsvi import RLSVI, Exponential, IncrementalRLSVI, InverseGamma, Linear, Pr
 from rlsvi.bases import Dense, StateFeatures, Tabular
 from rlsvi.core.batched_cholesky import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
-from rlsvi.core.regression import prior_factor
+from rlsvi.core.regression import FactorError, prior_factor
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp
@@ -216,6 +216,25 @@ def test_predict_acts_in_every_period_and_on_states_never_seen():
 def test_a_bad_step_size_is_refused(nu):
     with pytest.raises(ValueError, match="nu must"):
         IncrementalRLSVI(nu=nu)
+
+
+def test_what_is_forgotten_stays_a_number(tmp_path):
+    """Without its prior a block that is never visited would be forgotten for ever."""
+    agent = IncrementalRLSVI(nu=0.9, keep_prior=False, seed=0)
+    simulate(agent, rlsvi.problems.chain(3), 2000)
+    agent.save(tmp_path / "a")
+    assert_same(state_of(rlsvi.load(tmp_path / "a")), state_of(agent))
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "stepped"])
+def test_a_target_whose_square_is_no_number_is_not_learned_from(fused):
+    problem = rlsvi.problems.chain(3)
+    agent, env = IncrementalRLSVI(lam=1e-310, sigma=1e10, seed=0), FiniteMDPEnv(problem.mdp)
+    agent.learn(env, episodes=1)  # on the prior mean; later values are drawn, and have a size of 1e155
+    before = state_of(agent)
+    with pytest.raises(FactorError):
+        simulate(agent, problem, 1) if fused else agent.learn(env, episodes=1)
+    assert_same(state_of(agent), before)
 
 
 def test_keep_prior_must_be_a_truth():

@@ -1,7 +1,5 @@
 """Agents without value iteration: what they learn, both loops bit for bit, saving, and what they refuse."""
 
-from itertools import pairwise
-
 import gymnasium
 import numpy as np
 import pytest
@@ -10,13 +8,12 @@ from gymnasium.wrappers import TransformObservation
 from scipy import stats
 
 import rlsvi
+from contract.interrupts import every_line, interrupted
 from rlsvi import ContextualBandit, OptimalPolicy, Posterior, Problem, ThompsonSampling, mdp
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import Step
 from rlsvi.bases import ActionFeatures, Recommendation, StateFeatures
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.random import beta, stream
-from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv, RecommendationEnv
 from rlsvi.mdp.recommendation import number_of
 from rlsvi.simulate.finite import simulate
@@ -364,20 +361,14 @@ def simulate_once(agent, problem):
     return agent
 
 
-@pytest.mark.parametrize("name", ["per period", "pooled, offset and prior"])
-def test_a_factor_that_fails_learns_nothing_of_the_episode(name):
-    problem = PROBLEMS["recommendation"]()
-    agent = AGENTS[name].clone(seed=1, basis=problem.basis)
-    stepped(agent, problem, 20)
-    learner = agent._learner
-    places = [learner.look(h, 0, None) for h in range(3)]
-    steps = [Step(place, h, 1.0, following) for h, (place, following) in enumerate(pairwise([*places, None]))]
-    p, block = 0 if agent.pooled else 2, places[-1].block[2]
-    learner.mind.factor.inv[p, block] = np.nan  # of the last row
-    before = state_of(agent)
-    with pytest.raises(FactorError):
-        learner.remember(steps, None, True)
-    assert_same(state_of(agent), before)
-    learner.mind.factor.inv[p, block] = 1.0
-    learner.remember(steps, None, True)
-    assert agent.episodes == 21
+def test_interrupted_while_another_mdp_is_taken_on_the_optimal_policy_knows_one_of_them():
+    large, small = rlsvi.problems.deep_sea(8), rlsvi.problems.deep_sea(3)
+
+    def taken_on(agent):
+        agent.adopt(small.mdp)
+
+    for at in every_line(lambda: taken_on(OptimalPolicy())):
+        agent = OptimalPolicy(seed=0)
+        agent.adopt(large.mdp)
+        interrupted(lambda agent=agent: taken_on(agent), at)
+        assert agent._learner.mind.Q.shape[0] == agent._task.horizon

@@ -168,7 +168,7 @@ HOSTILE = {
     "no columns": (with_customer(3, 3), "open customer 0 makes no sense"),
     "long columns": (with_customer(3, [0] * 100), "open customer 0 makes no sense"),
     "a name that is none": (with_header(name=[1]), r"name is \[1\]"),
-    "an unknown entry": (with_array("surplus", np.zeros(10**7)), "it holds surplus, which nobody expects"),
+    "an unknown entry": (with_array("surplus", np.zeros(10**7)), "such a file does not hold surplus"),
     "a missing entry": (with_array("weight", None), "it lacks weight"),
     "a large entry": (with_array("bias", np.zeros(10**7)), "bias is float64.* expected float64"),
     "a lying entry": (lying, "bias has 128 bytes, expected 224"),

@@ -67,7 +67,7 @@ mdps = st.builds(
 # ---- the regression ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     mdps,
     st.sampled_from(["tabular", "dense", "dense per period", "blocks"]),

@@ -33,10 +33,11 @@ class Case:
     endless: bool = False  # learns in steps, without episodes
     looks: bool = True  # at observations
     code: Any = None  # given on loading
+    label: str = ""  # of a second case of this kind
 
     @property
     def name(self):
-        return f"{self.agent}-{self.kind}"
+        return f"{self.agent}-{self.kind}{self.label}"
 
     @property
     def type(self):
@@ -125,17 +126,18 @@ def _endless(agent, kind, **options):
 SCHEDULE = rlsvi.EpsilonGreedy(rlsvi.Linear(1.0, 0.1, 5))
 CASES = [
     Case("RLSVI", "table", {"prior_mean": 0.5}),
+    Case("RLSVI", "table", {"sigma": rlsvi.ByEvidence()}, label=" by evidence"),
     _vector("RLSVI", sigma=rlsvi.InverseGamma(2.0, 1.0)),
     Case("LSVI", "table", {"explore": SCHEDULE}),
     _vector("LSVI", explore=rlsvi.Boltzmann(0.5)),
     Case("IncrementalRLSVI", "table", {"nu": 0.1}),
-    _vector("IncrementalRLSVI"),
+    _vector("IncrementalRLSVI", keep_prior=False),
     Case("GradientRLSVI", "table", {"ensemble": 2, "updates": 4, "memory": 6}, fused=False),
     _vector("GradientRLSVI", ensemble=2, updates=4, memory=6),
     Case("StationaryRLSVI", "table", {"memory": 6}, fused=False),
     _vector("StationaryRLSVI", memory=6),
     Case("StationaryLSVI", "table", {"explore": SCHEDULE}, fused=False),
-    Case("BoundedRLSVI", "table", fused=False),
+    Case("BoundedRLSVI", "table", {"update_every": 1}, fused=False),
     Case("BoundedRLSVI", "vector", {"basis": bases.Polynomial(degree=1)}, fused=False),
     _endless("ContinualRLSVI", "table"),
     _endless("ContinualRLSVI", "vector", gamma=0.5),

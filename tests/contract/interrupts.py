@@ -1,6 +1,7 @@
 """Ctrl-C at a chosen line of the library, or at a chosen time inside its compiled loops."""
 
 import contextlib
+import functools
 import signal
 import sys
 from dis import opmap
@@ -12,17 +13,23 @@ ROOT = Path(rlsvi.__file__).parent
 PROBLEMS = tuple(str(ROOT / name) for name in ("envs", "mdp", "bases"))  # those fail as the user's own would
 
 
-def leaves_a_context(frame):
+@functools.cache
+def leaves_a_context(code, at):
     """Whether a block of `with` is about to call __exit__(None, None, None).
 
     A tracer may raise there, and the context would never be left. Ctrl-C cannot: Python looks for signals after
     the call.
     """
-    code, at = frame.f_code, frame.f_lasti
     following = code.co_code[at : at + 6]
     return len(following) == 6 and all(
         following[i] == opmap["LOAD_CONST"] and code.co_consts[following[i + 1]] is None for i in (0, 2, 4)
     )
+
+
+@functools.cache
+def is_ours(file):
+    """Whether a file belongs to the library, and not to a problem."""
+    return file.startswith(str(ROOT)) and not file.startswith(PROBLEMS)
 
 
 class Lines:
@@ -40,12 +47,10 @@ class Lines:
         sys.settrace(self.before)
 
     def _call(self, frame, event, argument):
-        file = frame.f_code.co_filename
-        ours = file.startswith(str(ROOT)) and not file.startswith(PROBLEMS)
-        return self._line if ours else None
+        return self._line if is_ours(frame.f_code.co_filename) else None
 
     def _line(self, frame, event, argument):
-        if event == "line" and not leaves_a_context(frame):
+        if event == "line" and not leaves_a_context(frame.f_code, frame.f_lasti):
             self.seen.append((frame.f_code.co_filename, frame.f_lineno))
             if len(self.seen) - 1 == self.at:
                 signal.raise_signal(signal.SIGINT)

@@ -1,7 +1,8 @@
-"""Crafted index arrays, and the ordinary way of every agent; run with NUMBA_BOUNDSCHECK=1.
+"""Crafted index arrays, and the ordinary use of every agent, where every access to an array is checked.
 
 Each integer array of each file gets values that point elsewhere. Such a file must be refused, or whatever is then
-done with the agent must stay within all arrays: an access out of bounds is an IndexError here.
+done with the agent must stay within all arrays: an access out of bounds is an IndexError here. `make test` runs it
+as plain Python (NUMBA_DISABLE_JIT=1), `make bounds` with the compiled code (NUMBA_BOUNDSCHECK=1).
 """
 
 import contextlib
@@ -17,7 +18,8 @@ from contract.interrupts import interrupted_after
 from contract.shop import Shop
 from contract.state import array_of, bytes_of, entries_of
 
-assert os.environ.get("NUMBA_BOUNDSCHECK") == "1", "run it by test_contract_files.py"
+CHECKED = "1" in (os.environ.get("NUMBA_BOUNDSCHECK"), os.environ.get("NUMBA_DISABLE_JIT"))
+assert CHECKED, "run it by test_bounds.py or `make bounds`"
 FILES = {**BY_NAME, Shop.name: Shop()}
 CLEAR = (ValueError, TypeError, RuntimeError, ArithmeticError)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis, in_unit_interval
-from rlsvi.agents.contract import DivergenceWarning
+from rlsvi.agents.contract import DivergenceWarning, diverged
 from rlsvi.agents.noise import noise_of
 from rlsvi.agents.task import Task
 from rlsvi.core.checks import finite, positive
@@ -19,6 +19,7 @@ class DiscountedAgent(Agent):
     diverged_above: float
 
     needs_horizon = False
+    broken = staticmethod(diverged)
     _warned = False
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Which lam and sigma the data of an agent speak for: those of the largest evidence (marginal likelihood).
+"""The lam and sigma best supported by the data of an agent: those of the largest marginal likelihood.
 
 With one lam and one sigma for all periods, and the targets b of all of them, the evidence is
     log p(b) = sum over periods and blocks of  - n/2 log(2 pi sigma^2) + 1/2 sum_j log(ridge / (ridge + g_j))
@@ -28,7 +28,7 @@ WHERE_FEATURES_MATTER = GRID[:45]  # up to 1e3, beyond which features have no ef
 
 
 class Evidence(NamedTuple):
-    """What the data speak for."""
+    """The lam and sigma that the data support best."""
 
     lam: float
     sigma: float
@@ -36,7 +36,7 @@ class Evidence(NamedTuple):
 
 
 class NoEvidence(ValueError):
-    """Data that speak for no lam and sigma."""
+    """Data that support no lam and sigma."""
 
 
 class Data(NamedTuple):
@@ -93,9 +93,9 @@ def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
 
 
 def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
-    """The lam and sigma that the data of a learner speak for, and its mind with the factors of that ridge.
+    """The lam and sigma that the data of a learner support best, and its mind with the factors of that ridge.
 
-    The given ones stay where data speak for none. The learner is not changed.
+    The given ones stay where the data support none. The learner is not changed.
     """
     try:
         lam, sigma, _ = _search(learner, WHERE_FEATURES_MATTER)

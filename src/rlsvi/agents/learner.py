@@ -16,8 +16,10 @@ Failure = Callable[[Floats], Exception]  # what to raise when an episode of thes
 class MindLearner:
     """All that changes in learning is in `mind`, whose arrays compiled code changes one episode at a time."""
 
-    def __init__(self, task: Task, mind: Any, failure: Failure = lambda rewards: broken()) -> None:
-        self.task, self.mind, self.failure = task, mind, failure
+    def __init__(
+        self, task: Task, mind: Any, features: Any = None, failure: Failure = lambda rewards: broken()
+    ) -> None:
+        self.task, self.mind, self.features, self.failure = task, mind, features, failure
 
     @property
     def counters(self) -> Longs:
@@ -61,9 +63,9 @@ class MindLearner:
         """The mind to learn the next episodes with; there is room for one at least."""
         return self.mind
 
-    def stacked(self, steps: list[Step], d: int = 0) -> Episode:
-        """An episode as compiled code takes it, with d features."""
-        last = steps[-1].following
+    def stacked(self, steps: list[Step]) -> Episode:
+        """An episode as compiled code takes it."""
+        last, d = steps[-1].following, self.features.dim if self.features else 0
         places = [step.place for step in steps] + ([] if last is None else [last])
         n, A, numbered = len(places), self.task.actions, self.task.states is not None
         block, phi = np.zeros((n, A), np.int32), np.zeros((n, A, d))

@@ -28,7 +28,7 @@ class InverseGamma:
 @storable
 @dataclass(frozen=True)
 class ByEvidence:
-    """lam and sigma are those that all data so far speak for, as `rlsvi.evidence` finds them.
+    """lam and sigma are those that all data so far support best, as `rlsvi.evidence` finds them.
 
     They are found anew at the start of the episodes number first, 2 first, 4 first, ..; before that, and as long
     as all targets are 0, lam is the one given and sigma is `sigma`. Data cannot speak of what they have not met:

@@ -68,7 +68,7 @@ class Task(NamedTuple):
 
 
 def checked_env(env: Any) -> None:
-    """See to it that this is one Gymnasium environment with actions that can be counted."""
+    """Check that this is a single Gymnasium environment with Discrete actions."""
     if isinstance(env, VectorEnv):
         raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
     if not isinstance(env, Env):
@@ -94,7 +94,7 @@ def setting_of(env: Env[Any, Any]) -> dict[str, Any]:
 
 
 def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> None:
-    """See to it that what was learned by and what is offered agree, as far as both are known."""
+    """Check that the settings offered equal those learned with, as far as both are known."""
     other = [name for name in learned if name in offered and learned[name] != offered[name]]
     if other:
         was, now = (", ".join(f"{name} {setting[name]!r}" for name in other) for setting in (learned, offered))

@@ -39,7 +39,7 @@ def bound(
 
     Raises
     ------
-    TypeError, ValueError : the basis is none, or does not do as `Basis` and `Features` say.
+    TypeError, ValueError : `basis` is not a basis, or breaks the rules of `Basis` and `Features`.
     """
     if isinstance(basis, type) or not callable(getattr(basis, "bind", None)):
         remedy = f"{basis.__name__}(..)" if isinstance(basis, type) else "one of rlsvi.bases, such as Tabular()"

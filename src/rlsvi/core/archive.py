@@ -87,7 +87,9 @@ class Archive:
         there = sorted(entry.filename for entry in file.infolist())
         if there != sorted([HEADER, *(f"{name}.npy" for name in listed)]):
             odd = sorted(set(there) ^ {HEADER, *(f"{name}.npy" for name in listed)}) or ["an entry twice"]
-            raise ArchiveError(f"is damaged: it must hold what its header lists, but for {', '.join(odd)[:200]}")
+            raise ArchiveError(
+                f"is damaged: its contents and the list in its header differ: {', '.join(odd)[:200]}"
+            )
         self._left = set(self._listed)
 
     def __contains__(self, name: str) -> bool:
@@ -128,7 +130,7 @@ class Archive:
     def finish(self) -> None:
         """Refuse a file that holds more than was taken from it."""
         if self._left:
-            raise ArchiveError(f"is damaged: it holds {', '.join(sorted(self._left))[:200]}, which nobody expects")
+            raise ArchiveError(f"is damaged: such a file does not hold {', '.join(sorted(self._left))[:200]}")
 
     def _known(self, name: str) -> tuple[Any, tuple[int, ...]]:
         if name not in self._listed:

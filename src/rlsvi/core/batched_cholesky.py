@@ -1,8 +1,8 @@
 """Four Cholesky factors at once.
 
 A small factor spends its time waiting: every column for the root and the division of the one before. Of four
-factors the same number of each is computed together, so that they wait for one another's sake. They do not touch
-each other: a result does not depend on its company.
+factors the same number of each is computed together, so that while one waits the others go on. They do not
+touch each other: a result does not depend on its company.
 """
 
 import math

@@ -6,25 +6,24 @@ give the same steps bit for bit.
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
 
 from rlsvi.agents.continual.agent import ContinualAgent
 from rlsvi.agents.continual.step import Rule, Walk, advance, row_values
-from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, broken
+from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.finite.mind import FiniteMind, known_row
 from rlsvi.agents.task import Task
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
-from rlsvi.core.random import bits, copy, reseed
+from rlsvi.core.random import bits, reseed
 from rlsvi.mdp import FiniteMDP
 from rlsvi.mdp.solve import check_alike
 from rlsvi.mdp.table import Table, first_state, transition
-
-DONE, FULL, BROKEN = 0, 1, 2
-CHUNK_SECONDS = 0.1
+from rlsvi.simulate.finite import BROKEN, CHUNK_SECONDS, DONE, FULL
 
 
 class StepRoom(NamedTuple):
@@ -36,7 +35,6 @@ class StepRoom(NamedTuple):
     rewards: Floats  # (1,)
     Q: Floats  # (A,)
     chances: Floats  # (A,)
-    streams: Words  # (5, 4) the agent's streams and the world's before the step
 
 
 def simulate_continual(
@@ -54,14 +52,15 @@ def simulate_continual(
         raise TypeError(f"agent must be ContinualRLSVI or ContinualLSVI, got {agent!r}")
     check_alike(mdp)
     table, task = mdp.table, Task(0, mdp.table.actions, mdp.table.states)
-    if agent._env is not None:
-        raise ValueError("this agent has learned in a Gymnasium environment, and stands there: go on with learn")
     agent.take_on(task)
     learner = agent._learner = agent._learner or agent.new_learner(task, 0)
     here, A = learner.here(), table.actions
+    if here is not None and not learner.walk.world.any():
+        raise ValueError("this agent has learned in a Gymnasium environment, and stands there: go on with learn")
+    agent._env = None
     state = np.array([-1 if here is None else here.observation])
     visited, actions = np.zeros(2, np.int64), np.zeros(1, np.int64)
-    desk = StepRoom(state, visited, actions, np.zeros(1), np.empty(A), np.empty(A), np.empty((5, 4), np.uint64))
+    desk = StepRoom(state, visited, actions, np.zeros(1), np.empty(A), np.empty(A))
     rewards = np.zeros(steps)
     done, chunk = 0, 64
     while done < steps:
@@ -69,16 +68,25 @@ def simulate_continual(
         learner.make_room(2)
         rule, parameters = exploration(agent.explore, agent.steps, min(chunk, steps - done))
         part = rewards[done : done + len(parameters)]
-        finished, status = run(
-            table, learner.mind, learner.walk, learner.rule, rule, parameters, agent._streams, part, desk
-        )
+        kept = deepcopy((learner.mind, learner.walk, agent._streams, desk))
+        finished, status = _run(agent, table, rule, parameters, part, desk)
+        if status == BROKEN:  # the last step has left something behind: once more, without it
+            learner.mind, learner.walk, agent._streams, desk = kept
+            _run(agent, table, rule, parameters[:finished], part, desk)
         agent.notice()
         done += finished
         advance(finished)
         if status == BROKEN:
-            raise broken()
+            raise agent.broken()
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / (time.perf_counter() - begin))))
     return rewards
+
+
+def _run(
+    agent: ContinualAgent, table: Table, rule: int, parameters: Floats, rewards: Floats, desk: StepRoom
+) -> tuple[int, int]:
+    mind, walk, learned_by = agent._learner.mind, agent._learner.walk, agent._learner.rule
+    return run(table, mind, walk, learned_by, rule, parameters, agent._streams, rewards, desk)
 
 
 @compiled
@@ -98,9 +106,6 @@ def run(
     for i in range(parameters.size):
         if memory.states[0] + 2 >= memory.sum_head.shape[1] or memory.sums[0] >= memory.into.shape[1]:
             return i, FULL
-        copy(streams, desk.streams[:4])
-        for k in range(4):
-            desk.streams[4, k] = walk.world[k]
         s = desk.state[0]
         if s < 0:
             reseed(walk.world, bits(streams[EPISODE]) >> np.uint64(32))
@@ -117,9 +122,6 @@ def run(
         if action < 0 or not advance(
             mind, walk, learned_by, desk.visited, desk.actions, desk.rewards, not ends, streams[POSTERIOR]
         ):
-            copy(desk.streams[:4], streams)
-            for k in range(4):
-                walk.world[k] = desk.streams[4, k]
             return i, BROKEN
         rewards[i] = reward
         walk.row[0] = desk.visited[1]

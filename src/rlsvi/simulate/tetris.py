@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, diverged
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.stationary.agent import StationaryAgent
-from rlsvi.agents.stationary.learner import StationaryLearner, StationaryPlan
+from rlsvi.agents.stationary.learner import StationaryLearner
 from rlsvi.agents.stationary.mind import StationaryMind, count_episode
 from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
 from rlsvi.agents.task import Task
@@ -94,20 +94,15 @@ def simulate_tetris(
             plan = learner.plan(agent.sampled(learner), agent._streams[POSTERIOR], learning=True)
             rule, parameters = exploration(agent.explore, agent.episodes, 1)
             found.over[g], aside = _game(desk, plan.w, rule, parameters[0], agent._streams[ACTION], aside, limit)
-            _learn(learner, plan, aside, int(desk.tally[PIECES]))
+            order = (int(aside.first[0]) + np.arange(int(aside.size[0]))) % len(aside.x)
+            learner.make_room(aside.following[order])
+            row = np.empty(len(aside.units), aside.gram.dtype)
+            pour(aside, learner.mind, plan.theta, plan.largest, int(desk.tally[PIECES]), row)
         agent.notice()
         found.rows[g], found.pieces[g] = desk.tally[ROWS], desk.tally[PIECES]
         found.size[g], found.excess[g] = math.hypot(*plan.theta.flat), agent.excess
         advance(1)
     return found
-
-
-def _learn(learner: StationaryLearner, plan: StationaryPlan, aside: Ring, pieces: int) -> None:
-    """Learn from the game aside, in one compiled call."""
-    order = (int(aside.first[0]) + np.arange(int(aside.size[0]))) % len(aside.x)
-    learner.make_room(aside.following[order])
-    row = np.empty(len(aside.units), aside.gram.dtype)
-    pour(aside, learner.mind, plan.theta, plan.largest, pieces, row)
 
 
 def play_mean(

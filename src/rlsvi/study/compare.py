@@ -77,7 +77,10 @@ def warm_up(progress: bool) -> None:
     if progress:
         from rich.console import Console
 
-        console, what = Console(stderr=True), "making the compiled code ready (half a minute the first time)"
+        console, what = (
+            Console(stderr=True),
+            "making the compiled code ready (about ten seconds, the first time only)",
+        )
         waiting = console.status(what)
         if not console.is_terminal:  # where nothing can spin
             console.print(what)

@@ -10,7 +10,7 @@ of learning one rank-one update, however many episodes there were.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,16 +18,16 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis, weights_shaped
 from rlsvi.agents.bandits.contextual_mind import ContextualMind, new_draw, sampled_values
 from rlsvi.agents.bound import restored_features
-from rlsvi.agents.contract import Place, Step
+from rlsvi.agents.contract import Place
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import Episode, new_counters, no_features
+from rlsvi.agents.mind import new_counters, no_features
 from rlsvi.agents.task import Task, endless_task_of, task_of
 from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, ridge_of
+from rlsvi.core.checks import finite, flag, ridge_of
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed
-from rlsvi.core.regression import Factor, FactorError, prior_factor
+from rlsvi.core.regression import Factor, prior_factor
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -61,8 +61,7 @@ class ContextualBandit(Agent):
         ridge_of(self.lam, self.sigma)
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
-        if not isinstance(self.pooled, bool):
-            raise ValueError(f"pooled must be True or False, got {self.pooled!r}")
+        flag("pooled", self.pooled)
 
     def task_of(self, env: Any) -> Task:
         """The task that an environment sets; a pooled bandit needs no horizon."""
@@ -113,17 +112,13 @@ class ContextualBandit(Agent):
             x=np.empty(features.dim),
             counters=new_counters(),
         )
-        return ContextualLearner(task, features, mind)
+        return ContextualLearner(task, mind, features)
 
 
 class ContextualLearner(MindLearner):
     """Regressions of the reward."""
 
     mind: ContextualMind
-
-    def __init__(self, task: Task, features: Features, mind: ContextualMind) -> None:
-        super().__init__(task, mind)
-        self.features = features
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """The features of an observation."""
@@ -140,21 +135,6 @@ class ContextualLearner(MindLearner):
         Q = np.empty(self.task.actions)
         sampled_values(plan, place.h, place.block, place.x, Q, np.empty(4, np.uint64))
         return Q
-
-    def remember(self, steps: list[Step], plan: ContextualMind, ended: bool) -> Self:
-        """Learn from an episode, in one compiled call; where a factor fails, those before it are restored."""
-        factor, pooled = self.mind.factor, len(self.mind.reward) == 1
-        at = [0 if pooled else step.place.h for step in steps], [step.place.block[step.action] for step in steps]
-        U, inv = factor.U[at], factor.inv[at]
-        try:
-            return super().remember(steps, plan, ended)
-        except FactorError:
-            factor.U[at], factor.inv[at] = U, inv
-            raise
-
-    def stacked(self, steps: list[Step], d: int = 0) -> Episode:
-        """An episode as compiled code takes it."""
-        return super().stacked(steps, self.features.dim)
 
     def state(self) -> dict[str, Any]:
         """The regressions."""

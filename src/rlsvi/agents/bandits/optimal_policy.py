@@ -102,8 +102,8 @@ class OptimalPolicy(Agent):
         if mdp is not self._known:
             Q = myopic_values(mdp) if self.myopic else backward_induction(mdp).Q
             counters = new_counters() if self._learner is None else self._learner.counters
-            self._learner, self._known = FixedLearner(task, FixedValues(Q, counters)), mdp
             self._forget_plans()
+            self._learner, self._known, self._task = FixedLearner(task, FixedValues(Q, counters)), mdp, task
         self._task = task
 
     def restored_learner(self, task: Task, file: Archive) -> "FixedLearner":

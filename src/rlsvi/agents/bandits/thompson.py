@@ -118,7 +118,9 @@ class ThompsonSampling(Agent):
     def new_learner(self, task: Task, example: Any) -> "ThompsonLearner":
         """A learner that has seen nothing."""
         counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
-        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), self.failure)
+        return ThompsonLearner(
+            task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self.failure
+        )
 
     def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
         """The learner that a file holds, after checking every array of it."""
@@ -126,7 +128,7 @@ class ThompsonSampling(Agent):
         if (counts < 0.1).any():
             raise ArchiveError("is damaged: a count in it is too small")
         counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
-        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), self.failure)
+        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self.failure)
 
 
 class ThompsonLearner(MindLearner):

@@ -124,7 +124,7 @@ class ContinualAgent(DiscountedAgent):
         spread = 0.0 if self.noise == "none" else 1 / math.sqrt(self.lam)
         explained = float(np.abs(mean).max()) + spread
         rule = Rule(float(self.gamma), KINDS[self.noise], explained, float(self.diverged_above))
-        return ContinualLearner(task, features, new_mind(task._replace(horizon=1), features, prior), rule)
+        return ContinualLearner(task, new_mind(task._replace(horizon=1), features, prior), features, rule)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

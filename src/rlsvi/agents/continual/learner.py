@@ -1,11 +1,12 @@
 """The learner of continual agents: a memory of which all periods are one, its posterior, and theta_t."""
 
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
 
 from rlsvi.agents.continual.step import Rule, Walk, explained_target, live, new_walk, place_values
-from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Values, known_values
@@ -20,8 +21,8 @@ class ContinualLearner(FiniteLearner):
 
     keeps_data = False  # its targets are discounted, which evidence does not know
 
-    def __init__(self, task: Task, features: Features, mind: FiniteMind, rule: Rule) -> None:
-        super().__init__(task, features, mind)
+    def __init__(self, task: Task, mind: FiniteMind, features: Features, rule: Rule) -> None:
+        super().__init__(task, mind, features)
         self.rule, self.walk = rule, new_walk(features.blocks, features.dim)
         self.mind.values.theta[:] = self.walk.mean[:] = self.mind.prior.mean
 
@@ -63,9 +64,18 @@ class ContinualLearner(FiniteLearner):
     def live(self, step: Step, over: bool, stream: Words) -> Self:
         """Learn from one step, in one compiled call; `over`: a new life begins after it."""
         self.make_room(2)
-        if not live(self.mind, self.walk, self.rule, self.stacked([step]), over, np.empty(2, np.int64), stream):
-            raise broken()
+        episode = self.stacked([step])
+        kept = deepcopy((self.mind, self.walk)) if self._may_break(episode.phi) else None
+        if not live(self.mind, self.walk, self.rule, episode, over, np.empty(2, np.int64), stream):
+            self.mind, self.walk = kept or (self.mind, self.walk)
+            raise diverged()
         return self
+
+    def _may_break(self, phi: Floats) -> bool:
+        """Whether the numbers are so large that those of the next step could be beyond float64."""
+        theta, ridge = self.mind.values.theta, self.mind.prior.ridge
+        largest = max(np.abs(theta).max(initial=0.0), np.abs(phi).max(initial=0.0) ** 2)
+        return not max(largest, self.rule.spread, 1.0 / ridge) < 1e40
 
     def remember(self, steps: list[Step], plan: Values, ended: bool) -> Self:
         """It learns step by step, not from episodes."""

@@ -85,6 +85,8 @@ def live(
     if not advance(mind, walk, rule, visited, episode.actions, episode.rewards, episode.goes_on, stream):
         return False
     walk.row[0] = -1 if over else visited[1]
+    for k in range(walk.world.size):
+        walk.world[k] = np.uint64(0)  # it stands in an environment outside
     return True
 
 
@@ -121,7 +123,7 @@ def advance(
     known_values(memory, values, 0)
     A = memory.block.shape[1] // memory.sum_head.shape[1]
     watch(memory, values, walk, rule, rewards[0], visited[0] * A + actions[0])
-    return count(memory.counters, 1)
+    return all_finite(values.V[0, : memory.states[0]]) and count(memory.counters, 1)
 
 
 @compiled

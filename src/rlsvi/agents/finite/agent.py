@@ -59,7 +59,7 @@ class FiniteHorizonAgent(Agent):
 
     def learner_of(self, task: Task, features: Features) -> Any:
         """A learner with these features that has seen nothing."""
-        return FiniteLearner(task, features, new_mind(task, features, self.prior(task, features)))
+        return FiniteLearner(task, new_mind(task, features, self.prior(task, features)), features)
 
 
 def read_features(agent: Agent, task: Task, file: Archive) -> Features:

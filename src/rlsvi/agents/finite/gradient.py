@@ -21,13 +21,14 @@ numbers other than 0 are kept.
 
 from dataclasses import dataclass
 
+from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.bound import restored_features
 from rlsvi.agents.finite.agent import FiniteHorizonAgent
 from rlsvi.agents.finite.gradient_learner import GradientLearner, Settings, read_past
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import finite, positive, shaped, whole
+from rlsvi.core.checks import positive, whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -58,8 +59,7 @@ class GradientRLSVI(FiniteHorizonAgent):
         positive("sigma", self.sigma)
         for name in ("ensemble", "updates", "memory"):
             whole(name, getattr(self, name), 1)
-        if not 0 <= shaped("nu", finite("nu", self.nu), ()) < 1:
-            raise ValueError(f"nu must lie in [0, 1), got {self.nu!r}")
+        in_unit_interval("nu", self.nu)
         super().check()
 
     def learner_of(self, task: Task, features: Features) -> GradientLearner:

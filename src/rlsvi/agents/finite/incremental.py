@@ -28,6 +28,7 @@ from rlsvi.agents.noise import Noise
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.batched_cholesky import new_lanes
+from rlsvi.core.checks import flag
 from rlsvi.core.compile import Floats
 
 
@@ -53,8 +54,7 @@ class IncrementalRLSVI(FiniteHorizonAgent):
     def check(self) -> None:
         """Check the arguments; an error names the argument and the remedy."""
         super().check()
-        if not isinstance(self.keep_prior, bool):
-            raise ValueError(f"keep_prior must be True or False, got {self.keep_prior!r}")
+        flag("keep_prior", self.keep_prior)
         self.step_sizes(0, 1)
 
     def step_sizes(self, first: int, episodes: int) -> Floats:
@@ -72,7 +72,7 @@ class IncrementalRLSVI(FiniteHorizonAgent):
             finite.memory.lives[:] = features.blocks
             finite.memory.live[:] = np.arange(features.blocks)
         mind = IncrementalMind(*finite, new_lanes(features.dim), self.keep_prior, np.empty(0), 0)
-        return IncrementalLearner(task, features, mind, self)
+        return IncrementalLearner(task, mind, features, self)
 
 
 class IncrementalLearner(FiniteLearner):
@@ -80,8 +80,8 @@ class IncrementalLearner(FiniteLearner):
 
     keeps_data = False
 
-    def __init__(self, task: Task, features: Features, mind: Any, agent: IncrementalRLSVI) -> None:
-        super().__init__(task, features, mind)
+    def __init__(self, task: Task, mind: Any, features: Features, agent: IncrementalRLSVI) -> None:
+        super().__init__(task, mind, features)
         self.agent = agent
 
     def mind_for(self, episodes: int) -> Any:

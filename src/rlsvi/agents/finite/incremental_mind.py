@@ -15,6 +15,9 @@ from rlsvi.core.compile import Floats, Ints, compiled
 from rlsvi.core.regression import Factor, add
 from rlsvi.mdp.table import Table, mask_of
 
+LARGEST_TARGET = 1e150  # whose square is a number
+FADED = 1e100  # the standard deviation of a weight that is forgotten no further
+
 
 class IncrementalMind(NamedTuple):
     """As FiniteMind, but `factor` holds Sigma^-1 and `memory.reward` y, and no state is kept."""
@@ -44,7 +47,7 @@ def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspa
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         finite_values(mind, h, s, work.Q, work.scratch)
         work.rewards[h - 1] += best_value(work.Q, legal[s])
-    if not forget(mind):
+    if not are_targets(work.rewards[:T]) or not forget(mind):
         return False
     phi, block = mind.features.phi, mind.features.block
     for h in range(T):
@@ -63,7 +66,7 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
         phi, block = episode.phi[h], episode.block[h]
         new_values(mind.memory.alive, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
         episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
-    if not forget(mind):
+    if not are_targets(episode.rewards) or not forget(mind):
         return False
     for h in range(T):
         a = episode.actions[h]
@@ -71,6 +74,15 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
         if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
             return False
     return count(mind.memory.counters, T)
+
+
+@compiled
+def are_targets(y: Floats) -> bool:
+    """Whether one can learn from these numbers."""
+    fine = True
+    for k in range(y.size):
+        fine = fine and abs(y[k]) < LARGEST_TARGET
+    return fine
 
 
 @compiled
@@ -96,7 +108,8 @@ def forget(mind: IncrementalMind) -> bool:
                 for k in range(y.size):
                     y[k] -= nu * prior.ridge * mean[k]
                     memory.squares[h] -= nu * prior.ridge * mean[k] * mean[k]
-                shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
+                if factor.inv[h, b, 0] < FADED:
+                    shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
     return not mind.keep_prior or regularise(memory, factor, 1.0 - nu, nu * prior.ridge, mind.lanes, mind.x)
 
 

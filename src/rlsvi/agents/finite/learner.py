@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.agents.contract import Place, Step, broken
+from rlsvi.agents.contract import Place, broken
 from rlsvi.agents.finite.memory import Memory, empty, read_memory, resized
 from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, no_values
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import Episode, no_features, plan
+from rlsvi.agents.mind import no_features, plan
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
@@ -29,10 +29,7 @@ class FiniteLearner(MindLearner):
     keeps_data = True  # sums of them, from which everything can be made anew
 
     mind: FiniteMind
-
-    def __init__(self, task: Task, features: Features, mind: Any) -> None:
-        super().__init__(task, mind)
-        self.features = features
+    features: Features
 
     @property
     def counters(self) -> Longs:
@@ -69,10 +66,6 @@ class FiniteLearner(MindLearner):
         """The mind to learn the next episodes with; there is room for one at least."""
         self.make_room()
         return self.mind
-
-    def stacked(self, steps: list[Step], d: int = 0) -> Episode:
-        """An episode as compiled code takes it."""
-        return super().stacked(steps, self.features.dim)
 
     def pairs(self, row: int) -> slice:
         """Where the actions of a known state stand."""

@@ -45,7 +45,7 @@ class Memory(NamedTuple):
     into_reward: Floats  # (H, E) sum of r
 
 
-_AXES = {  # P is C A; where nothing is said there is one number a period
+_AXES = {  # P is C A; fields that are not listed have the shape (H,)
     "counters": "2", "phi": "HdP", "block": "HP", "barred": "HP", "alive": "HB", "live": "HB", "reward": "HBd",
     "reward_error": "HBd", "sum_block": "HE", "sum_next": "HE", "sum_link": "HE", "sum_head": "HC",
     "into": "HEd", "into_error": "HEd", "into_count": "HE", "into_reward": "HE",
@@ -170,6 +170,8 @@ def read_memory(file: Archive, H: int, A: int, B: int, d: int) -> Memory:
         else:
             fields[name] = file.take(f"memory.{name}", shape, kind, finite=name != "barred")
     memory = Memory(**fields)
+    if min(memory.counts.min(), memory.into_count.min()) < 0:
+        raise ArchiveError("is damaged: its memory has counted less than nothing")
     if (room, sums) != (max(memory.states.max(), 1), max(memory.sums.max(), 1)):
         raise ArchiveError("is damaged: its memory has other numbers of states and sums than it says")
     listed = np.zeros((H, B), np.bool_)

@@ -47,7 +47,7 @@ class BoundedRLSVI(Agent):
     Parameters
     ----------
     lam : the ridge if sigma is unknown, else prior precision: the prior is N(prior_mean, I / lam). None: 0.1 of
-        features; of a table what the cells tried so far speak for.
+        features; of a table, what the cells tried so far support best.
     sigma : standard deviation of the noise of a target; or InverseGamma(shape, scale), a prior over its square.
         None: InverseGamma(1, u^2), where u is the usual size of a reward, or 1 if that is less.
     gamma : discount, in [0, 1].

@@ -160,7 +160,7 @@ class BoundedLearner:
         return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
 
     def _model(self, bounds: tuple[float, float]) -> Model:
-        """Prior and noise; of a table the prior that the data speak for, unless it was given."""
+        """Prior and noise; of a table, the prior that the data support best, unless it was given."""
         assert self.regression is not None
         mean, unit = np.full((self.lookup.actions, self.regression.dim), self.begin), usual_reward(self.history)
         model = Model(mean, *self.planning.noise)

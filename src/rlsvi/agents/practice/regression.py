@@ -53,7 +53,7 @@ class TableRegression(SharedRegression):
         self.sums = np.zeros((actions, 0))
 
     def extend(self, rows: Floats) -> None:
-        """More states, that have been met in no transition."""
+        """Add states without transitions."""
         self.sums = np.pad(self.sums, ((0, 0), (0, len(rows))))
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
@@ -105,7 +105,7 @@ class FeatureRegression(SharedRegression):
         return self._phi[: self._n]
 
     def extend(self, rows: Floats) -> None:
-        """More states, that have been met in no transition."""
+        """Add states without transitions."""
         if self._n + len(rows) > len(self._phi):
             room = np.empty((len(rows) + self._n + self._n // 2, self.dim))
             room[: self._n] = self.phi

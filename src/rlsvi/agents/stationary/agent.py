@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rlsvi.agents.arguments import weights_shaped
-from rlsvi.agents.contract import diverged
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.noise import Model, noise_of
 from rlsvi.agents.stationary.features import BoundFeatures, bound_features
@@ -34,8 +33,6 @@ class StationaryAgent(DiscountedAgent):
     prior_mean: float | Floats = 0.0
     diverged_above: float = 1000.0
     seed: Seed = None
-
-    broken = staticmethod(diverged)
 
     def check(self) -> None:
         """Check the arguments; an error names the argument and the remedy."""

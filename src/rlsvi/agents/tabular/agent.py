@@ -16,6 +16,7 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
+from rlsvi.mdp.dirichlet import weights_of
 
 SAVED = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
 UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before anything was planned, and where an action is illegal
@@ -100,7 +101,8 @@ class TabularAgent(Agent):
 
     def prior_weights(self, states: int) -> Floats:
         """Prior weights of the next state."""
-        return np.zeros(states)
+        alpha = getattr(self, "alpha_P", None)
+        return np.zeros(states) if alpha is None else weights_of("alpha_P", alpha, states)
 
     def linear(self, task: Task) -> LinearFeatures:
         """Features and their factors, for agents that learn through features."""
@@ -126,7 +128,7 @@ class TabularAgent(Agent):
         alpha, rewards = np.append(self.prior_weights(S), 0.0), np.array(self.rewards())
         numbers = self.numbers(H, S, A, linear.theta.size)
         mind: TabularMind = self.mind_class(no_counts(H, S, A), no_plan(H, S, A), linear, numbers, alpha, rewards)
-        return TabularLearner(task, mind, self.failure)
+        return TabularLearner(task, mind, failure=self.failure)
 
     def restored_learner(self, task: Task, file: Archive) -> TabularLearner:
         """The learner that a file holds, after checking every array of it."""

@@ -62,10 +62,6 @@ class GaussianPSRL(TabularAgent):
         rewards = *range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2)
         return np.array([*rewards, 0.0, positive("scale", self.scale), self.prior_weights(states).sum()])
 
-    def prior_weights(self, states: int) -> Floats:
-        """Prior weights of the next state."""
-        return weights_of("alpha_P", self.alpha_P, states)
-
 
 @plan.register(GaussianPSRLMind)
 def gaussian_psrl(mind: GaussianPSRLMind, sampled: bool, stream: Words) -> bool:

@@ -57,10 +57,6 @@ class PSRL(TabularAgent):
         noise = 0.0 if self.reward_noise is None else positive("reward_noise", self.reward_noise)
         return np.array([*range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2), noise])
 
-    def prior_weights(self, states: int) -> Floats:
-        """Prior weights of the next state."""
-        return weights_of("alpha_P", self.alpha_P, states)
-
     def rewards(self) -> tuple[float, float]:
         """The lowest and the highest reward that can be learned from; any, if they are normal."""
         return (-math.inf, math.inf) if self.reward_noise is not None else super().rewards()
