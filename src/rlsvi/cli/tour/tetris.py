@@ -17,22 +17,22 @@ from rlsvi.simulate import simulate_tetris
 board = rlsvi.tetris.rules(height=10, width=6)
 agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), form="afterstate", gamma=0.99, seed=0)
 print(simulate_tetris(agent, board, 200).rows)"""
-FRAMES = 120
+GAMES, FRAMES = 200, 120
 
 
 def show(guide: Guide) -> Exhibit:
     """Learn, draw the curve, and film the agent beside one that places at random."""
     names: dict[str, Any] = {}
     exec(CODE.rpartition("\n")[0], names)
-    rows = names["simulate_tetris"](names["agent"], names["board"], 200).rows
+    rows = names["simulate_tetris"](names["agent"], names["board"], GAMES).rows
     guide.say(chart([float(n) for n in rows], width=min(50, guide.console.width - 12), what="rows of games"))
     first, last = (float(np.mean(part)) for part in (rows[:20], rows[-20:]))
     sentence = (
         f"On a board of 10 rows and 6 columns the agent removes {first:.0f} rows a game in its first 20 games and "
-        f"{last:.0f} in the last 20 of 200; it was told features of the board, and no rule of good play."
+        f"{last:.0f} in the last 20 of {GAMES}; it was told features of the board, and no rule of good play."
     )
     guide.say(sentence)
-    titles = "before learning", "after 200 games"
+    titles = "before learning", f"after {GAMES} games"
     films = zip(_boards(None), _boards(names["agent"]), strict=True)
     return Exhibit("tetris", TITLE, sentence, CODE, side_by_side(films, titles, 120), "image/gif")
 
