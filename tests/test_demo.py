@@ -84,7 +84,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing():
 
 
 def test_the_page_says_why_nothing_was_judged():
-    assert "Not judged this time: the disk is &lt;full&gt;." in page([], [], "the disk is <full>")
+    assert "Not judged in this run: the disk is &lt;full&gt;." in page([], [], "the disk is <full>")
 
 
 # ---- the stops --------------------------------------------------------------------------------------------
