@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
 .PHONY: demo paper test lint bench bounds smoke-lowest clean
 
@@ -53,10 +55,10 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("rlsvi needs Python 3.11 or newer; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up .venv (once; half a minute or so) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(PIP) -e .
 	@touch $@
 
 $(READY): $(INSTALLED)
 	@echo "Installing what the tests need (once; half a minute or so) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@$(PIP) -e ".[dev]"
 	@touch $@
