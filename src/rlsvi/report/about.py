@@ -1,10 +1,11 @@
 """What there is to say about figures as a whole; the same on every kind of page."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rlsvi.report.files import OUTCOMES, FigureRecord
+from rlsvi.report.files import KINDS, OUTCOMES, ClaimRecord, FigureRecord
 from rlsvi.report.words import date, duration, setting, tidy
 
 PAPER = "Generalization and Exploration via Randomized Value Functions"
@@ -12,8 +13,15 @@ LINK = "https://arxiv.org/abs/1402.0635"
 MEANING = {
     "reproduced": "if the measurements meet the criterion",
     "not reproduced": "if they contradict it",
-    "inconclusive": "if they cannot tell (too few runs, or too wide an interval)",
+    "inconclusive": "if they cannot tell",
 }
+REASONS = {
+    "scale": "more runs, or longer ones, could decide it",
+    "misprint": "the paper has a misprint there",
+    "reading": "the paper can be read in more than one way, and this reading does not give its result",
+    "finding": "the results differ from the paper's, and not by chance",
+}
+TOTALS = {"experiment": "Claims about experiments", "proof": "Steps of proofs", "ours": "Our own claims"}
 
 
 def total(seconds: Iterable[float | None]) -> float:
@@ -51,18 +59,22 @@ def scales(figures: Sequence[FigureRecord]) -> str:
     return f"Smaller than in the paper: {listed}; verdicts on them are weaker."
 
 
-def summary(figures: Sequence[FigureRecord]) -> str:
-    """17 reproduced, 3 inconclusive, 2 not reproduced of 22 claims."""
-    counts = tally(figures)
-    parts = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "none"
-    claims = sum(counts.values())
-    return f"{parts} of {claims} claim{'' if claims == 1 else 's'}"
+def totals(figures: Sequence[FigureRecord]) -> dict[str, dict[str, int]]:
+    """For each kind of claim that there is, how many of its claims came out how."""
+    claims = [claim for figure in figures for claim in figure.claims]
+    found = {kind: Counter(claim.outcome for claim in claims if claim.kind == kind) for kind in KINDS}
+    return {kind: {outcome: counts[outcome] for outcome in OUTCOMES} for kind, counts in found.items() if counts}
 
 
-def tally(figures: Sequence[FigureRecord]) -> dict[str, int]:
-    """How many claims came out how."""
-    found = Counter(claim.outcome for figure in figures for claim in figure.claims)
-    return {outcome: found[outcome] for outcome in OUTCOMES}
+def headlines(figures: Sequence[FigureRecord]) -> list[tuple[FigureRecord, int, ClaimRecord]]:
+    """The claims that matter most, each with its figure and its number there, which begins with 1."""
+    return [(figure, i, claim) for figure in figures for i, claim in enumerate(figure.claims, 1) if claim.headline]
+
+
+def part_of_paper(where: str) -> str:
+    """Section 6.1 of "section 6.1.1, footnote"; empty if no section or appendix is named."""
+    found = re.search(r"(section|appendix) (\d+(?:\.\d+)?|[A-Z]\b)", where, re.IGNORECASE)
+    return f"{found[1].capitalize()} {found[2]}" if found else ""
 
 
 def facts(figure: FigureRecord) -> dict[str, str]:
