@@ -320,8 +320,8 @@ def test_it_says_how_a_figure_was_made(folder):
         "rlsvi 0.1.0, numpy 2.4.0",
         "rlsvi paper length --scale paper",
         'pl.read_parquet("length.parquet")',
-        "3 figures, 285 jobs, 6 min 10 s of computing in total",
-        "1 of 3 figures, at scale quick",
+        "Figures made on 15 November 2026: 2 at scale paper, 1 at scale quick. Scales other than the paper's are",
+        "Computing took 6 min 10 s for 285 jobs",
     ):
         assert words in text
 

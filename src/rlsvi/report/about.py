@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlsvi.report.files import KINDS, OUTCOMES, ClaimRecord, FigureRecord
@@ -10,11 +10,6 @@ from rlsvi.report.words import date, duration, setting, tidy
 
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
-MEANING = {
-    "reproduced": "if the measurements meet the criterion",
-    "not reproduced": "if they contradict it",
-    "inconclusive": "if they cannot tell",
-}
 REASONS = {
     "scale": "more runs, or longer ones, could decide it",
     "misprint": "the paper has a misprint there",
@@ -24,16 +19,26 @@ REASONS = {
 TOTALS = {"experiment": "Claims about experiments", "proof": "Steps of proofs", "ours": "Our own claims"}
 
 
-def total(seconds: Iterable[float | None]) -> float:
-    """The sum of the times that were recorded."""
-    return sum(s for s in seconds if s is not None)
+def how_to_read(stress: str) -> str:
+    """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
+    reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
+    reasons = "; ".join(f"{stress.format(why)}: {meaning}" for why, meaning in REASONS.items())
+    return f"""What the paper says about each figure became a claim with a criterion that a program checks on the
+results. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
+{open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
 
 
-def dates(figures: Sequence[FigureRecord]) -> str:
-    """The day, or the first and the last day, on which figures were made."""
+def origin(figures: Sequence[FigureRecord]) -> str:
+    """When figures were made, at what scale, and how long that took."""
     days = sorted(figures, key=lambda figure: figure.made.timestamp())
     first, last = date(days[0].made), date(days[-1].made)
-    return f"on {first}" if first == last else f"from {first} to {last}"
+    made = f"on {first}" if first == last else f"from {first} to {last}"
+    scales = Counter(figure.scale for figure in figures)
+    listed = ", ".join(f"{count} at scale {tidy(scale)}" for scale, count in scales.items())
+    smaller = "Scales other than the paper's are smaller, so that fewer claims can be decided."
+    jobs, seconds = (sum(getattr(figure, key) or 0 for figure in figures) for key in ("jobs", "seconds"))
+    return f"""Figures made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
+Computing took {duration(seconds)} for {jobs:,.0f} jobs; those that figures share are counted for each."""
 
 
 def machine(parts: Mapping[str, Any]) -> str:
@@ -41,22 +46,6 @@ def machine(parts: Mapping[str, Any]) -> str:
     known = {"processor": "{}", "cores": "{} cores", "system": "{}"}
     texts = [form.format(setting(parts[key])) for key, form in known.items() if parts.get(key)]
     return ", ".join([*texts, *(f"{key} {setting(part)}" for key, part in parts.items() if key not in known)])
-
-
-def machines(figures: Sequence[FigureRecord]) -> str:
-    """All the machines on which figures were made."""
-    return " and ".join(dict.fromkeys(machine(figure.machine) for figure in figures if figure.machine))
-
-
-def scales(figures: Sequence[FigureRecord]) -> str:
-    """At what scale figures were run; smaller ones than the paper's are named."""
-    small = Counter(figure.scale for figure in figures if figure.scale != "paper")
-    if not small:
-        return "All figures are at the paper's scale."
-    listed = " and ".join(
-        f"{count} of {len(figures)} figures, at scale {tidy(scale)}" for scale, count in small.items()
-    )
-    return f"Smaller than in the paper: {listed}; verdicts on them are weaker."
 
 
 def totals(figures: Sequence[FigureRecord]) -> dict[str, dict[str, int]]:

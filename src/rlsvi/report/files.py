@@ -119,10 +119,8 @@ def _claim(data: Any) -> ClaimRecord:
 
 
 NUMBERS = ("jobs", "seconds", "value", "low", "high")
-TYPES: dict[str, type] = {
-    "settings": dict,
-    "versions": dict,
-    "machine": dict,
+TYPES = {
+    **dict.fromkeys(("settings", "versions", "machine"), dict),
     "claims": list,
     "table": list,
     "headline": bool,

@@ -6,19 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from rlsvi.report.about import (
-    LINK,
-    MEANING,
-    PAPER,
-    REASONS,
-    TOTALS,
-    dates,
-    headlines,
-    machines,
-    scales,
-    total,
-    totals,
-)
+from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
 from rlsvi.report.files import ClaimRecord, FigureRecord
 from rlsvi.report.words import duration, interval, tidy
 
@@ -38,9 +26,6 @@ def verdict(claim: ClaimRecord) -> str:
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
     folder = quote(Path(os.path.relpath(images, beside)).as_posix())
-    meanings = ", ".join(f"**{outcome}** {meaning}" for outcome, meaning in MEANING.items())
-    reasons = "; ".join(f"*{why}*: {meaning}" for why, meaning in REASONS.items())
-    where = machines(figures)
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     leading = "\n".join(
         f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)
@@ -51,11 +36,8 @@ def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -
 # What was reproduced
 
 The experiments of *{PAPER}* by Osband, Van Roy and Wen
-([arXiv:1402.0635]({LINK})), run again. What the paper says about each figure became a claim with a criterion
-that a program checks on the results. A claim is {meanings}. Unless it is reproduced, a word says why: {reasons}.
-Made {dates(figures)}{f" on {plain(where)}" if where else ""}. {plain(scales(figures))}
-Computing took {duration(total(figure.seconds for figure in figures))} in total; jobs that figures share are
-counted for each.
+([arXiv:1402.0635]({LINK})), run again. {how_to_read("**{}**")}
+{plain(origin(figures))}
 
 {counts}
 

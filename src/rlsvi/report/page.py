@@ -8,25 +8,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 
-from rlsvi.report.about import (
-    LINK,
-    MEANING,
-    PAPER,
-    REASONS,
-    TOTALS,
-    dates,
-    headlines,
-    machines,
-    scales,
-    total,
-    totals,
-)
+from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
 from rlsvi.report.contents import contents
 from rlsvi.report.elements import anchor, badge, bar, reason, table, text, thumbnail
 from rlsvi.report.figure import figure_section
 from rlsvi.report.files import OUTCOMES, FigureRecord
 from rlsvi.report.findings import findings_section
-from rlsvi.report.words import duration
 
 
 def html_page(figures: Sequence[FigureRecord]) -> str:
@@ -57,7 +44,7 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
 {findings_section()}
 </main>
 </div>
-{_footer(figures)}
+<footer><p>Written by <code>rlsvi report</code>.</p></footer>
 <script>{script}</script>
 </body>
 </html>
@@ -72,10 +59,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _header(figures: Sequence[FigureRecord]) -> str:
-    meanings = ", ".join(f"<strong>{outcome}</strong> {meaning}" for outcome, meaning in MEANING.items())
-    reasons = "; ".join(f"<strong>{why}</strong>: {meaning}" for why, meaning in REASONS.items())
     cards = "\n".join(_total(TOTALS[kind], counts) for kind, counts in totals(figures).items())
-    where = machines(figures)
     return f"""<header>
 <h1>What was reproduced</h1>
 <p>The experiments of <cite>{PAPER}</cite> by Osband, Van Roy and Wen
@@ -85,9 +69,8 @@ def _header(figures: Sequence[FigureRecord]) -> str:
 </div>
 <details class="about"><summary>How to read this page</summary>
 <div class="behind">
-<p>What the paper says about each figure became a claim with a criterion that a program checks on the results.
-A claim is {meanings}. Unless it is reproduced, a word says why: {reasons}.</p>
-<p>Made {dates(figures)}{f" on {text(where)}" if where else ""}. {text(scales(figures))}</p>
+<p>{how_to_read("<strong>{}</strong>")}</p>
+<p>{text(origin(figures))}</p>
 </div></details>
 </header>"""
 
@@ -117,9 +100,7 @@ def _headlines(figures: Sequence[FigureRecord]) -> str:
     )
     return f"""<section id="headlines" aria-labelledby="title-headlines">
 <h2 id="title-headlines">Headline claims</h2>
-<ul class="headlines">
-{entries}
-</ul>
+{f'<ul class="headlines">{entries}</ul>' if entries else "<p>These figures have none.</p>"}
 </section>"""
 
 
@@ -138,12 +119,3 @@ def _grid_row(figure: FigureRecord) -> list[str]:
         numbers = [i for i, claim in enumerate(figure.claims, 1) if claim.outcome == outcome]
         cells.append(f'<a href="#{anchor(figure, numbers[0])}">{len(numbers)}</a>' if numbers else "·")
     return cells
-
-
-def _footer(figures: Sequence[FigureRecord]) -> str:
-    seconds = total(figure.seconds for figure in figures)
-    jobs = total(figure.jobs for figure in figures)
-    return f"""<footer>
-<p>{len(figures)} figures, {jobs:,.0f} jobs, {duration(seconds)} of computing in total; jobs that figures share are
-counted for each. Written by <code>rlsvi report</code>.</p>
-</footer>"""
