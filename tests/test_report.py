@@ -1,15 +1,21 @@
-"""The report: one HTML page that loads and runs nothing, and the same as Markdown."""
+"""The report: one HTML page that loads nothing and runs its own script alone, and the same as Markdown."""
 
 import json
 import os
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 from importlib.resources import files
+from io import BytesIO
 
 import pytest
+from PIL import Image
 
+from pages import HOUSE
 from rlsvi.report import write_html, write_markdown
+from rlsvi.report.about import part_of_paper
+from rlsvi.report.findings import blocks, inline
 from rlsvi.report.words import duration, number, setting, tidy
 
 NASTY = """a claim with <b>&"quotes"</b>, | _stars_ and `ticks`"""
@@ -22,9 +28,13 @@ def claim(**changes):
     usual = {
         "words": "RLSVI outperforms both bounds",
         "where": "section 6.1.1",
+        "kind": "experiment",
+        "headline": False,
         "criterion": "the median is below both bounds",
         "outcome": "reproduced",
+        "why": "",
         "measured": "at N = 100: 630 episodes",
+        "table": [],
         "value": 630.0,
         "low": 480.0,
         "high": 810.0,
@@ -34,7 +44,7 @@ def claim(**changes):
 
 def figure(name, **changes):
     usual = {
-        "format": 1,
+        "format": 2,
         "name": name,
         "title": f"The figure {name}",
         "where": "section 6.1.1, figure 4",
@@ -54,11 +64,17 @@ def figure(name, **changes):
     return usual | changes
 
 
+def picture(name):
+    file = BytesIO()
+    Image.new("RGB", (518, 302), f"#{len(name):02x}9e73").save(file, "PNG")
+    return file.getvalue()
+
+
 def put(folder, name, svg=SVG, **changes):
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(figure(name, **changes)))
     (folder / f"{name}.svg").write_text(svg)
-    (folder / f"{name}.png").write_bytes(b"picture of " + name.encode())
+    (folder / f"{name}.png").write_bytes(picture(name))
     (folder / f"{name}.parquet").write_bytes(b"data")
 
 
@@ -66,11 +82,15 @@ def put(folder, name, svg=SVG, **changes):
 def folder(tmp_path):
     """Three figures, named so that the order of the paper is not that of the alphabet."""
     out = tmp_path / "out"
-    put(out, "appendix", where="appendix C, figure 11", scale="quick", claims=[claim(outcome="inconclusive")])
-    claims = [
-        claim(words=NASTY),
-        claim(words="another", outcome="not reproduced", value=None, low=None, high=None),
-    ]
+    put(
+        out,
+        "appendix",
+        where="appendix C, figure 11",
+        scale="quick",
+        claims=[claim(outcome="inconclusive", why="scale")],
+    )
+    lost = {"outcome": "not reproduced", "why": "misprint", "value": None, "low": None, "high": None}
+    claims = [claim(words=NASTY, headline=True), claim(words="another", kind="proof", headline=True, **lost)]
     put(out, "length", where="section 6.1.1, figure 4", claims=claims)
     put(out, "regret", where="section 6.1.1, figures 2 and 3", claims=[])
     return out
@@ -89,7 +109,7 @@ class Page(HTMLParser):
         names = [name for name, _ in attrs]
         assert len(set(names)) == len(names)
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "link", "img"):
+        if tag not in ("meta", "link", "img", "input"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -99,7 +119,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if not {"style", "script"} & set(self.open):
             self.words.append(data)
 
     def all(self, *names):
@@ -124,21 +144,25 @@ def test_ids_are_unique_and_links_lead_somewhere(folder):
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(set(ids)) == len(ids)
     inside = [a["href"] for a in page.all("a") if a["href"].startswith("#")]
-    assert len([link for link in inside if link.startswith("#figure-")]) == 3 + 3  # contents and verdicts
     assert {link[1:] for link in inside} <= set(ids)
+    for name in ("regret", "length", "appendix"):
+        assert inside.count(f"#figure-{name}") == 4  # contents, gallery, grid and the permalink
+    assert inside.count("#claim-length-2") == 3  # headlines, grid and the permalink
     assert {a["aria-labelledby"] for _, a in page.tags if "aria-labelledby" in a} <= set(ids)
     beside = [a["href"] for a in page.all("a") if not a["href"].startswith(("#", "https:"))]
     assert len(beside) == 3 * 4
     assert all((folder / link).exists() for link in beside)
 
 
-def test_nothing_is_loaded_or_run(folder):
+def test_nothing_is_loaded_and_only_its_own_script_is_run(folder):
     text = html(folder)
     page = Page(text)
-    assert not page.all("script", "iframe", "object", "embed", "base", "form", "foreignobject", "set", "animate")
-    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    assert not page.all("iframe", "object", "embed", "base", "form", "foreignobject", "set", "animate")
+    assert page.all("script") == page.all("style") == [{}]
+    assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on") or name == "style"]
     sources = [attrs["src"] for _, attrs in page.tags if "src" in attrs]
-    assert sources == 3 * [f"data:image/svg+xml;base64,{b64encode(SVG.encode()).decode()}"]
+    assert sources[3:] == 3 * [f"data:image/svg+xml;base64,{b64encode(SVG.encode()).decode()}"]
+    assert all(source.startswith("data:image/png;base64,") for source in sources[:3])
     assert [a["href"] for a in page.all("link")] == ["data:,"]
     assert [a["href"] for a in page.all("a") if ":" in a["href"]] == ["https://arxiv.org/abs/1402.0635"]
     assert "javascript" not in text
@@ -146,19 +170,126 @@ def test_nothing_is_loaded_or_run(folder):
     assert "url(" not in text
     policy = next(a["content"] for a in page.all("meta") if a.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none';")
-    assert "script-src" not in policy
+    assert "unsafe" not in policy
+    for tag in ("script", "style"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        assert f"{tag}-src 'sha256-{b64encode(sha256(content.encode()).digest()).decode()}';" in policy
 
 
-def test_all_claims_are_there_and_escaped(folder):
+def test_thumbnails_are_small_pictures_of_the_figures(folder):
+    gallery = [a for a in Page(html(folder)).all("img") if a["src"].startswith("data:image/png")]
+    for attrs, name in zip(gallery, ("regret", "length", "appendix"), strict=True):
+        with Image.open(BytesIO(b64decode(attrs["src"].split(",")[1]))) as image:
+            assert image.size == (int(attrs["width"]), int(attrs["height"])) == (440, 257)
+            assert image.convert("RGB").getpixel((200, 100)) == (len(name), 0x9E, 0x73)
+
+
+def details(text):
+    """The claims of a page: their ids, and their words and all that is behind them."""
+    return re.findall(r'<details class="claim" id="([\w-]+)".*?>\n(.*?)</details>', text, re.DOTALL)
+
+
+def test_claims_are_there_once_and_escaped(folder):
     text = html(folder)
     page = Page(text)
     assert "<b>" not in text
-    assert page.text.count(NASTY) == 2  # in the table and beside the figure
-    assert page.text.count("at N = 100: 630 episodes [480 to 810]") == 2 * 2
-    assert "1 reproduced, 1 inconclusive, 1 not reproduced of 3 claims" in page.text
-    badges = [a["class"] for a in page.all("span") if a.get("class", "").startswith("badge")]
-    assert sorted(badges) == sorted(2 * ["badge reproduced", "badge inconclusive", "badge not-reproduced"])
+    assert page.text.count(NASTY) == 2  # among the headlines and beside the figure
+    assert page.text.count("at N = 100: 630 episodes [480 to 810]") == 2
+    assert [name for name, _ in details(text)] == ["claim-length-1", "claim-length-2", "claim-appendix-1"]
+    folded = [Page(claim.split("</summary>")[0] + "</summary>").text for _, claim in details(text)]
+    ours = "RLSVI outperforms both bounds"
+    assert folded == [f"reproduced {NASTY}", "not reproduced misprint another", f"inconclusive scale {ours}"]
     assert "No claim was checked" in page.text
+
+
+def test_what_is_behind_a_claim(tmp_path):
+    table = [["N", "median <b>"], ["10", "48"], ["100", "688 (531 to 822)"]]
+    put(tmp_path, "one", claims=[claim(outcome="not reproduced", why="finding", kind="proof", table=table)])
+    ((_, found),) = details(html(tmp_path))
+    page = Page(found)
+    assert not page.all("b")
+    for words in (
+        "Verdict not reproduced: the results differ",
+        "Criterion the median is below both bounds",
+        "Measured at N = 100: 630 episodes [480 to 810]",
+        "In the paper section 6.1.1, a step of a proof",
+        "N median <b> 10 48 100 688 (531 to 822)",
+    ):
+        assert words in page.text
+    assert len(page.all("th")) == 2
+    assert len(page.all("td")) == 4
+
+
+def test_there_are_three_totals_and_never_one(tmp_path):
+    lost = {"outcome": "inconclusive", "why": "scale"}
+    put(tmp_path, "one", claims=[claim(), claim(), claim(**lost), claim(kind="proof")])
+    put(tmp_path, "two", claims=[claim(), claim(kind="ours", **lost)])
+    text = Page(html(tmp_path)).text
+    for words in (
+        "Claims about experiments reproduced 3 inconclusive 1 not reproduced 0",
+        "Steps of proofs reproduced 1 inconclusive 0 not reproduced 0",
+        "Our own claims reproduced 0 inconclusive 1 not reproduced 0",
+    ):
+        assert words in text
+    assert "of 6 claims" not in text
+
+
+def test_figures_come_first_then_headlines_then_the_grid_then_each_figure(folder):
+    text = html(folder)
+    order = re.findall(r'<section (?:class="figure" )?id="([\w-]+)"', text)
+    assert order == [
+        "figures",
+        "headlines",
+        "grid",
+        "figure-regret",
+        "figure-length",
+        "figure-appendix",
+        "findings",
+    ]
+    headlines = text[text.index('<section id="headlines"') : text.index('<section id="grid"')]
+    assert re.findall(r'href="#([\w-]+)"', headlines) == ["claim-length-1", "claim-length-2"]
+
+
+def test_the_grid_counts_verdicts_and_leads_to_the_first_of_each(folder):
+    text = html(folder)
+    rows = re.findall(r"<tr><td>(.*?)</tr>", text[text.index('<section id="grid"') :])[:3]
+    cells = [re.findall(r'(?:href="#claim-([\w-]+)">)?([\d·]+)(?:</a>)?</td>', row)[-3:] for row in rows]
+    assert cells == [
+        [("", "·"), ("", "·"), ("", "·")],
+        [("length-1", "1"), ("", "·"), ("length-2", "1")],
+        [("", "·"), ("appendix-1", "1"), ("", "·")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "part"),
+    [
+        ("section 6.1.1, footnote", "Section 6.1"),
+        ("section 3, appendix F.2", "Section 3"),
+        ("appendix C.4, figure 13", "Appendix C"),
+        ("Section 6 and its footnote", "Section 6"),
+        ("appendix to section 5", "Section 5"),
+        ("in a letter", ""),
+    ],
+)
+def test_parts_of_the_paper(where, part):
+    assert part_of_paper(where) == part
+
+
+def test_claims_can_be_filtered_by_what_they_are(folder):
+    text = html(folder)
+    page = Page(text)
+    claims = [a for a in page.all("details") if a.get("class") == "claim"]
+    found = [[a[f"data-{key}"] for key in ("verdict", "kind", "section")] for a in claims]
+    assert found == [
+        ["reproduced", "experiment", "Section 6.1"],
+        ["not reproduced", "proof", "Section 6.1"],
+        ["inconclusive", "experiment", "Section 6.1"],
+    ]
+    options = {a["value"] for a in page.all("option")}
+    assert {value for claim in found for value in claim} < options
+    (filters,) = (a for a in page.all("div") if a.get("id") == "filters")
+    assert "hidden" in filters  # until the script, which may not run, shows them
 
 
 TEXTS = ("title", "where", "caption", "scale", "command")
@@ -189,8 +320,8 @@ def test_it_says_how_a_figure_was_made(folder):
         "rlsvi 0.1.0, numpy 2.4.0",
         "rlsvi paper length --scale paper",
         'pl.read_parquet("length.parquet")',
-        "3 figures, 285 jobs, 6 min 10 s of computing in total",
-        "1 of 3 figures, at scale quick",
+        "Figures made on 15 November 2026: 2 at scale paper, 1 at scale quick. Scales other than the paper's are",
+        "Computing took 6 min 10 s for 285 jobs",
     ):
         assert words in text
 
@@ -210,7 +341,8 @@ def test_the_page_is_for_people(folder):
     assert page.all("html") == [{"lang": "en"}]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
     assert len(page.all("h1")) == len(page.all("main")) == 1
-    assert [a["alt"] for a in page.all("img")] == ["The figure regret", "The figure length", "The figure appendix"]
+    names = ["The figure regret", "The figure length", "The figure appendix"]
+    assert [a["alt"] for a in page.all("img")] == ["", "", "", *names]  # thumbnails stand beside their titles
     assert all(a.get("aria-hidden") == "true" for a in page.all("svg"))
 
 
@@ -224,7 +356,7 @@ def test_numbers_that_are_none_are_not_called_nan(tmp_path):
     put(
         tmp_path, "one", claims=claims, seconds=nan, wall=None, settings={"a": [nan, inf, -inf], "nan": [nan] * 20}
     )
-    text = Page(html(tmp_path)).text
+    text = Page(html(tmp_path)).text.split("What was found")[0]
     assert not re.search(r"\b(nan|inf|none of)\b", text, re.IGNORECASE)
     assert "undefined of undefined, between -∞ and ∞" in text
     assert "[0.5 or less]" in text
@@ -250,7 +382,7 @@ def test_numbers_that_are_none_are_not_called_nan(tmp_path):
 )
 def test_an_interval_is_not_said_twice(tmp_path, measured, low, high, said):
     put(tmp_path, "one", claims=[claim(measured=measured, low=low, high=high)])
-    assert ("[" not in Page(html(tmp_path)).text) == said
+    assert ("[" not in details(html(tmp_path))[0][1]) == said
 
 
 # ---- words ------------------------------------------------------------------------------------------------
@@ -291,9 +423,21 @@ def test_tidy_leaves_words_alone():
 # ---- drawings ---------------------------------------------------------------------------------------------
 
 
-def test_a_damaged_drawing_is_named(tmp_path):
-    put(tmp_path, "one", svg="<html/>")
-    with pytest.raises(ValueError, match=r"one\.svg cannot be drawn, it is no SVG: .*`rlsvi paper one --out"):
+DAMAGED = {
+    "other": b"<html/>",
+    "empty": b"",
+    "cut": picture("one")[:90],
+    "torn": picture("one").replace(b"IDAT", b"IDOT"),
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_damaged_drawing_is_named(tmp_path, kind, content):
+    put(tmp_path, "one")
+    (tmp_path / f"one.{kind}").write_bytes(content)
+    remedy = f"it is no {kind.upper()}: .*`rlsvi paper one --out"
+    with pytest.raises(ValueError, match=rf"one\.{kind} cannot be drawn, {remedy}"):
         write_html(tmp_path)
     assert not (tmp_path / "report.html").exists()
 
@@ -337,6 +481,48 @@ def test_text_has_the_contrast_that_people_need(theme):
         assert contrast(theme[outcome], theme[f"{outcome}-paper"]) >= 4.5
 
 
+# ---- findings ---------------------------------------------------------------------------------------------
+
+
+def test_findings_are_on_the_page_each_folded(folder):
+    page = Page(html(folder))
+    source = files("rlsvi.report").joinpath("findings.md").read_text("utf-8")
+    titles = re.findall(r"^## (.*)$", source, re.MULTILINE)
+    found = [a["id"] for a in page.all("details") if a.get("class") == "finding"]
+    assert found == [f"finding-{i}" for i in range(1, len(titles) + 1)]
+    for title in titles:
+        assert page.text.count(title) == 1
+
+
+def test_the_findings_of_the_documentation_are_those_of_the_report():
+    """docs/findings.md is a copy: change src/rlsvi/report/findings.md and copy it."""
+    source = files("rlsvi.report").joinpath("findings.md").read_text("utf-8")
+    assert (HOUSE / "docs" / "findings.md").read_text("utf-8") == source
+
+
+@pytest.mark.parametrize(
+    ("source", "html"),
+    [
+        ("a *b\nc* **d** Q\\* and r\\*", "a <em>b\nc</em> <strong>d</strong> Q&#42; and r&#42;"),
+        ("1 < 2 & `a*b*<c>`", "1 &lt; 2 &amp; <code>a*b*&lt;c&gt;</code>"),
+        ("[arXiv](https://arxiv.org/abs/1)", '<a href="https://arxiv.org/abs/1">arXiv</a>'),
+        ("in [shop.md](shop.md#measured)", "in shop.md"),
+        ("[x](javascript:alert(1))", "x)"),
+        ('[x](https://a"onclick="b)', '<a href="https://a&quot;onclick=&quot;b">x</a>'),
+    ],
+)
+def test_markdown_within_a_paragraph(source, html):
+    assert inline(source) == html
+
+
+def test_blocks_of_markdown():
+    source = "one\ntwo\n\n- a\n  b\n- *c*\n\n| x | y |\n| --- | --- |\n| 1 | `2` |\n"
+    text = blocks(source)
+    assert text.startswith("<p>one\ntwo</p>\n<ul><li>a\n  b\n</li><li><em>c</em></li></ul>\n")
+    assert '<tr><th scope="col">x</th><th scope="col">y</th></tr>' in text
+    assert "<tr><td>1</td><td><code>2</code></td></tr>" in text
+
+
 # ---- Markdown ---------------------------------------------------------------------------------------------
 
 
@@ -347,7 +533,7 @@ def test_markdown_links_to_its_images(folder, tmp_path):
     assert [name for name, _ in links] == ["The figure regret", "The figure length", "The figure appendix"]
     for name, (_, link) in zip(["regret", "length", "appendix"], links, strict=True):
         assert link == f"images%20of%20it/{name}.png"
-        assert (page.parent / link.replace("%20", " ")).read_bytes() == b"picture of " + name.encode()
+        assert (page.parent / link.replace("%20", " ")).read_bytes() == picture(name)
 
 
 def test_markdown_may_lie_elsewhere_than_its_images(folder, tmp_path):
@@ -355,28 +541,26 @@ def test_markdown_may_lie_elsewhere_than_its_images(folder, tmp_path):
     assert re.search(r"!\[.*?\]\((.*?)\)", page.read_text("utf-8"))[1] == "../c/length.png"
 
 
-def test_markdown_has_verdicts_first_then_each_figure(folder, tmp_path):
+def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
     text = write_markdown(folder, tmp_path / "results.md", tmp_path).read_text("utf-8")
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(table) == 2 + 3
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == 5 for line in table)
-    assert "| ✗ not reproduced |" in table[3]
-    assert r"a claim with \<b\>\&" in table[2]
-    assert "630 episodes (480 to 810)" in table[2]
-    assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= set(re.findall(r'<a id="([\w-]+)"></a>', text))
     place = 0
     for part in (
-        "1 reproduced, 1 inconclusive, 1 not reproduced of 3 claims",
-        "| claim | in the paper | verdict | measured |",
+        "- Claims about experiments: 1 reproduced, 1 inconclusive\n- Steps of proofs: 1 not reproduced\n",
+        "## Headline claims",
+        r"- **✓ reproduced**: [a claim with \<b\>\&",
+        "- **✗ not reproduced**, misprint: [another](#length)\n",
         "## The figure regret",
         "No claim was checked",
         "## The figure length",
-        "*Criterion:* the median is below",
-        "rho: 0 .. 1 (1001 values)",
+        "*section 6.1.1, figure 4.* Episodes until ten rewards.",
+        "- **✗ not reproduced**, misprint: another (section 6.1.1). *Measured:* at N = 100: 630 episodes.\n",
         "2 min 3 s",
         "\n\n    rlsvi paper length --scale paper\n",
+        "- **? inconclusive**, scale: RLSVI outperforms both bounds (section 6.1.1).",
+        "*Measured:* at N = 100: 630 episodes (480 to 810).\n",
     ):
         place = text.index(part, place)
+    assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= set(re.findall(r'<a id="([\w-]+)"></a>', text))
 
 
 def test_markdown_names_a_missing_picture(folder, tmp_path):
@@ -411,7 +595,7 @@ def without(key):
         ("{", "Expecting"),
         ("[]", "does not say its format"),
         ("\udcff", "codec can't decode"),
-        (figure("one", format=2), "has format 2, and this program reads format 1"),
+        (figure("one", format=1), "has format 1, and this program reads format 2"),
         (figure("two"), "is of a figure named 'two'"),
         (without("title"), "has no 'title'"),
         (figure("one", title=3), "its 'title' is of the wrong kind"),
@@ -420,7 +604,14 @@ def without(key):
         (figure("one", made="yesterday"), "Invalid isoformat"),
         (figure("one", claims=["a"]), "a claim of it is not an object"),
         (figure("one", claims=[{}]), "has no 'words'"),
-        (figure("one", claims=[claim(outcome="proved")]), "has the outcome 'proved'"),
+        (figure("one", claims=[claim(outcome="proved")]), "has 'outcome' 'proved', which is none of"),
+        (figure("one", claims=[claim(kind="rumour")]), "has 'kind' 'rumour', which is none of"),
+        (figure("one", claims=[claim(why="scale")]), "has 'why' 'scale', which is none of"),
+        (figure("one", claims=[claim(outcome="inconclusive")]), "has 'why' '', which is none of"),
+        (figure("one", claims=[claim(headline="yes")]), "its 'headline' is of the wrong kind"),
+        (figure("one", claims=[claim(table=["a"])]), "'table' of a claim of it has a row that is no list"),
+        (figure("one", claims=[claim(table=[["a", "b"], ["1"]])]), "'table' of a claim of it has a row"),
+        (figure("one", claims=[claim(table=[["a"], [1]])]), "'table' of a claim of it has a row"),
     ],
 )
 def test_a_damaged_file_is_named_with_its_remedy(tmp_path, content, words):

@@ -1,31 +1,44 @@
 """What there is to say about figures as a whole; the same on every kind of page."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rlsvi.report.files import OUTCOMES, FigureRecord
+from rlsvi.report.files import KINDS, OUTCOMES, ClaimRecord, FigureRecord
 from rlsvi.report.words import date, duration, setting, tidy
 
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
-MEANING = {
-    "reproduced": "if the measurements meet the criterion",
-    "not reproduced": "if they contradict it",
-    "inconclusive": "if they cannot tell (too few runs, or too wide an interval)",
+REASONS = {
+    "scale": "more runs, or longer ones, could decide it",
+    "misprint": "the paper has a misprint there",
+    "reading": "the paper can be read in more than one way, and this reading does not give its result",
+    "finding": "the results differ from the paper's, and not by chance",
 }
+TOTALS = {"experiment": "Claims about experiments", "proof": "Steps of proofs", "ours": "Our own claims"}
 
 
-def total(seconds: Iterable[float | None]) -> float:
-    """The sum of the times that were recorded."""
-    return sum(s for s in seconds if s is not None)
+def how_to_read(stress: str) -> str:
+    """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
+    reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
+    reasons = "; ".join(f"{stress.format(why)}: {meaning}" for why, meaning in REASONS.items())
+    return f"""What the paper says about each figure became a claim with a criterion that a program checks on the
+results. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
+{open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
 
 
-def dates(figures: Sequence[FigureRecord]) -> str:
-    """The day, or the first and the last day, on which figures were made."""
+def origin(figures: Sequence[FigureRecord]) -> str:
+    """When figures were made, at what scale, and how long that took."""
     days = sorted(figures, key=lambda figure: figure.made.timestamp())
     first, last = date(days[0].made), date(days[-1].made)
-    return f"on {first}" if first == last else f"from {first} to {last}"
+    made = f"on {first}" if first == last else f"from {first} to {last}"
+    scales = Counter(figure.scale for figure in figures)
+    listed = ", ".join(f"{count} at scale {tidy(scale)}" for scale, count in scales.items())
+    smaller = "Scales other than the paper's are smaller, so that fewer claims can be decided."
+    jobs, seconds = (sum(getattr(figure, key) or 0 for figure in figures) for key in ("jobs", "seconds"))
+    return f"""Figures made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
+Computing took {duration(seconds)} for {jobs:,.0f} jobs; those that figures share are counted for each."""
 
 
 def machine(parts: Mapping[str, Any]) -> str:
@@ -35,34 +48,22 @@ def machine(parts: Mapping[str, Any]) -> str:
     return ", ".join([*texts, *(f"{key} {setting(part)}" for key, part in parts.items() if key not in known)])
 
 
-def machines(figures: Sequence[FigureRecord]) -> str:
-    """All the machines on which figures were made."""
-    return " and ".join(dict.fromkeys(machine(figure.machine) for figure in figures if figure.machine))
+def totals(figures: Sequence[FigureRecord]) -> dict[str, dict[str, int]]:
+    """For each kind of claim that there is, how many of its claims came out how."""
+    claims = [claim for figure in figures for claim in figure.claims]
+    found = {kind: Counter(claim.outcome for claim in claims if claim.kind == kind) for kind in KINDS}
+    return {kind: {outcome: counts[outcome] for outcome in OUTCOMES} for kind, counts in found.items() if counts}
 
 
-def scales(figures: Sequence[FigureRecord]) -> str:
-    """At what scale figures were run; smaller ones than the paper's are named."""
-    small = Counter(figure.scale for figure in figures if figure.scale != "paper")
-    if not small:
-        return "All figures are at the paper's scale."
-    listed = " and ".join(
-        f"{count} of {len(figures)} figures, at scale {tidy(scale)}" for scale, count in small.items()
-    )
-    return f"Smaller than in the paper: {listed}; verdicts on them are weaker."
+def headlines(figures: Sequence[FigureRecord]) -> list[tuple[FigureRecord, int, ClaimRecord]]:
+    """The claims that matter most, each with its figure and its number there, which begins with 1."""
+    return [(figure, i, claim) for figure in figures for i, claim in enumerate(figure.claims, 1) if claim.headline]
 
 
-def summary(figures: Sequence[FigureRecord]) -> str:
-    """17 reproduced, 3 inconclusive, 2 not reproduced of 22 claims."""
-    counts = tally(figures)
-    parts = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "none"
-    claims = sum(counts.values())
-    return f"{parts} of {claims} claim{'' if claims == 1 else 's'}"
-
-
-def tally(figures: Sequence[FigureRecord]) -> dict[str, int]:
-    """How many claims came out how."""
-    found = Counter(claim.outcome for figure in figures for claim in figure.claims)
-    return {outcome: found[outcome] for outcome in OUTCOMES}
+def part_of_paper(where: str) -> str:
+    """Section 6.1 of "section 6.1.1, footnote"; empty if no section or appendix is named."""
+    found = re.search(r"(section|appendix) (\d+(?:\.\d+)?|[A-Z]\b)", where, re.IGNORECASE)
+    return f"{found[1].capitalize()} {found[2]}" if found else ""
 
 
 def facts(figure: FigureRecord) -> dict[str, str]:

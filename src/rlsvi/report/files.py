@@ -8,19 +8,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2
 OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
+KINDS = ("experiment", "proof", "ours")
+REASONS = ("scale", "misprint", "reading", "finding")
 
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """What the paper says, how that is checked, and what came out."""
+    """What the paper says, how that is checked, what came out and, unless that is "reproduced", why."""
 
     words: str
     where: str
+    kind: str
+    headline: bool
     criterion: str
     outcome: str
+    why: str
     measured: str
+    table: list[list[str]]  # the first row has the headings; empty if there is no table
     value: float | None
     low: float | None
     high: float | None
@@ -95,17 +101,34 @@ def _claim(data: Any) -> ClaimRecord:
     if not isinstance(data, dict):
         raise ValueError("a claim of it is not an object")
     claim = ClaimRecord(**{field.name: _part(data, field.name) for field in fields(ClaimRecord)})
-    if claim.outcome not in OUTCOMES:
-        raise ValueError(f"a claim of it has the outcome {claim.outcome!r}, which is none of {OUTCOMES}")
+    reasons = ("",) if claim.outcome == "reproduced" else REASONS
+    allowed = {"outcome": OUTCOMES, "kind": KINDS, "why": reasons}
+    for key, choices in allowed.items():
+        if getattr(claim, key) not in choices:
+            raise ValueError(f"a claim of it has {key!r} {getattr(claim, key)!r}, which is none of {choices}")
+    for row in claim.table:
+        if (
+            not isinstance(row, list)
+            or len(row) != len(claim.table[0])
+            or not all(isinstance(x, str) for x in row)
+        ):
+            raise ValueError(
+                "the 'table' of a claim of it has a row that is no list of texts, or too short or long"
+            )
     return claim
 
 
 NUMBERS = ("jobs", "seconds", "value", "low", "high")
-KINDS: dict[str, type] = {"settings": dict, "versions": dict, "machine": dict, "claims": list}
+TYPES = {
+    **dict.fromkeys(("settings", "versions", "machine"), dict),
+    "claims": list,
+    "table": list,
+    "headline": bool,
+}
 
 
 def _part(data: dict[str, Any], key: str) -> Any:
-    """An entry of the kind it should be: a text, unless told otherwise. Numbers that are not finite are None."""
+    """An entry of the type it should have: a text, unless told otherwise. Numbers that are not finite are None."""
     if key not in data:
         raise ValueError(f"it has no {key!r}")
     value = data[key]
@@ -115,7 +138,7 @@ def _part(data: dict[str, Any], key: str) -> Any:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f"its {key!r} is no number but {value!r}")
         return value if value is None or abs(value) <= 1e308 else None
-    if not isinstance(value, KINDS.get(key, str)):
+    if not isinstance(value, TYPES.get(key, str)):
         raise ValueError(f"its {key!r} is of the wrong kind")
     return value
 

@@ -1,4 +1,4 @@
-"""The same in Markdown, for a page among a project's documents: images lie beside it."""
+"""The same in Markdown and shorter, for a page among a project's documents: images lie beside it."""
 
 import os
 import re
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from rlsvi.report.about import LINK, MEANING, PAPER, dates, facts, machines, scales, summary, total
+from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
 from rlsvi.report.files import ClaimRecord, FigureRecord
-from rlsvi.report.words import duration, interval, setting, tidy
+from rlsvi.report.words import duration, interval, tidy
 
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
 
@@ -18,53 +18,43 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", tidy(text))
 
 
-def verdict(outcome: str) -> str:
-    """An outcome with its sign."""
-    return f"{SIGNS[outcome]} {outcome}"
-
-
-def measured(claim: ClaimRecord) -> str:
-    """What was measured, with its interval."""
-    found = interval(claim)
-    return plain(claim.measured) + (f" ({found})" if found else "")
+def verdict(claim: ClaimRecord) -> str:
+    """An outcome with its sign and, unless it is "reproduced", the reason."""
+    return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
 
 
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
-    """The page that lies in the folder `beside`: verdicts first, then each figure with its image."""
+    """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
     folder = quote(Path(os.path.relpath(images, beside)).as_posix())
-    meanings = ", ".join(f"**{outcome}** {meaning}" for outcome, meaning in MEANING.items())
-    where = machines(figures)
-    rows = "\n".join(_row(figure, claim) for figure in figures for claim in figure.claims)
+    counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
+    leading = "\n".join(
+        f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)
+    )
     sections = "\n".join(_section(figure, folder) for figure in figures)
     return f"""<!-- Written by rlsvi.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # What was reproduced
 
-The experiments of Osband, Van Roy and Wen (*{PAPER}*, ICML 2016,
-[arXiv:1402.0635]({LINK})), run anew. What the paper says about each figure became a claim with a criterion that a
-program checks on the results. A claim is {meanings}.
-Made {dates(figures)}{f" on {plain(where)}" if where else ""}. {plain(scales(figures))}
-Computing took {duration(total(figure.seconds for figure in figures))} in total,
-jobs that figures share counted for each.
+The experiments of *{PAPER}* by Osband, Van Roy and Wen
+([arXiv:1402.0635]({LINK})), run again. {how_to_read("**{}**")}
+{plain(origin(figures))}
 
-**{summary(figures)}**
+{counts}
 
-| claim | in the paper | verdict | measured |
-|---|---|---|---|
-{rows}
+## Headline claims
+
+{leading or "None."}
 
 {sections}"""
 
 
-def _row(figure: FigureRecord, claim: ClaimRecord) -> str:
-    words = f"[{plain(claim.words)}](#{figure.name})"
-    return f"| {words} | {plain(claim.where)} | {verdict(claim.outcome)} | {measured(claim)} |"
+def _counts(found: dict[str, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in found.items() if count)
 
 
 def _section(figure: FigureRecord, folder: str) -> str:
-    title, made = plain(figure.title), facts(figure)
+    title = plain(figure.title)
     claims = "\n".join(map(_claim, figure.claims)) or "No claim was checked on this figure."
-    settings = "; ".join(f"{plain(name)}: {plain(setting(value))}" for name, value in figure.settings.items())
     return f"""<a id="{figure.name}"></a>
 
 ## {title}
@@ -75,14 +65,14 @@ def _section(figure: FigureRecord, folder: str) -> str:
 
 {claims}
 
-Settings: {settings or "none"}.
-{"; ".join(f"{name}: {plain(value)}" for name, value in made.items() if value)}. The command:
+Made in {duration(figure.seconds)} of computing by
 
     {tidy(figure.command)}
 """
 
 
 def _claim(claim: ClaimRecord) -> str:
-    criterion, found = plain(claim.criterion).rstrip("."), measured(claim).rstrip(".")
-    return f"""- **{verdict(claim.outcome)}** ({plain(claim.where)}): {plain(claim.words).rstrip(".")}.
-  *Criterion:* {criterion}. *Measured:* {found}."""
+    """A claim on one line."""
+    found, words = interval(claim), plain(claim.words).rstrip(".")
+    measured = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    return f"- {verdict(claim)}: {words} ({plain(claim.where)}). *Measured:* {measured}."

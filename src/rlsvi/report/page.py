@@ -1,120 +1,121 @@
-"""The web page: verdicts on top, then each figure beside its claims. Nothing in it runs or is loaded."""
+"""The web page: all figures in small, the headline claims, a grid of verdicts, then each figure with its claims.
 
+It loads nothing. A small script filters the claims; without it everything can be read all the same.
+"""
+
+from base64 import b64encode
 from collections.abc import Sequence
-from html import escape
+from hashlib import sha256
 from importlib.resources import files
 
-from rlsvi.report.about import LINK, MEANING, PAPER, dates, machines, scales, summary, tally, total
-from rlsvi.report.files import ClaimRecord, FigureRecord
-from rlsvi.report.section import badge, kind, measured, section
-from rlsvi.report.words import duration, tidy
-
-# The browser is told, too, to load and run nothing.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
+from rlsvi.report.contents import contents
+from rlsvi.report.elements import anchor, badge, bar, reason, table, text, thumbnail
+from rlsvi.report.figure import figure_section
+from rlsvi.report.files import OUTCOMES, FigureRecord
+from rlsvi.report.findings import findings_section
 
 
 def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
-    style = files("rlsvi.report").joinpath("style.css").read_text("utf-8")
-    sections = "\n".join(map(section, figures))
+    style, script = (files("rlsvi.report").joinpath(name).read_text("utf-8") for name in ("style.css", "page.js"))
+    sections = "\n".join(map(figure_section, figures))
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{PAPER}: what was reproduced</title>
 <link rel="icon" href="data:,">
-<style>
-{style}</style>
+<style>{style}</style>
 </head>
 <body>
-<a class="skip" href="#verdicts">Skip to the verdicts</a>
+<a class="skip" href="#headlines">Skip to the headline claims</a>
 {_header(figures)}
+<div class="frame">
+{contents(figures)}
 <main>
-{_verdicts(figures)}
+{_gallery(figures)}
+{_headlines(figures)}
+{_grid(figures)}
 {sections}
+{findings_section()}
 </main>
-{_footer(figures)}
+</div>
+<footer><p>Written by <code>rlsvi report</code>.</p></footer>
+<script>{script}</script>
 </body>
 </html>
 """
 
 
+def _policy(style: str, script: str) -> str:
+    """The browser is told to use this very style sheet and script, and to load and run nothing else."""
+    css, js = (f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'" for source in (style, script))
+    others = "base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; style-src {css}; script-src {js}; img-src data:; {others}"
+
+
 def _header(figures: Sequence[FigureRecord]) -> str:
-    meanings = ", ".join(f"<strong>{outcome}</strong> {meaning}" for outcome, meaning in MEANING.items())
-    where = machines(figures)
+    cards = "\n".join(_total(TOTALS[kind], counts) for kind, counts in totals(figures).items())
     return f"""<header>
-<h1>{PAPER}: <span>what was reproduced</span></h1>
-<div class="opening">
-<div>
-<p>The experiments of Osband, Van Roy and Wen (<cite>{PAPER}</cite>, ICML 2016,
-<a href="{LINK}">arXiv:1402.0635</a>) were run anew. What the paper says about each figure became a claim with a
-criterion that a program checks on the results. A claim is {meanings}.
-Made {dates(figures)}{f" on {escape(where)}" if where else ""}. {escape(scales(figures))}</p>
-{_summary(figures)}
+<h1>What was reproduced</h1>
+<p>The experiments of <cite>{PAPER}</cite> by Osband, Van Roy and Wen
+(<a href="{LINK}">arXiv:1402.0635</a>), run again.</p>
+<div class="totals">
+{cards}
 </div>
-{_contents(figures)}
-</div>
+<details class="about"><summary>How to read this page</summary>
+<div class="behind">
+<p>{how_to_read("<strong>{}</strong>")}</p>
+<p>{text(origin(figures))}</p>
+</div></details>
 </header>"""
 
 
-def _summary(figures: Sequence[FigureRecord]) -> str:
-    bar = "".join(
-        f'<span class="{kind(outcome)}" style="flex-grow: {count}"></span>'
-        for outcome, count in tally(figures).items()
-        if count
-    )
-    return f"""<p class="summary">{summary(figures)}</p>
-<div class="bar" aria-hidden="true">{bar}</div>"""
+def _total(title: str, counts: dict[str, int]) -> str:
+    parts = "".join(f"<li>{badge(outcome)} {count}</li>" for outcome, count in counts.items())
+    return f'<div class="total"><h2>{title}</h2>{bar(counts)}<ul>{parts}</ul></div>'
 
 
-def _contents(figures: Sequence[FigureRecord]) -> str:
+def _gallery(figures: Sequence[FigureRecord]) -> str:
     entries = "\n".join(
-        f'<li><a href="#figure-{f.name}">{escape(tidy(f.title))}</a> <small>{escape(tidy(f.where))}</small></li>'
-        for f in figures
+        f'<li><a href="#figure-{figure.name}">{thumbnail(figure)}<span>{text(figure.title)}</span></a></li>'
+        for figure in figures
     )
-    return f"""<nav aria-labelledby="contents">
-<h2 id="contents">Figures</h2>
-<ol>
+    return f"""<section id="figures" aria-label="All figures">
+<ul class="gallery">
 {entries}
-</ol>
-</nav>"""
-
-
-def _verdicts(figures: Sequence[FigureRecord]) -> str:
-    rows = "\n".join(_row(figure, claim) for figure in figures for claim in figure.claims)
-    heads = "".join(
-        f'<th role="columnheader" scope="col">{head}</th>'
-        for head in ("Claim", "In the paper", "Verdict", "Measured")
-    )
-    return f"""<section aria-labelledby="verdicts">
-<h2 id="verdicts">Verdicts</h2>
-<table role="table" aria-labelledby="verdicts">
-<thead role="rowgroup"><tr role="row">{heads}</tr></thead>
-<tbody role="rowgroup">
-{rows}
-</tbody>
-</table>
+</ul>
 </section>"""
 
 
-def _row(figure: FigureRecord, claim: ClaimRecord) -> str:
-    """A row of the table; roles are given, for a table that turns into cards is else no table to some readers."""
-    return f"""<tr role="row">
-<th role="rowheader" scope="row"><a href="#figure-{figure.name}">{escape(tidy(claim.words))}</a></th>
-<td role="cell" class="where">{escape(tidy(claim.where))}</td>
-<td role="cell">{badge(claim.outcome)}</td>
-<td role="cell">{measured(claim)}</td>
-</tr>"""
+def _headlines(figures: Sequence[FigureRecord]) -> str:
+    entries = "\n".join(
+        f"<li>{badge(claim.outcome)} {reason(claim)} "
+        f'<a class="words" href="#{anchor(figure, i)}">{text(claim.words)}</a></li>'
+        for figure, i, claim in headlines(figures)
+    )
+    return f"""<section id="headlines" aria-labelledby="title-headlines">
+<h2 id="title-headlines">Headline claims</h2>
+{f'<ul class="headlines">{entries}</ul>' if entries else "<p>These figures have none.</p>"}
+</section>"""
 
 
-def _footer(figures: Sequence[FigureRecord]) -> str:
-    seconds = total(figure.seconds for figure in figures)
-    jobs = total(figure.jobs for figure in figures)
-    return f"""<footer>
-<p>{len(figures)} figures, {jobs:,.0f} jobs, {duration(seconds)} of computing in total, jobs that figures share
-counted for each. Written by
-<code>rlsvi report</code>.</p>
-</footer>"""
+def _grid(figures: Sequence[FigureRecord]) -> str:
+    head = ["Figure", "In the paper", *map(badge, OUTCOMES)]
+    return f"""<section id="grid" aria-labelledby="title-grid">
+<h2 id="title-grid">Figures and verdicts</h2>
+{table([head, *map(_grid_row, figures)])}
+</section>"""
+
+
+def _grid_row(figure: FigureRecord) -> list[str]:
+    """Its title and, for each outcome, how many claims came out so: a link to the first of them."""
+    cells = [f'<a href="#figure-{figure.name}">{text(figure.title)}</a>', text(figure.where)]
+    for outcome in OUTCOMES:
+        numbers = [i for i, claim in enumerate(figure.claims, 1) if claim.outcome == outcome]
+        cells.append(f'<a href="#{anchor(figure, numbers[0])}">{len(numbers)}</a>' if numbers else "·")
+    return cells
