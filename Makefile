@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench bounds smoke-lowest clean
+.PHONY: demo test lint bench bounds docs smoke-lowest clean
 
 demo: $(READY)
 	@$(BIN)/rlsvi paper --scale quick --out out/demo
@@ -30,6 +30,15 @@ bench: $(READY)
 # Every agent, and files with crafted indices, with compiled code that checks every access to an array.
 bounds: $(READY)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/contract/out_of_bounds.py
+
+# The documentation as a site that needs no network: out/docs/index.html.
+docs: .venv/.docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir out/docs
+	@echo "Open out/docs/index.html in a browser."
+
+.venv/.docs-ready: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
 smoke-lowest:
