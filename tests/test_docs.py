@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import gymnasium as gym
 import pytest
+from typer.testing import CliRunner
 
 import rlsvi
-from pages import HOUSE, blocks
+from pages import HOUSE, blocks, commands
+from rlsvi.cli import app
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
@@ -121,11 +124,26 @@ def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_your_own_figure(tmp_path):
+def test_the_commands_of_the_quick_start_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tried = commands("docs/tutorials/first-agent.md")  # with the tutorials
+    for command in [command for command in commands("docs/quick-start.md") if command not in tried]:
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exit_code == 0, f"rlsvi {command}\n{result.output}"
+    assert (tmp_path / "out" / "regret.png").exists()
+
+
+@pytest.mark.slow
+def test_your_own_figure(tmp_path, monkeypatch):
     module, script = blocks("docs/how-to/own-figure.md")
     (tmp_path / "finding.py").write_text(module)
-    (tmp_path / "figure.py").write_text(script)
-    subprocess.run([sys.executable, "figure.py"], cwd=tmp_path, check=True, timeout=300)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "finding", raising=False)
+    names = {"__name__": "__main__"}
+    exec(script, names)
+    names["plt"].close(names["figure"])
     assert (tmp_path / "treasure.png").stat().st_size > 5_000
     assert len(list((tmp_path / "results").glob("*.parquet"))) == 30
 
