@@ -68,6 +68,11 @@ def test_what_is_described_exists(name):
     value = importlib.import_module(".".join(parts[:last]))
     for part in parts[last:]:
         value = getattr(value, part)
+    shown = re.search(
+        rf"^::: {re.escape(name)}\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE
+    )
+    for member in shown[1].split(", ") if shown else ():
+        assert hasattr(value, member), f"{name} has no {member}"
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_exists():
