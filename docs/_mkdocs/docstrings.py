@@ -19,7 +19,7 @@ def paragraph(text: str) -> str:
     if text.startswith("    "):
         return text
     text = SPECIAL.sub(lambda found: found[1] or "\\" + found[2], text)
-    text = re.sub(r"^Parameters\n-+\n", "**Parameters**\n\n", text)
+    text = re.sub(r"^(\w+)\n-+\n", r"**\1**\n\n", text)
     return PARAMETER.sub(r"\n- `\1`: ", text).lstrip("\n")
 
 
