@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test lint bench bounds smoke-lowest clean
+.PHONY: demo paper test lint bench bounds docs smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -38,6 +38,15 @@ bench: $(READY)
 # Every agent, and files with crafted indices, with compiled code that checks every access to an array.
 bounds: $(READY)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/contract/out_of_bounds.py
+
+# The documentation as a site that needs no network: out/docs/index.html.
+docs: .venv/.docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir out/docs
+	@echo "Open out/docs/index.html in a browser."
+
+.venv/.docs-ready: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
 smoke-lowest:

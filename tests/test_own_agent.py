@@ -1,25 +1,23 @@
-"""The agent of docs/agents.md: a user's own, which learns, predicts, is saved and loaded as all others are."""
-
-import re
-from pathlib import Path
+"""The agent of docs/how-to/own-agent.md learns, predicts, is saved and loaded as all others are."""
 
 import numpy as np
 import pytest
 
 import rlsvi
+from pages import blocks
 from rlsvi.agents.contract import REGISTRY
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import chain
 
-PAGE = Path(__file__).parents[1] / "docs" / "agents.md"
+PAGE = "docs/how-to/own-agent.md"
 
 
 @pytest.fixture(scope="module")
 def own():
     """The class on the page."""
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.S).group(1)
+    (code,) = blocks(PAGE)
     names = {"__name__": "own_agent"}
-    exec(compile(code, str(PAGE), "exec"), names)
+    exec(compile(code, PAGE, "exec"), names)
     return names["Greedy"]
 
 

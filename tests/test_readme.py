@@ -62,7 +62,7 @@ def test_the_study_of_the_page_on_studies_runs_as_it_stands(tmp_path):
 @pytest.mark.slow
 def test_the_python_of_the_page_on_shops_runs_as_it_stands(tmp_path):
     """The two calls; then the service, asked over HTTP, killed, started again, failing to save, and stopped."""
-    calls, service = blocks("docs/shop.md")
+    calls, service = blocks("docs/how-to/recommendation-service.md")
     (tmp_path / "calls.py").write_text(calls)
     (tmp_path / "service.py").write_text(service)
     file = tmp_path / "shop.rlsvi"

@@ -1,5 +1,6 @@
 """The tutorials do what they say."""
 
+import re
 import shlex
 import sys
 
@@ -67,8 +68,9 @@ def test_your_own_environment(tmp_path, monkeypatch, capsys):
 def test_your_own_basis(capsys):
     names = execute("docs/tutorials/own-basis.md")
     said = capsys.readouterr().out
-    assert "Fourier(order=3" in said
-    assert "quadratic:" in said
+    assert "polynomials:" in said
+    quadratic = re.search(r"quadratic: ([\d.]+)", said)
+    assert float(quadratic[1]) >= 200  # the page says 500; a policy that does nothing gets 10
     assert names["agent"].predict(names["env"].reset(seed=0)[0], deterministic=True)[0] in (0, 1)
 
 

@@ -1,0 +1,182 @@
+"""The documentation: every page can be reached, every public name is described, every block of code runs."""
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+from typer.testing import CliRunner
+
+import rlsvi
+from pages import HOUSE, blocks, commands
+from rlsvi.cli import app
+
+DOCS = HOUSE / "docs"
+PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
+REFERENCE = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
+# A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
+DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
+MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
+RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
+    "docs/how-to/own-agent.md": "test_own_agent.py",
+    "docs/how-to/own-figure.md": "test_docs.py",
+    "docs/how-to/recommendation-service.md": "test_readme.py",
+    "docs/interoperability.md": "test_interop.py",
+    "docs/studies.md": "test_readme.py",
+    **{page: "test_tutorials.py" for page in PAGES if page.startswith("docs/tutorials/")},
+}
+SIMPLE = [page for page in PAGES if blocks(page) and page not in RUN_BY]
+
+
+def public_names(module):
+    """What a module offers: its `__all__`, or what it defines or imports from its own package."""
+    found = importlib.import_module(f"rlsvi.{module}")
+    if names := getattr(found, "__all__", None):
+        return names
+    lazy = getattr(found, "_HOMES", {})
+    return [
+        name
+        for name, value in vars(found).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith(f"rlsvi.{module}")
+    ] + list(lazy)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_of_a_module_is_described(module):
+    names = public_names(module)
+    assert names
+    missing = [name for name in names if not {f"rlsvi.{module}.{name}", f"rlsvi.{name}"} & DESCRIBED]
+    assert not missing, f"docs/reference lacks {missing} of rlsvi.{module}"
+
+
+def test_every_public_name_of_the_package_is_described():
+    missing = [name for name in rlsvi.__all__ if name not in MODULES and f"rlsvi.{name}" not in DESCRIBED]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_is_described_exists(name):
+    parts = name.split(".")
+    for last in range(len(parts) - 1, 0, -1):
+        if find_spec(".".join(parts[:last])):
+            break
+    value = importlib.import_module(".".join(parts[:last]))
+    for part in parts[last:]:
+        value = getattr(value, part)
+    shown = re.search(
+        rf"^::: {re.escape(name)}\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE
+    )
+    for member in shown[1].split(", ") if shown else ():
+        assert hasattr(value, member), f"{name} has no {member}"
+
+
+def test_every_page_is_in_the_navigation_and_every_entry_exists():
+    navigation = (HOUSE / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    entries = re.findall(r"(?:- |: )([\w/-]+\.md)$", navigation, flags=re.MULTILINE)
+    assert sorted(f"docs/{entry}" for entry in entries) == PAGES
+
+
+def anchors(page):
+    """The anchors of the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    written = re.findall(r'<a (?:id|name)="([^"]+)"', text)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", it).strip().lower()) for it in headings} | set(written)
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README.md", "CHANGELOG.md"])
+def test_relative_links_resolve(page):
+    text = re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", (HOUSE / page).read_text(), flags=re.S | re.M))
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith(("https://", "http://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (HOUSE / page).parent / path if path else HOUSE / page
+        assert target.exists(), f"{page} links to {link}"
+        assert not anchor or anchor in anchors(target), f"{page} links to {link}, which has no such heading"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("docs/results.md", "docs/findings.md")])
+def test_files_and_what_they_are_said_to_hold_exist(page):
+    text = (HOUSE / page).read_text()
+    for file, after in re.findall(r"`([\w/]+/\w+\.py)`((?::? (?:`\w[\w.]*`,? ?)+)?)", text):
+        found = next((root / file for root in (HOUSE / "src" / "rlsvi", HOUSE) if (root / file).exists()), None)
+        assert found, f"{page} names {file}"
+        for name in re.findall(r"`(?:\w+\.)?(\w+)`", after if after.startswith(":") else ""):
+            assert re.search(rf"\b{name}\b", found.read_text()), f"{page} says that {file} has {name}"
+
+
+@pytest.mark.parametrize("page", RUN_BY)
+def test_the_code_of_a_page_is_run_by_the_test_that_says_so(page):
+    assert blocks(page)
+    assert Path(page).name in (HOUSE / "tests" / RUN_BY[page]).read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SIMPLE)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tutorial = blocks("docs/tutorials/first-agent.md")[0]  # which is run with the tutorials
+    names = {}
+    for block in blocks(page):
+        if block != tutorial:
+            exec(compile(block, page, "exec"), names)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_quick_start_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tried = commands("docs/tutorials/first-agent.md")  # with the tutorials
+    for command in [command for command in commands("docs/quick-start.md") if command not in tried]:
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exit_code == 0, f"rlsvi {command}\n{result.output}"
+    assert (tmp_path / "out" / "regret.png").exists()
+
+
+@pytest.mark.slow
+def test_your_own_figure(tmp_path, monkeypatch):
+    module, script = blocks("docs/how-to/own-figure.md")
+    (tmp_path / "finding.py").write_text(module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "finding", raising=False)
+    names = {"__name__": "__main__"}
+    exec(script, names)
+    names["plt"].close(names["figure"])
+    assert (tmp_path / "treasure.png").stat().st_size > 5_000
+    assert len(list((tmp_path / "results").glob("*.parquet"))) == 30
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", ["stable_baselines3", "tensorboard"])
+def test_the_code_on_other_libraries(library, tmp_path, monkeypatch):
+    _, *others = blocks("docs/interoperability.md")  # test_interop.py runs the first
+    codes = dict(zip(("stable_baselines3", "tensorboard"), others, strict=True))
+    pytest.importorskip(library, exc_type=ImportError)
+    monkeypatch.chdir(tmp_path)
+    env = gym.make("FrozenLake-v1")
+    agent = rlsvi.agent_for(env, seed=0).learn(env, episodes=2)
+    exec(codes[library], {"rlsvi": rlsvi, "env": env, "agent": agent})
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    any(find_spec(name) is None for name in ("material", "mkdocstrings", "latex2mathml")),
+    reason="the site is built where its tools are installed: make docs",
+)
+def test_the_site_is_built_without_warnings_and_needs_no_network(tmp_path):
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(build, cwd=HOUSE, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    html = [path.read_text() for path in (tmp_path / "site").rglob("*.html")]
+    assert len(html) >= len(PAGES)
+    assert not re.findall(r'<(?:script|link|img|iframe)[^>]*"https?:[^>]*>', "".join(html))
+    assert any("<math" in text for text in html)
+    assert not [text for text in html if "$$" in text]
