@@ -152,7 +152,8 @@ def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: boo
     if out is not None:
         runs.frame.write_parquet(out / "runs.parquet")
         (out / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
-        print(f"picture: {runs.plot(out / 'regret.png')}", file=sys.stderr)
+        runs.plot(out / "regret.png")
+        print(f"picture: {out / 'regret.png'}", file=sys.stderr)
         print(f"numbers: {out / 'summary.json'}, {out / 'runs.parquet'}", file=sys.stderr)
 
 
@@ -161,24 +162,11 @@ def _print_table(runs: "Runs") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    count = len(runs.seeds)
-    title = f"{runs.problem}, {runs.episodes} episodes, {count} seed{'s' * (count > 1)}"
-    caption = (
-        "Expected regret of all episodes, median over the seeds and its 95% bootstrap interval; what of it is "
-        "left in the last tenth, as a share of random play's; how many seeds got that below 5% for good, and "
-        "after how many episodes."
-    )
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD)
-    table.add_column("agent", no_wrap=True)
-    for column in ("regret", "95% interval", "left", "learned", "after"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in runs.summary().to_dicts():
-        table.add_row(
-            row["agent"],
-            f"{row['regret']:.1f}",
-            "-" if row["regret_low"] is None else f"{row['regret_low']:.1f} to {row['regret_high']:.1f}",
-            f"{row['regret_left']:.1%}",
-            f"{row['learned']}/{row['seeds']}",
-            "never" if row["after"] is None else f"{row['after']:.0f}",
-        )
+    from rlsvi.study.runs import CAPTION, COLUMNS
+
+    table = Table(title=runs.title, title_justify="left", caption=CAPTION, caption_justify="left", box=SIMPLE_HEAD)
+    for i, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if i else "left", no_wrap=True)
+    for cells in runs.cells():
+        table.add_row(*cells)
     Console().print(table)

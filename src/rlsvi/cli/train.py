@@ -140,7 +140,7 @@ def _learn(agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[floa
             last = returns[-10:]
             advance(1, f"return {value:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}")
 
-        agent.learn(world, episodes=episodes, on_episode=note)
+        agent.learn(world, episodes=episodes, progress=False, on_episode=note)
 
 
 def _tell(
