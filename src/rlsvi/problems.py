@@ -8,7 +8,7 @@ import numpy as np
 
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
-from rlsvi.core.reprs import html_table, short
+from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
 
@@ -47,7 +47,7 @@ class Problem:
         return f"Problem({self.mdp!r}, {type(self.basis).__name__})"
 
     def _repr_html_(self) -> str:
-        return html_table(self.name, [*self.mdp.sizes.items(), ("basis", short(self.basis))])
+        return html_table(self.name, [*self.mdp.sizes.items(), ("basis", type(self.basis).__name__)])
 
 
 def chain(
