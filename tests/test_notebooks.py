@@ -5,6 +5,7 @@ import re
 
 import matplotlib
 import pytest
+from threadpoolctl import threadpool_limits
 
 from pages import HOUSE
 
@@ -39,7 +40,7 @@ def test_the_code_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     try:
-        with matplotlib.rc_context({"backend": "agg"}):
+        with matplotlib.rc_context({"backend": "agg"}), threadpool_limits(1):
             for cell in cells(path, "code"):
                 exec(compile("".join(cell["source"]), f"{path.name}, {cell['id']}", "exec"), names)
         if path.stem == "first_agent":
