@@ -1,13 +1,21 @@
 # Two commands are enough: `make demo` and `make test`. Each sets up .venv by itself.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo test lint bench bounds smoke-lowest clean
+.PHONY: demo paper test lint bench bounds smoke-lowest clean
 
-demo: $(READY)
-	@$(BIN)/rlsvi paper --scale quick --out out/demo
-	@$(BIN)/rlsvi report out/demo
+# A tour of a minute or two, which ends with the page out/demo/index.html.
+demo: $(INSTALLED)
+	@$(BIN)/rlsvi demo --out out/demo
+
+# All figures of the paper at a small scale, and the page out/paper/report.html.
+paper: $(INSTALLED)
+	@$(BIN)/rlsvi paper --scale quick --out out/paper
+	@$(BIN)/rlsvi report out/paper
 
 # Two processes take the files in the order of tests/conftest.py, each file as a whole. A single test:
 # `pytest tests/...`.
@@ -42,9 +50,15 @@ smoke-lowest:
 clean:
 	rm -rf .venv .venv-lowest out
 
-$(READY): pyproject.toml
+# The package alone, and then what its tests need.
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("rlsvi needs Python 3.11 or newer; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	@echo "Setting up .venv (once; a minute or so) ..."
+	@echo "Setting up .venv (once; half a minute or so) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@$(PIP) -e .
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "Installing what the tests need (once; half a minute or so) ..."
+	@$(PIP) -e ".[dev]"
 	@touch $@

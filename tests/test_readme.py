@@ -24,21 +24,22 @@ def test_the_python_of_the_readme_runs_as_it_stands(tmp_path, monkeypatch, capsy
     for block in blocks("README.md"):
         exec(compile(block, "README.md", "exec"), {})
     said = capsys.readouterr().out
-    assert "RLSVI" in said
-    assert "(game over: top row)" in said
+    assert re.search(r"mean return [\d.]+ of 10 fresh episodes", said)
+    assert "│ RLSVI          ┆ 20    ┆" in said
     assert (tmp_path / "regret.png").stat().st_size > 10_000
-    assert (tmp_path / "chain.rlsvi").exists()
-    assert (tmp_path / "tetris.rlsvi").exists()
+    for name in ("cartpole", "shop"):
+        assert (tmp_path / f"{name}.rlsvi").exists()
 
 
 @pytest.mark.slow
 def test_the_commands_of_the_readme_run_as_they_stand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert len(commands("README.md")) >= 4
+    assert len(commands("README.md")) == 5
     for command in commands("README.md"):
         result = CliRunner().invoke(app, shlex.split(command))
         assert result.exit_code == 0, f"rlsvi {command}\n{result.output}"
-    assert (tmp_path / "out" / "regret.png").exists()
+    assert (tmp_path / "cartpole.png").exists()
+    assert (tmp_path / "out" / "paper" / "report.html").exists()
 
 
 def test_nothing_in_the_readme_is_left_to_fill_in():

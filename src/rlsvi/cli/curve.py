@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def chart(returns: list[float], width: int = 60, height: int = 6) -> str:
+def chart(returns: list[float], width: int = 60, height: int = 6, what: str = "return of episodes") -> str:
     """Returns as columns of blocks, from the first episode on the left; a column is the mean of its episodes."""
     parts = np.array_split(np.asarray(returns, dtype=np.float64), min(width, len(returns)))
     means = np.array([part.mean() for part in parts])
@@ -24,7 +24,7 @@ def chart(returns: list[float], width: int = 60, height: int = 6) -> str:
         blocks = "".join(BLOCKS[min(max(k - 8 * row, 0), 8)] for k in eighths)
         lines.append(f"{label:>9} ┤{blocks}")
     each = f", a column is the mean of about {len(returns) / len(means):.3g}" if len(returns) > width else ""
-    return "\n".join([*lines, f"{'':9} └ return of episodes 1 to {len(returns)}{each}"])
+    return "\n".join([*lines, f"{'':9} └ {what} 1 to {len(returns)}{each}"])
 
 
 def picture(returns: list[float], title: str, evaluation: "Evaluation | None", path: Path) -> None:

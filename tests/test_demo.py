@@ -1,0 +1,133 @@
+"""The tour: what it shows, what it says on the way, and that it ends with its page whatever the terminal."""
+
+import io
+import re
+import time
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from rlsvi.cli import app
+from rlsvi.cli.tour import cart_pole, chain, guide, headlines, recommendation, tetris
+from rlsvi.cli.tour.exhibit import Exhibit
+from rlsvi.cli.tour.films import AtRandom
+from rlsvi.cli.tour.guide import Guide
+from rlsvi.cli.tour.page import page
+
+
+def claim(**changes):
+    given = {"words": "It learns <fast>", "where": "section 6", "outcome": "inconclusive", "why": "scale"}
+    return SimpleNamespace(**{**given, **changes})
+
+
+def quiet(expected=None):
+    """A guide that speaks into a string of 40 columns, which is no terminal."""
+    return Guide(Console(file=io.StringIO(), width=40), expected or {"a": 2.0, "b": 3.0})
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The tour, of seconds."""
+    monkeypatch.setattr(cart_pole, "EPISODES", 2)
+    monkeypatch.setattr(cart_pole, "FRAMES", 3)
+    monkeypatch.setattr(tetris, "FRAMES", 3)
+    monkeypatch.setattr(tetris, "GAMES", 20)
+    for stop in (chain, recommendation):
+        code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", stop.CODE)
+        monkeypatch.setattr(stop, "CODE", code)
+    monkeypatch.setattr(headlines, "FIGURES", ("chain-length",))
+
+
+# ---- the guide --------------------------------------------------------------------------------------------
+
+
+def test_the_time_left_follows_what_the_stops_have_taken(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    it = quiet({"a": 10.0, "b": 10.0, "c": 10.0})
+    with it.stop("a", "A"):
+        assert it.left() == 30.0
+        now[0] += 4.0
+        assert it.left() == 26.0
+        now[0] += 16.0
+        assert it.left() == 22.0  # it should be over; nobody knows when it will be
+    with it.stop("b", "B"):  # twice as long as expected, with a little doubt
+        assert it.left() == pytest.approx(20.0 * 28 / 18)
+
+
+def test_where_nothing_can_move_a_line_is_written_every_few_seconds(monkeypatch):
+    monkeypatch.setattr(guide, "EVERY", 0.01)
+    it = quiet()
+    with it.stop("a", "A long stop"):
+        time.sleep(0.2)
+    assert guide.EVERY <= 5
+    said = it.console.file.getvalue()
+    assert said.count("seconds left") >= 2
+    assert max(map(len, said.splitlines())) <= 40
+
+
+# ---- the page ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_needs_nothing_else_and_runs_nothing():
+    shown = Exhibit("one", "A <title>", "It & that.", "x = 1 < 2", b"GIF89a", "image/gif")
+    text = page([shown] * 4, [claim(), claim(outcome="reproduced", why="")], "")
+    assert text.count('src="data:image/gif;base64,') == 4
+    assert not re.findall(r'(?:src|href)="(?!data:|https://arxiv\.org)', text)
+    assert "<script" not in text
+    assert "A &lt;title&gt;" in text
+    assert "x = 1 &lt; 2" in text
+    assert "inconclusive (too few runs here)" in text
+    assert "It learns &lt;fast&gt;" in text
+
+
+def test_the_page_says_why_nothing_was_judged():
+    assert "Not judged in this run: the disk is &lt;full&gt;." in page([], [], "the disk is <full>")
+
+
+# ---- the stops --------------------------------------------------------------------------------------------
+
+
+def test_all_stops_show_five_lines_that_anyone_can_type():
+    for stop in (cart_pole, chain, recommendation, tetris):
+        assert len(stop.CODE.splitlines()) == 5
+        compile(stop.CODE, stop.__name__, "exec")
+
+
+def test_a_player_at_random_takes_legal_actions():
+    player = AtRandom(4)
+    assert {player.predict(None, action_mask=[0, 1, 0, 1])[0] for _ in range(50)} == {1, 3}
+    assert {player.predict(None)[0] for _ in range(100)} == {0, 1, 2, 3}
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("columns", [40, 100])
+def test_the_tour_ends_with_its_page(tmp_path, columns):
+    result = CliRunner().invoke(
+        app, ["demo", "--out", str(tmp_path)], env={"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"}
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == str(tmp_path / "index.html")
+    text = (tmp_path / "index.html").read_text()
+    order = [text.index(f'<section id="{name}">') for name in ("cart-pole", "chain", "recommendation", "tetris")]
+    assert order == sorted(order)
+    assert text.count("data:image/gif") == text.count("data:image/svg+xml") == 2
+    assert '<section id="claims">' in text
+    assert "episode  2: the pole stood for" in result.output
+
+
+@pytest.mark.usefixtures("small")
+def test_a_tour_whose_claims_cannot_be_judged_ends_with_its_page_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(headlines, "FIGURES", ("nothing",))
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "unknown figure" in (tmp_path / "index.html").read_text()
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file" / "demo")])
+    assert result.exit_code == 2
+    assert "error:" in result.output
