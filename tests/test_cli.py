@@ -29,6 +29,39 @@ def strict_json(text):
     return json.loads(text, parse_constant=refuse)
 
 
+def panels(*arguments):
+    """The title of the panel that each option is described in."""
+    found, title = {}, ""
+    for line in run(*arguments, "--help").stdout.splitlines():
+        title = line.strip("╭─╮ ") if line.startswith("╭─") else title
+        if line.startswith("│ --"):
+            found[line.split()[1].partition(",")[0]] = title
+    return found
+
+
+def test_help_groups_the_options_of_each_problem():
+    found = panels("compare")
+    for problem, (_, options) in PROBLEMS.items():
+        for option in options:
+            assert problem in found[f"--{option}"]
+    assert found["--episodes"] == "Options"
+    assert found["--sigma"] == "Agents"
+    assert panels("watch")["--height"] == "Tetris"
+    assert panels("train")["--choices"] == "Environment"
+
+
+def test_the_version_is_shown_and_described():
+    assert run("--version").stdout == f"{rlsvi.__version__}\n"
+    assert "Show the version and exit." in run("--help").stdout
+
+
+def test_help_is_whole_on_a_narrow_terminal():
+    out = command("compare", "--help", COLUMNS="40").stdout
+    assert "--reward-range" in out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_list_names_agents_and_problems():
     result = run("list")
     assert result.exit_code == 0
@@ -189,7 +222,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     assert str(tmp_path / "file") in result.stderr
 
 
-def command(*arguments):
+def command(*arguments, **environment):
     """The program in a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", "from rlsvi.cli import app; app()", *arguments],
@@ -197,7 +230,7 @@ def command(*arguments):
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "NO_COLOR": "1", **environment},
     )
 
 

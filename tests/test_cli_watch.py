@@ -1,5 +1,8 @@
-"""`rlsvi watch`: a saved or a freshly trained agent playing Tetris, in the terminal or as a moving picture."""
+"""`rlsvi watch`: a saved or a freshly trained agent playing Tetris, in the terminal or as an animation."""
 
+import sys
+
+import gymnasium as gym
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -84,12 +87,12 @@ def test_in_a_terminal_frames_replace_each_other_at_the_speed_asked_for(saved, m
     assert waits == []
 
 
-def test_a_moving_picture(saved, tmp_path):
+def test_an_animation(saved, tmp_path):
     path = tmp_path / "game.gif"
     result = run(saved, "--gif", path, "--pieces-limit", 6, "--speed", 10)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("\n") == 1
-    assert f"picture: {path}" in result.stderr
+    assert f"animation: {path}" in result.stderr
     env = TetrisEnv(8, 4, render_mode="rgb_array")
     env.reset(seed=0)
     with Image.open(path) as film:
@@ -118,6 +121,21 @@ def test_ctrl_c_ends_it_cleanly(saved, tmp_path, monkeypatch):
     result = run(saved, "--gif", tmp_path / "game.gif", "--quiet")
     assert result.exit_code == 130
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("display", ["", "dummy"])
+def test_what_drawing_needs_is_named(display, tmp_path, monkeypatch):
+    """FrozenLake draws with pygame, which the library does not bring."""
+    path = tmp_path / "lake.rlsvi"
+    rlsvi.RLSVI(seed=0).learn(gym.make("FrozenLake-v1", max_episode_steps=5), steps=1).save(path)
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    monkeypatch.setenv("SDL_VIDEODRIVER", display)
+    result = run(path, *(() if display else ("--gif", tmp_path / "lake.gif")))
+    assert result.exit_code == 2
+    assert "pygame is not installed" in result.stderr
+    assert "pip install" in result.stderr
+    assert "gymnasium[" in result.stderr
+    assert "window" not in result.stderr
 
 
 def test_help_teaches():

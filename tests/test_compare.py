@@ -3,13 +3,14 @@
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 
 import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
 from rlsvi.simulate.finite import History, simulate
+from rlsvi.study import plot
 from rlsvi.study.bootstrap import band
-from rlsvi.study.plot import regret_figure
 from rlsvi.study.runs import Run, Runs
 
 EPISODES = 200
@@ -205,7 +206,7 @@ def test_improvement_is_the_share_of_pairs_of_runs_with_less_regret(runs):
 
 def drawn(runs):
     """The lines of a figure, and the corners of its bands."""
-    axes = regret_figure(runs).axes[0]
+    axes = runs.plot()
     lines = [line.get_ydata() for line in axes.lines]
     return axes, lines, [patch.get_paths()[0].vertices for patch in axes.collections]
 
@@ -233,9 +234,8 @@ def test_the_figure_of_one_seed_has_no_band():
 
 
 def test_plot_writes_a_picture(runs, tmp_path):
-    path = runs.plot(tmp_path / "regret.png")
-    assert path == tmp_path / "regret.png"
-    data = path.read_bytes()
+    runs.plot(tmp_path / "regret.png")
+    data = (tmp_path / "regret.png").read_bytes()
     assert data.startswith(b"\x89PNG\r\n")
     width, height = int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
     assert width > 1000
@@ -244,6 +244,29 @@ def test_plot_writes_a_picture(runs, tmp_path):
 
 def test_one_episode_can_be_plotted(tmp_path):
     made([[1.0]]).plot(tmp_path / "one.png")
+
+
+def test_plot_draws_on_the_axes_given_and_saves_their_whole_figure(tmp_path):
+    figure = Figure()
+    left, right = figure.subfigures(1, 2)
+    axes = left.subplots()
+    right.subplots()
+    assert made([[1.0, 0.0]]).plot(tmp_path / "both.svg", ax=axes) is axes
+    assert axes.get_ylabel() == "cumulative expected regret"
+    assert (tmp_path / "both.svg").read_text().count('id="axes_') == 2
+
+
+def test_plot_leaves_pyplot_alone_but_in_a_notebook(monkeypatch):
+    from matplotlib import pyplot
+
+    before = pyplot.get_fignums()
+    made([[1.0, 0.0]]).plot()
+    assert pyplot.get_fignums() == before
+    monkeypatch.setattr(plot, "in_notebook", lambda: True)
+    axes = made([[1.0, 0.0]]).plot()
+    assert axes.figure is pyplot.gcf()  # which a notebook shows
+    pyplot.close(axes.figure)
+    assert pyplot.get_fignums() == before
 
 
 def test_progress_goes_to_stderr(capsys):

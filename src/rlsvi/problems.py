@@ -8,6 +8,7 @@ import numpy as np
 
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
+from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
 
@@ -43,7 +44,10 @@ class Problem:
         return self.mdp.name
 
     def __repr__(self) -> str:
-        return f"Problem({self.name}, {type(self.basis).__name__})"
+        return f"Problem({self.mdp!r}, {type(self.basis).__name__})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.name, [*self.mdp.sizes.items(), ("basis", type(self.basis).__name__)])
 
 
 def chain(

@@ -22,6 +22,7 @@ from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
+from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
 from rlsvi.mdp.finite import FiniteMDP
 
@@ -117,7 +118,7 @@ class Agent(Predicting):
         *,
         episodes: int | None = None,
         steps: int | None = None,
-        progress: bool = False,
+        progress: bool | None = None,
         on_episode: OnEpisode | None = None,
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
@@ -126,7 +127,7 @@ class Agent(Predicting):
         are played to their end; what exceeds `steps` counts towards the next call with `steps`, so that learning a
         and then b is learning a + b. Whatever fails or interrupts, the agent is as it was after the last episode.
 
-        progress : show a bar on stderr.
+        progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
         on_episode : called with the agent and the return of the episode after each one; False ends learning.
         """
         unit, amount = amount_of(episodes, steps)
@@ -285,8 +286,13 @@ class Agent(Predicting):
         export.export(self, path)
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments().items())
+        given = ", ".join(f"{name}={short(value)}" for name, value in self.arguments().items())
         return f"{type(self).__name__}({given})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, short(value)) for name, value in self.arguments().items()]
+        note = f"has learned from {self.episodes} episodes, {self.steps} steps"
+        return html_table(type(self).__name__, rows, note=note)
 
 
 def new_streams(seed: Seed) -> Words:

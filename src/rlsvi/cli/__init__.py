@@ -1,7 +1,8 @@
 """The command line: progress on stderr, results on stdout, exit code 0 only when it worked."""
 
 import json
-from typing import Annotated
+from shutil import get_terminal_size
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,7 +15,9 @@ from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+# Panels, unless the terminal is so narrow that the names of options would be cut off in them.
+PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
 for command in (demo, train, evaluate, watch, compare, paper, report):
     app.command()(command)
@@ -30,7 +33,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Deep exploration with few episodes: randomized least-squares value iteration (RLSVI).
 
@@ -45,7 +50,7 @@ def main() -> None:
 
 
 @app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List the agents, problems and figures there are."""
     agents = {name: what for name, (_, what) in AGENTS.items()}
     problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}

@@ -41,38 +41,49 @@ PROBLEMS = {
 TOY_TEXT = "a toy-text environment of Gymnasium by its id, such as FrozenLake-v1"
 
 
+_chain = partial(typer.Option, rich_help_panel="Problem: chain")
+_deep_sea = partial(typer.Option, rich_help_panel="Problem: deep-sea")
+_recommendation = partial(typer.Option, rich_help_panel="Problem: recommendation")
+_sized = partial(typer.Option, rich_help_panel="Problems: river-swim, dirichlet, Gymnasium")
+_learning = partial(typer.Option, rich_help_panel="Agents")
+
+
 def compare(
     problem: Annotated[str, typer.Argument(help=f"One of {', '.join(PROBLEMS)}; or {TOY_TEXT}.")],
     agents: Annotated[str, typer.Option(help=f"Separated by commas: {', '.join(AGENTS)}.")] = "rlsvi,lsvi-epsilon",
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes a run.")] = 2000,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes of each run.")] = 2000,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each agent; every seed draws its own problem.")] = 20,
-    length: Annotated[int | None, typer.Option(help="chain: number of states N; N - 1 steps an episode.")] = None,
-    features: Annotated[int | None, typer.Option(help="chain: K random basis functions; else a table.")] = None,
-    rho: Annotated[float | None, typer.Option(help="chain: noise of an agnostic basis; else coherent.")] = None,
-    size: Annotated[int | None, typer.Option(help="deep-sea: N, for N x N cells and N steps.")] = None,
-    stochastic: Annotated[bool | None, typer.Option("--stochastic", help="deep-sea: with noise.")] = None,
-    states: Annotated[int | None, typer.Option(help="river-swim, dirichlet: number of states.")] = None,
-    products: Annotated[int | None, typer.Option(help="recommendation: number of products N.")] = None,
-    slots: Annotated[int | None, typer.Option(help="recommendation: products shown to a customer, J.")] = None,
-    actions: Annotated[int | None, typer.Option(help="dirichlet: number of actions.")] = None,
-    horizon: Annotated[int | None, typer.Option(help="river-swim, dirichlet, Gymnasium: steps.")] = None,
-    lam: Annotated[float, typer.Option("--lam", "--lambda", help="Prior precision (RLSVI), ridge (LSVI).")] = 1.0,
-    sigma: Annotated[float, typer.Option(help="Noise of a target in RLSVI's regression.")] = 0.1,
-    nu: Annotated[float, typer.Option(help="What incremental RLSVI forgets in an episode.")] = 0.01,
-    scale: Annotated[float, typer.Option(help="gaussian-psrl, ucrl2, ucbvi, lsvi-ucb: scale; theory: 1.")] = 1.0,
-    reward_range: Annotated[tuple[float, float], typer.Option(help="Of the same and psrl.")] = (0.0, 1.0),
-    epsilon: Annotated[float, typer.Option(help="Probability of a random action.")] = 0.1,
-    eta: Annotated[float, typer.Option(help="Temperature of Boltzmann exploration.")] = 0.1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Threads, by default one a core.")] = None,
+    length: Annotated[int | None, _chain(help="Number of states N; an episode has N - 1 steps.")] = None,
+    features: Annotated[int | None, _chain(help="Learn with this many random features, not a table.")] = None,
+    rho: Annotated[float | None, _chain(help="Noise in the features; without it they are coherent.")] = None,
+    size: Annotated[int | None, _deep_sea(help="N, for N x N cells and N steps.")] = None,
+    stochastic: Annotated[bool | None, _deep_sea("--stochastic", help="Add noise to moves and rewards.")] = None,
+    products: Annotated[int | None, _recommendation(help="Number of products N.")] = None,
+    slots: Annotated[int | None, _recommendation(help="Number of products shown to a customer, J.")] = None,
+    states: Annotated[int | None, _sized(help="Number of states (river-swim, dirichlet).")] = None,
+    actions: Annotated[int | None, _sized(help="Number of actions (dirichlet).")] = None,
+    horizon: Annotated[int | None, _sized(help="Steps of an episode.")] = None,
+    lam: Annotated[float, _learning("--lam", "--lambda", help="Prior precision (RLSVI) or ridge (LSVI).")] = 1.0,
+    sigma: Annotated[float, _learning(help="Standard deviation of the noise in RLSVI's regression.")] = 0.1,
+    nu: Annotated[float, _learning(help="Share of the past that incremental RLSVI forgets in an episode.")] = 0.01,
+    scale: Annotated[
+        float, _learning(help="Scale of bonuses and noise: gaussian-psrl, ucrl2, ucbvi, lsvi-ucb. In theory 1.")
+    ] = 1.0,
+    reward_range: Annotated[
+        tuple[float, float], _learning(help="Least and largest reward, for the same agents and psrl.")
+    ] = (0.0, 1.0),
+    epsilon: Annotated[float, _learning(help="Probability of a random action (lsvi-epsilon).")] = 0.1,
+    eta: Annotated[float, _learning(help="Temperature of Boltzmann exploration (lsvi-boltzmann).")] = 0.1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of threads; by default one per core.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for regret.png, summary.json, runs.parquet.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
 ) -> None:
     """Compare agents on a problem, over many seeds, on all cores.
 
-    Prints the expected regret of all episodes (median over the seeds and its 95% bootstrap interval), what is left
-    of it in the last tenth as a share of random play's, how many seeds got that below 5% for good, and after how
-    many episodes.
+    The table shows the expected regret of all episodes (its median over the seeds and a 95% bootstrap interval),
+    the share of random play's regret that is left in the last tenth of the episodes, how many seeds got that below
+    5% for good, and after how many episodes.
 
     Example: rlsvi compare chain --length 50 --features 10 --agents rlsvi,lsvi-boltzmann
     """
@@ -152,7 +163,8 @@ def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: boo
     if out is not None:
         runs.frame.write_parquet(out / "runs.parquet")
         (out / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
-        print(f"picture: {runs.plot(out / 'regret.png')}", file=sys.stderr)
+        runs.plot(out / "regret.png")
+        print(f"picture: {out / 'regret.png'}", file=sys.stderr)
         print(f"numbers: {out / 'summary.json'}, {out / 'runs.parquet'}", file=sys.stderr)
 
 
@@ -161,24 +173,11 @@ def _print_table(runs: "Runs") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    count = len(runs.seeds)
-    title = f"{runs.problem}, {runs.episodes} episodes, {count} seed{'s' * (count > 1)}"
-    caption = (
-        "Expected regret of all episodes, median over the seeds and its 95% bootstrap interval; what of it is "
-        "left in the last tenth, as a share of random play's; how many seeds got that below 5% for good, and "
-        "after how many episodes."
-    )
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left", box=SIMPLE_HEAD)
-    table.add_column("agent", no_wrap=True)
-    for column in ("regret", "95% interval", "left", "learned", "after"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in runs.summary().to_dicts():
-        table.add_row(
-            row["agent"],
-            f"{row['regret']:.1f}",
-            "-" if row["regret_low"] is None else f"{row['regret_low']:.1f} to {row['regret_high']:.1f}",
-            f"{row['regret_left']:.1%}",
-            f"{row['learned']}/{row['seeds']}",
-            "never" if row["after"] is None else f"{row['after']:.0f}",
-        )
+    from rlsvi.study.runs import CAPTION, COLUMNS
+
+    table = Table(title=runs.title, title_justify="left", caption=CAPTION, caption_justify="left", box=SIMPLE_HEAD)
+    for i, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if i else "left", no_wrap=True)
+    for cells in runs.cells():
+        table.add_row(*cells)
     Console().print(table)

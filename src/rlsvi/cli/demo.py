@@ -52,7 +52,7 @@ def _tour(guide: "Guide", out: Path, index: Path) -> None:
     exhibits = []
     with judged(out / "paper") as process:
         with guide.stop("ready", "Getting ready"):
-            warm_up(False)
+            warm_up()
         for number, (name, stop) in enumerate(stops.items(), 1):
             with guide.stop(name, f"{number}. {stop.TITLE}"):
                 exhibits.append(stop.show(guide))

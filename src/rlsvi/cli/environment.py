@@ -3,6 +3,7 @@
 import ast
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,22 @@ if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
     from rlsvi.envs.making import Made
 
+environment_option = partial(typer.Option, rich_help_panel="Environment")
 EnvOption = Annotated[
     str | None,
-    typer.Option(help="The environment's id; needed if the file does not tell, or tells one of a third party."),
+    environment_option(help="The environment's id, if the file does not name it or names one of a third party."),
 ]
 EnvArgs = Annotated[
     list[str] | None,
-    typer.Option("--env-arg", metavar="NAME=VALUE", help="Of the environment, map_name=8x8 say; repeatable."),
+    environment_option(
+        "--env-arg",
+        metavar="NAME=VALUE",
+        help="An argument of the environment, such as map_name=8x8; can be repeated.",
+    ),
 ]
 StepsOption = Annotated[
-    int | None, typer.Option(min=1, help="Cut episodes off after so many steps.", show_default="the environment's")
+    int | None,
+    environment_option(min=1, help="Cut episodes off after this many steps.", show_default="the environment's"),
 ]
 
 

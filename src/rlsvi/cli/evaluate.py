@@ -12,26 +12,26 @@ from rlsvi.cli.errors import told
 
 def evaluate(
     file: Annotated[Path, typer.Argument(help="The file of a saved agent.")],
-    episodes: Annotated[int, typer.Option(min=1, help="Fresh episodes to play.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of the fresh episodes.")] = 0,
+    episodes: Annotated[int, typer.Option(min=1, help="Number of fresh episodes.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Decides where the episodes begin and what happens.")] = 0,
     sample: Annotated[bool, typer.Option("--sample", help="Play on posterior samples, as in learning.")] = False,
     env: EnvOption = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all returns.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, with all returns.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
 ) -> None:
     """Play fresh episodes with a saved agent, on its posterior mean, without learning.
 
-    Prints the mean return, its standard error and 95% interval (Student's), and the least and the most. The file
-    remembers the environment. One of a third party is made only if you name it again by --env, because that
-    imports its code.
+    Prints the mean return with its standard error and 95% interval (Student's), and the smallest and the largest
+    return. The file remembers the environment. An environment of a third party is made only if you name it again
+    with --env, because that imports its code.
 
     Example: rlsvi evaluate cartpole.rlsvi --episodes 200 --seed 1
 
     Example: rlsvi evaluate mine.rlsvi --env my_envs:Mine-v0 --json
     """
-    with told(lambda: "nothing to tell"):
+    with told(lambda: "there is no result"):
         agent = loaded(file)
         made = remembered(file, agent, env, env_arg, max_episode_steps)
         world = made.make()

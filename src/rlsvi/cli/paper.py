@@ -51,7 +51,7 @@ def paper(
         plans = {name: figure_called(name).plan(scale, seeds) for name in names}
         chosen = executor_called(executor, workers, address)
         Store(out / "store")
-        warm_up(not quiet)
+        warm_up()
         with figure_bars(plans, not quiet) as advance:
             reproduce(
                 names,

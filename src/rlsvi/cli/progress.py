@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
+from rlsvi.core.progress import display_in_use
 from rlsvi.study.job import Job
 
 TELLING = 0.1  # of all that is to be computed tells how long the rest takes
@@ -25,7 +26,7 @@ def figure_bars(plans: Mapping[str, Sequence[Job]], show: bool) -> Iterator[Call
     console = Console(stderr=True)
     columns = "[cyan]{task.description}", "{task.completed:.0f}/{task.total:.0f} jobs", "{task.fields[left]}"
     title, count, left = (TextColumn(text) for text in columns)
-    with Progress(title, BarColumn(), count, left, console=console) as display:
+    with display_in_use, Progress(title, BarColumn(), count, left, console=console) as display:
         tasks = {name: display.add_task(name, total=len(jobs), left="") for name, jobs in plans.items()}
         homes: dict[str, list[str]] = {}
         for name, jobs in plans.items():

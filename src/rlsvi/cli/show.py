@@ -1,4 +1,4 @@
-"""A saved agent in its environment: in a window, in the terminal, or as a moving picture."""
+"""A saved agent in its environment: in a window, in the terminal, or as an animation in a file."""
 
 import os
 import sys
@@ -33,7 +33,7 @@ def show(
 
     words : a line about one episode, from its return, its steps and whether it "is over" or "goes on".
     """
-    from gymnasium.error import Error
+    from gymnasium.error import DependencyNotInstalled, Error
 
     from rlsvi.study.evaluation import play
 
@@ -68,7 +68,8 @@ def show(
         with screen(pace) as put:
             return played(lambda: put(str(world.render())))
     except (RuntimeError, Error) as error:
-        advice = "; where no window can be opened, write a picture: --gif game.gif" if mode == "human" else ""
+        no_window = mode == "human" and not isinstance(error, DependencyNotInstalled)  # which says what to install
+        advice = "; if no window can be opened, save an animation: --gif game.gif" if no_window else ""
         raise RuntimeError(f"{error}{advice}") from error
     finally:
         world.close()
@@ -83,7 +84,7 @@ def _mode(made: "Made", gif: Path | None) -> tuple[str, float]:
     for mode in wanted:
         if mode in modes:
             return mode, speed
-    advice = "; write a picture of it: --gif game.gif" if "rgb_array" in modes and gif is None else ""
+    advice = "; save an animation: --gif game.gif" if "rgb_array" in modes and gif is None else ""
     offered = ", ".join(modes) or "nothing"
     raise ValueError(f"{made.id} cannot be shown here as {' or '.join(wanted)}, it offers {offered}{advice}")
 
@@ -123,16 +124,16 @@ def screen(speed: float) -> Iterator[Callable[[str], None]]:
 
 
 def frame(pixels: Any) -> Any:
-    """A picture of a film, of few colours."""
+    """One picture of an animation, with few colours."""
     from PIL import Image
 
     return Image.fromarray(pixels).quantize(64, Image.Quantize.MAXCOVERAGE)
 
 
 def write_film(frames: list[Any], speed: float, path: Path) -> None:
-    """A moving picture, the file whole or not at all."""
+    """Write an animation, the whole file or nothing."""
     first, *rest = frames
     pause = max(round(1000 / speed) if speed > 0 else 20, 20)
     with whole_file(path) as file:
         first.save(file, format="GIF", save_all=True, append_images=rest, duration=pause, loop=0)
-    print(f"picture: {path}", file=sys.stderr)
+    print(f"animation: {path}", file=sys.stderr)

@@ -13,7 +13,7 @@ import typer
 
 import rlsvi
 from rlsvi.cli.curve import chart, picture
-from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, loaded, named
+from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, loaded, named
 from rlsvi.cli.errors import told
 from rlsvi.core.progress import bar
 
@@ -28,34 +28,46 @@ T = TypeVar("T")
 NamedBasis = StrEnum("NamedBasis", ["fourier", "polynomial", "radial", "tiles", "table"])
 
 
+_agent_option = partial(typer.Option, rich_help_panel="Agent")
+
+
 def train(
     env: Annotated[str, typer.Argument(metavar="ENV", help="A Gymnasium id: CartPole-v1, or module:Env-v0.")],
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to learn from.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Decides all randomness.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="The agent's file.", show_default="ENV.rlsvi")] = None,
-    resume: Annotated[Path | None, typer.Option(help="Go on with the agent of this file.")] = None,
-    evaluate: Annotated[int, typer.Option(min=0, help="Fresh episodes to play in the end; 0: none.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Where to save the agent.", show_default="ENV.rlsvi")] = None,
+    resume: Annotated[Path | None, typer.Option(help="Continue with the agent in this file.")] = None,
+    evaluate: Annotated[int, typer.Option(min=0, help="Fresh episodes to play at the end; 0: none.")] = 100,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
-    choices: Annotated[int | None, typer.Option(min=2, help="Values of each continuous action.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="the agent's")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Noise of a target.", show_default="learned")] = None,
-    lam: Annotated[float | None, typer.Option(help="Prior precision.", show_default="the agent's")] = None,
-    basis: Annotated[NamedBasis | None, typer.Option(help="Features.", show_default="by the environment")] = None,
+    choices: Annotated[
+        int | None, environment_option(min=2, help="Offer this many values of each continuous action.")
+    ] = None,
+    gamma: Annotated[float | None, _agent_option(help="Discount factor.", show_default="the agent's")] = None,
+    sigma: Annotated[
+        float | None, _agent_option(help="Standard deviation of the noise in targets.", show_default="learned")
+    ] = None,
+    lam: Annotated[float | None, _agent_option(help="Prior precision.", show_default="the agent's")] = None,
+    basis: Annotated[
+        NamedBasis | None, _agent_option(help="Features.", show_default="chosen for the environment")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no curve in the terminal.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress bar and no learning curve.")
+    ] = False,
 ) -> None:
     """Train an agent in any Gymnasium environment, and save it.
 
-    It learns for --episodes episodes, shows the learning curve, and then plays --evaluate fresh episodes on its
-    posterior mean, without exploring. Written are the agent (--out) and the curve (the same name, .png); the file
-    remembers the environment, so that `rlsvi evaluate FILE` and `rlsvi watch FILE` need no more.
+    The agent learns for --episodes episodes. Then you see its learning curve, and it plays --evaluate fresh
+    episodes on its posterior mean, without exploring. The agent is saved to --out, and the curve beside it as a
+    .png file. The agent's file remembers the environment, so `rlsvi evaluate FILE` and `rlsvi watch FILE` need
+    nothing else.
 
-    Ctrl-C ends training early; what was learned until then is saved, as it is when the environment fails. Go on
-    with --resume FILE. Nothing needs tuning: leave --gamma, --sigma, --lam and --basis out at first.
+    Ctrl-C ends training early and saves what has been learned so far; so does an error in the environment.
+    Continue with --resume FILE. Nothing needs tuning: leave --gamma, --sigma, --lam and --basis out at first.
 
-    Actions must be Discrete, or be made so by --choices. An environment of your own in my_envs.py of this folder,
-    registered there as Mine-v0, is my_envs:Mine-v0.
+    Actions must be Discrete; --choices makes continuous ones so. If my_envs.py in this folder registers an
+    environment of your own as Mine-v0, its name is my_envs:Mine-v0.
 
     Example: rlsvi train CartPole-v1 --episodes 20 --out cartpole.rlsvi
 
@@ -140,7 +152,7 @@ def _learn(agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[floa
             last = returns[-10:]
             advance(1, f"return {value:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}")
 
-        agent.learn(world, episodes=episodes, on_episode=note)
+        agent.learn(world, episodes=episodes, progress=False, on_episode=note)
 
 
 def _tell(

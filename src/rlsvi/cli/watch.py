@@ -1,7 +1,8 @@
-"""`rlsvi watch`: a saved agent in its environment; Tetris in the terminal or as a moving picture."""
+"""`rlsvi watch`: a saved agent in its environment; Tetris in the terminal or as an animation."""
 
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,35 +17,39 @@ if TYPE_CHECKING:
     from rlsvi.agents.stationary.agent import StationaryAgent
 
 
+_tetris = partial(typer.Option, rich_help_panel="Tetris")
+
+
 def watch(
-    what: Annotated[str, typer.Argument(help="The file of a saved agent. Or tetris: train one first.")],
-    gif: Annotated[Path | None, typer.Option(help="Write this moving picture, instead of showing it.")] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes to show; of Tetris it is one.")] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Stop after so many steps.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the episodes shown, and of the training.")] = 0,
-    speed: Annotated[float | None, typer.Option(min=0, help="Steps a second; 0: as fast as it goes.")] = None,
+    what: Annotated[str, typer.Argument(help="The file of a saved agent; or tetris, to train one first.")],
+    gif: Annotated[Path | None, typer.Option(help="Save an animation to this file instead of showing it.")] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to show. Tetris is always one game.")] = 1,
+    steps: Annotated[int, typer.Option(min=1, help="Stop after this many steps.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
+    speed: Annotated[float | None, typer.Option(min=0, help="Steps per second; 0: as fast as possible.")] = None,
     env: EnvOption = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
-    games: Annotated[int, typer.Option(min=1, help="tetris: games to learn from.")] = 150,
-    height: Annotated[int | None, typer.Option(help="Tetris: rows.", show_default="20, or a file's")] = None,
-    width: Annotated[int | None, typer.Option(help="Tetris: columns.", show_default="10, or a file's")] = None,
-    pieces: Annotated[str | None, typer.Option(help="Tetris: pieces", show_default="IOTSZJL, or a file's")] = None,
-    game_over: Annotated[str | None, typer.Option(help="Tetris: 'top row', the default, or overflow.")] = None,
-    pieces_limit: Annotated[int, typer.Option(min=1, help="Tetris: stop after so many pieces.")] = 300,
-    save: Annotated[Path | None, typer.Option(help="tetris: save the trained agent to this file.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+    games: Annotated[int, _tetris(min=1, help="Games to learn from, if an agent is trained first.")] = 150,
+    height: Annotated[int | None, _tetris(help="Rows.", show_default="20, or the file's")] = None,
+    width: Annotated[int | None, _tetris(help="Columns.", show_default="10, or the file's")] = None,
+    pieces: Annotated[str | None, _tetris(help="Pieces.", show_default="IOTSZJL, or the file's")] = None,
+    game_over: Annotated[str | None, _tetris(help="When a game ends: 'top row' (default) or overflow.")] = None,
+    pieces_limit: Annotated[int, _tetris(min=1, help="Stop after this many pieces.")] = 300,
+    save: Annotated[Path | None, _tetris(help="Save the agent that was trained to this file.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars.")] = False,
 ) -> None:
-    """Watch a saved agent, playing on its posterior mean, without exploring; Ctrl-C ends it.
+    """Watch a saved agent play on its posterior mean, without exploring. Ctrl-C ends it.
 
-    It plays in a window where the environment can open one, else in the terminal, or into a file (--gif). The file
-    remembers the environment; one of a third party is made only if you name it again by --env, because that
-    imports its code.
+    The agent plays in a window where the environment can open one, otherwise in the terminal, or into a file with
+    --gif. Its file remembers the environment. An environment of a third party is made only if you name it again
+    with --env, because that imports its code. Most environments of Gymnasium draw with pygame, which `pip install
+    "gymnasium[classic-control]"` installs; Tetris needs nothing more.
 
-    `tetris` trains stationary RLSVI on games of its own and then shows how it plays. On the usual board 50 games
-    teach it to remove some 50 rows a game, 100 games about 1000, and after 150 it is several thousand. The first
-    time, compiling takes a minute more. Keep an agent with --save. It plays by the rules it has learned, which the
-    file tells; other ones are refused.
+    `tetris` trains stationary RLSVI first and then shows how it plays. On the usual board it removes about 50 rows
+    a game after learning from 50 games, about 1000 after 100 games, and several thousand after 150. Keep the agent
+    with --save. A saved agent plays by the rules it has learned with, which are in its file; other rules are
+    refused.
 
     Example: rlsvi watch cartpole.rlsvi --gif cartpole.gif
 

@@ -5,14 +5,16 @@ Python objects, all optimisations, and machine code. The caller then takes in it
 same again, and so does the caller's caller; most of that work is thrown away. Here a function that is called by
 compiled code is only translated to intermediate code, which is optimised and made machine code once, within each
 function that Python calls. The wrapper of the latter runs once per call and is not optimised, and Python does not
-look for garbage while Numba makes its many objects. Where Numba has changed, all is compiled as Numba does it,
-which takes longer.
+look for garbage while Numba makes its many objects. Compiling that takes long is announced on stderr. Where Numba
+has changed, all is compiled as Numba does it, which takes longer.
 """
 
 import gc
 from typing import Any
 
 from numba.core import codegen, compiler
+
+from rlsvi.core.progress import compiling_announced
 
 Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are no part of Numba's public face
 Compiler: Any = getattr(compiler, "Compiler", object)
@@ -84,7 +86,8 @@ def _into(kind: Any) -> dict[str, Any]:
             collecting = gc.isenabled()
             gc.disable()
             try:
-                return super().compile_extra(function)
+                with compiling_announced():
+                    return super().compile_extra(function)
             finally:
                 if collecting:
                     gc.enable()

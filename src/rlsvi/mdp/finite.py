@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from rlsvi.core.checks import finite, one_of, read_only, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs
 from rlsvi.core.plain import storable
+from rlsvi.core.reprs import html_table
 from rlsvi.mdp.table import BERNOULLI, DETERMINISTIC, GAUSSIAN, Table
 
 _NOISE = {"deterministic": DETERMINISTIC, "bernoulli": BERNOULLI, "gaussian": GAUSSIAN}
@@ -27,7 +28,7 @@ Successors = Sequence[tuple[float, int, float]]
 
 
 @storable
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FiniteMDP:
     """A finite-horizon MDP.
 
@@ -138,6 +139,18 @@ class FiniteMDP:
             r[used],
             **options,
         )
+
+    def __repr__(self) -> str:
+        return f"FiniteMDP({self.name!r}, {', '.join(f'{what}={n}' for what, n in self.sizes.items())})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.name, self.sizes.items())
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many periods, states, actions and transitions there are."""
+        sizes = {"horizon": self.horizon, "states": self.states, "actions": self.actions}
+        return sizes | {"transitions": len(self.successor)}
 
     @cached_property
     def table(self) -> Table:

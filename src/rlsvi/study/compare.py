@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from threading import Event
 from typing import Any
 
@@ -27,7 +26,7 @@ def compare(
     seeds: int | Sequence[int] = 10,
     *,
     workers: int | None = None,
-    progress: bool = True,
+    progress: bool | None = None,
 ) -> Runs:
     """Let each agent learn `problem` for `episodes` episodes, once with every seed.
 
@@ -37,14 +36,14 @@ def compare(
     problem : a problem, or a function of the seed, so that every seed draws its own.
     seeds : how many (0, 1, ..), or which.
     workers : threads; None: one a core. The results do not depend on it.
-    progress : show a bar on stderr.
+    progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
     """
     numbers = _numbers(seeds)
     _check(agents)
     whole("episodes", episodes, 1, 10**9)
     threads = cores() if workers is None else whole("workers", workers, 1, 10**4)
     first = _drawn(problem, numbers[0])
-    warm_up(progress)
+    warm_up()
     stop = Event()
     jobs = [(name, seed) for name in agents for seed in numbers]
     with bar(len(jobs) * episodes, "episodes", progress) as show, ThreadPoolExecutor(threads) as pool:
@@ -71,21 +70,9 @@ def compare(
     return Runs(first.name, tuple(agents), tuple(numbers), runs)
 
 
-def warm_up(progress: bool) -> None:
-    """Load the compiled code, or compile it the first time, which takes a while and is announced."""
-    waiting: Any = nullcontext()
-    if progress:
-        from rich.console import Console
-
-        console, what = (
-            Console(stderr=True),
-            "making the compiled code ready (about ten seconds, the first time only)",
-        )
-        waiting = console.status(what)
-        if not console.is_terminal:  # where nothing can spin
-            console.print(what)
-    with waiting:
-        simulate(RLSVI(seed=0), chain(4), 1)
+def warm_up() -> None:
+    """Load the compiled code, or compile it the first time, before threads or processes need it all at once."""
+    simulate(RLSVI(seed=0), chain(4), 1)
 
 
 def _drawn(problem: ProblemOf, seed: int) -> Problem:

@@ -10,6 +10,7 @@ from rlsvi.agents.task import begun, taken
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
+from rlsvi.core.reprs import html_table
 from rlsvi.study.bootstrap import Interval
 from rlsvi.study.means import mean
 
@@ -52,6 +53,15 @@ class Evaluation(NamedTuple):
             "cut": self.cut,
         }
 
+    def __repr__(self) -> str:
+        return f"Evaluation({self})"
+
+    def _repr_html_(self) -> str:
+        known = {name: value for name, value in self.summary().items() if value is not None}
+        return html_table(
+            "Evaluation", ((name.replace("_", " "), f"{value:.6g}") for name, value in known.items())
+        )
+
     def __str__(self) -> str:
         n, many = len(self.returns), len(self.returns) > 1
         lines = f"mean return {self.mean:.2f} of {n} fresh episode{'s' * many}"
@@ -70,7 +80,7 @@ def evaluate(
     seed: int = 0,
     deterministic: bool = True,
     limit: int = 10_000,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> Evaluation:
     """Play fresh episodes, without learning from them.
 
@@ -82,6 +92,7 @@ def evaluate(
     seed : decides where each episode begins, and all else that is random in the environment.
     deterministic : play on the posterior mean, greedily; otherwise as in learning, on a sample an episode.
     limit : the most steps of an episode; one that goes on is cut off there, and counted as it is.
+    progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
     """
     check_player(agent)
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):

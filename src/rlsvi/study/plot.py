@@ -1,11 +1,12 @@
 """Figures one can publish."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rlsvi.core.progress import in_notebook
 from rlsvi.study.bootstrap import band
 
 if TYPE_CHECKING:
@@ -28,10 +29,19 @@ def styled(axes: Axes) -> Axes:
     return axes
 
 
-def regret_figure(runs: "Runs") -> Figure:
+def new_axes() -> Axes:
+    """The axes of a new figure. In a notebook it is one of pyplot's, which the notebook shows."""
+    size: Any = {"figsize": (7.2, 4.2), "layout": "constrained"}
+    if in_notebook():
+        from matplotlib import pyplot
+
+        return pyplot.figure(**size).subplots()
+    return Figure(**size).subplots()
+
+
+def draw_regret(runs: "Runs", axes: Axes) -> Axes:
     """Cumulative expected regret against episodes, one colour per agent."""
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
-    axes = styled(figure.subplots())
+    styled(axes)
     at = np.unique(np.linspace(0, runs.episodes - 1, min(POINTS, runs.episodes)).round().astype(np.int64))
     several = len(runs.seeds) > 1  # one run bounds nothing
     for i, agent in enumerate(runs.agents):
@@ -49,4 +59,4 @@ def regret_figure(runs: "Runs") -> Figure:
     shown = f"median, its 95% band and all of {len(runs.seeds)} seeds" if several else "one seed"
     axes.set_title(f"{runs.problem}: {shown}", loc="left", fontsize=10, color=INK)
     axes.legend(frameon=False, fontsize=9)
-    return figure
+    return axes

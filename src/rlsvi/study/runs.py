@@ -4,18 +4,27 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rlsvi.core.compile import Floats
+from rlsvi.core.reprs import html_table
 from rlsvi.simulate.finite import History
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
 
     from rlsvi.study.bootstrap import Interval
+
+
+COLUMNS = "agent", "regret", "95% interval", "left", "learned", "after"
+CAPTION = (
+    "Expected regret of all episodes, median over the seeds and its 95% bootstrap interval; the share of random "
+    "play's regret that is left in the last tenth of the episodes; how many seeds got that below 5% for good, and "
+    "after how many episodes."
+)
 
 
 class Run(NamedTuple):
@@ -53,7 +62,16 @@ class Runs:
         return len(next(iter(self.runs.values())).history.reward)
 
     def __repr__(self) -> str:
-        return f"Runs({self.problem}, {', '.join(self.agents)}, {len(self.seeds)} seeds, {self.episodes} episodes)"
+        return f"Runs({self.title}: {', '.join(self.agents)})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, self.cells(), COLUMNS, CAPTION)
+
+    @property
+    def title(self) -> str:
+        """The problem, the number of episodes and the number of seeds."""
+        many = len(self.seeds)
+        return f"{self.problem}, {self.episodes} episodes, {many} seed{'s' * (many > 1)}"
 
     def of(self, agent: str) -> list[Run]:
         """The runs of an agent, in the order of the seeds."""
@@ -120,6 +138,20 @@ class Runs:
         maybe = dict.fromkeys(("regret_low", "regret_high", "after"), pl.Float64)
         return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides=maybe)
 
+    def cells(self) -> list[tuple[str, ...]]:
+        """The summary as text, a row an agent, in the columns `COLUMNS`."""
+        return [
+            (
+                row["agent"],
+                f"{row['regret']:.1f}",
+                "-" if row["regret_low"] is None else f"{row['regret_low']:.1f} to {row['regret_high']:.1f}",
+                f"{row['regret_left']:.1%}",
+                f"{row['learned']}/{row['seeds']}",
+                "never" if row["after"] is None else f"{row['after']:.0f}",
+            )
+            for row in self.summary().to_dicts()
+        ]
+
     def _row(self, agent: str) -> dict[str, Any]:
         from rlsvi.study.statistics import bootstrap, iqm, median
 
@@ -142,10 +174,17 @@ class Runs:
             "after": after if np.isfinite(after) else None,
         }
 
-    def plot(self, path: str | os.PathLike[str]) -> Path:
-        """Draw the cumulative expected regret: medians, their bootstrap bands, every run. Returns the path."""
-        from rlsvi.study.plot import regret_figure
+    def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the cumulative expected regret of every run, its median and the bootstrap band of that.
 
-        figure = regret_figure(self)
-        figure.savefig(path, dpi=200)
-        return Path(path)
+        path : a file to save the figure to, if any; the ending of its name says the format.
+        ax : matplotlib axes to draw on. None: those of a new figure, which a notebook shows.
+
+        Returns the axes; their figure is `axes.figure`.
+        """
+        from rlsvi.study.plot import draw_regret, new_axes
+
+        axes = draw_regret(self, new_axes() if ax is None else ax)
+        if path is not None:
+            axes.figure.canvas.print_figure(path, dpi=200)
+        return axes

@@ -62,13 +62,14 @@ class ContinualAgent(DiscountedAgent):
             raise ValueError(f"gamma must lie in [0, 1): without end there must be a discount; got {self.gamma!r}")
 
     def learn(  # type: ignore[override]
-        self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool = False
+        self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool | None = None
     ) -> Self:
         """Act and learn for `steps` more steps.
 
         reset : begin the environment anew, with a seed that the agent's own decides. None: unless it was the last
             to act in it. False: never; the environment must stand where the agent's last step led, as when both
             come from a checkpoint.
+        progress : as for other agents.
         """
         whole("steps", steps, 0)
         self.take_on(self.task_of(env), env)

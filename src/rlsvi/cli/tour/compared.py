@@ -11,11 +11,9 @@ if TYPE_CHECKING:
 
 def compared(code: str, guide: Guide) -> tuple["Runs", bytes]:
     """Run all lines but the last, which plots; the runs, and their plot as SVG."""
-    from rlsvi.study.plot import regret_figure
-
     names: dict[str, Any] = {}
-    exec(code.rpartition("\n")[0].replace("episodes=", "progress=False, episodes="), names)
+    exec(code.rpartition("\n")[0], names)
     runs: Runs = names["runs"]
     file = io.BytesIO()
-    regret_figure(runs).savefig(file, format="svg")
+    runs.plot().figure.canvas.print_figure(file, format="svg")
     return runs, file.getvalue()

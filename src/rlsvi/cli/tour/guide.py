@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from rlsvi.core.progress import display_in_use
+
 DOUBT = 8.0  # seconds that went as expected, before the first stop
 EVERY = 4.0  # seconds between two lines, where nothing can move
 
@@ -40,7 +42,7 @@ class Guide:
         self._now, self._since = name, time.monotonic()
         self.console.rule(f"[bold]{title}[/]", align="left", characters="-")
         over = threading.Event()
-        with self.console.status(self._line()) as status:
+        with display_in_use, self.console.status(self._line()) as status:  # no other bar beside it
 
             def tick() -> None:
                 while not over.wait(1.0 if self.console.is_terminal else EVERY):
