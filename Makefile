@@ -45,7 +45,7 @@ docs: .venv/.docs-ready
 	@echo "Open out/docs/index.html in a browser."
 
 .venv/.docs-ready: $(READY)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@$(PIP) -e ".[docs]"
 	@touch $@
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.

@@ -6,7 +6,7 @@ One run of RLSVI of 1,200 episodes against the paper's pseudo-code in dense NumP
 rebuilt each episode, with one Cholesky factor a period and triangular solves by SciPy, as NumPy has none; every
 agent of section 6.3; incremental RLSVI as a share of batch, and what an episode costs after ten thousand others;
 and decisions a second beside MABWiser's linear Thompson sampling, if it is installed (pip install
-'rlsvi[bench]'). Prints a table and writes DIR/recommendation.json. Machines are noisy: trust the ratios.
+'.[bench]'). Prints a table and writes DIR/recommendation.json. Machines are noisy: trust the ratios.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def decisions(episodes):
     try:
         from mabwiser.mab import MAB, LearningPolicy
     except ImportError:
-        print("MABWiser is not installed, and not compared with: pip install 'rlsvi[bench]'")
+        print("MABWiser is not installed, and not compared with: pip install '.[bench]'")
         return rates
     mab = MAB(list(range(N)), LearningPolicy.LinTS(alpha=SIGMA, l2_lambda=LAM * SIGMA**2), seed=0)
     mab.fit(list(range(N)), [0.5] * N, np.hstack([np.ones((N, 1)), np.zeros((N, N))]))

@@ -159,6 +159,6 @@ def test_cells_of_a_grid_are_numbered_each_once():
 def test_without_stable_baselines3_it_says_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rivals, "available", lambda: False)
     assert command.main(["--learners", "dqn", "ppo", "--seeds", "1", "--out", str(tmp_path)]) == 1
-    assert 'pip install "rlsvi[bench]"' in capsys.readouterr().err
+    assert 'pip install ".[bench]"' in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["--tasks", "Pong", "--out", str(tmp_path)])

@@ -11,7 +11,7 @@ measured --again. All learners use one thread, training alone is timed. Seeds co
 all tasks and learners.
 
 DIR then holds the results, practice.md (the tables) and practice-steps and practice-episodes (the curves) as svg
-and png. DQN and PPO need stable-baselines3: pip install "rlsvi[bench]".
+and png. DQN and PPO need stable-baselines3: pip install ".[bench]".
 """
 
 import argparse

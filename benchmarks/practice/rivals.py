@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.practice.q_learning import points_of
 from benchmarks.practice.zoo import TUNED
 
-MISSING = 'DQN and PPO need stable-baselines3: pip install "rlsvi[bench]"; the rest is measured without them'
+MISSING = 'DQN and PPO need stable-baselines3: pip install ".[bench]"; the rest is measured without them'
 
 
 def available():

@@ -12,6 +12,9 @@ from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
 
+__all__ = ["Problem", "chain", "deep_sea", "dirichlet", "gymnasium", "recommendation", "river_swim"]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """A finite MDP, the basis that agents learn it through, and its exact solution."""

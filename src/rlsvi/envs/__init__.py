@@ -30,6 +30,9 @@ _HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discre
 }
 
 
+__all__ = ["register", *sorted(_HOMES)]  # noqa: PLE0604
+
+
 def register() -> None:
     """Register the environments with Gymnasium; those already registered are left alone."""
     import gymnasium

@@ -61,7 +61,7 @@ def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
         try:
             import ray
         except ImportError as error:
-            raise ValueError("the executor 'ray' needs Ray: pip install 'rlsvi[ray]'") from error
+            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
         if ray.is_initialized():
             return ray, False
         quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
