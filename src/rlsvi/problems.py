@@ -11,7 +11,6 @@ from rlsvi.bases import Basis, Tabular
 from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
-
 __all__ = ["Problem", "chain", "deep_sea", "dirichlet", "gymnasium", "recommendation", "river_swim"]
 
 

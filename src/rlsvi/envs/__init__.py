@@ -30,7 +30,7 @@ _HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discre
 }
 
 
-__all__ = ["register", *sorted(_HOMES)]  # noqa: PLE0604
+__all__ = ["register", *sorted(_HOMES)]
 
 
 def register() -> None:

@@ -21,7 +21,7 @@ def tensorboard(folder: str | os.PathLike[str]) -> Iterator[OnEpisode]:
         from tensorboard.compat.proto.summary_pb2 import Summary
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
     except ImportError as error:
-        raise ImportError('TensorBoard is not installed: pip install tensorboard') from error
+        raise ImportError("TensorBoard is not installed: pip install tensorboard") from error
     writer = EventFileWriter(os.fspath(folder))
 
     def note(agent: Any, episode_return: float) -> None:
