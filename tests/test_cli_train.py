@@ -192,7 +192,7 @@ def test_the_default_name_is_not_written_over():
     assert run(*quick).exit_code == 0
     again = run(*quick)
     assert again.exit_code == 2
-    assert "there is a file rlsvi-Chain-v0.rlsvi" in again.stderr
+    assert "rlsvi-Chain-v0.rlsvi exists already" in again.stderr
     assert "leave --gamma out" in run(*quick, "--gamma", 0.9, "--out", "other").stderr
     assert rlsvi.load("rlsvi-Chain-v0.rlsvi").episodes == 2
 
@@ -319,7 +319,7 @@ def test_watch_in_the_terminal_and_as_a_moving_picture(tmp_path, monkeypatch):
         assert picture.info["duration"] == 200
     run("train", "walks:Walk-v0", "--episodes", 1, "--evaluate", 0, "--out", "walk", "--quiet")
     words = run("watch", "walk", "--env", "walks:Walk-v0", "--gif", "walk.gif").stderr
-    assert "cannot be shown here as rgb_array, it offers ansi" in words
+    assert "cannot be shown here as rgb_array; it offers ansi" in words
     assert not (tmp_path / "walk.gif").exists()
 
 

@@ -178,7 +178,7 @@ def test_what_a_file_does_not_tell_must_be_told(tmp_path):
         ((), ("does not tell all the rules", "give --pieces, --game-over")),
         (("--pieces", "SZ"), ("does not tell all the rules", "give --game-over")),
         (("--pieces", "SZ", "--game-over", "overflow"), ()),
-        (("--pieces", "IOTSZJL", "--game-over", "overflow"), ("by other rules", "7 actions", "14 actions")),
+        (("--pieces", "IOTSZJL", "--game-over", "overflow"), ("with other rules", "7 actions", "14 actions")),
         (("--pieces", "SZ", "--height", 5), ("has learned with height 4", "leave --height out")),
     ]:
         result = run(tmp_path / "some", "--pieces-limit", 3, *told)

@@ -58,7 +58,7 @@ def test_the_calls_and_the_numbers():
 def test_an_episode_without_end_is_cut_off_and_said_so():
     found = rlsvi.evaluate(Player(), Count(ends=False), 2, limit=7)
     assert (found.steps, found.cut) == (14, 2)
-    assert str(found).endswith("; 2 cut off, having no end")
+    assert str(found).endswith("; 2 did not end and were cut off")
     shown = []
     assert play(Player(), Count(), 0, limit=2, show=lambda: shown.append(1))[1:] == (2, False)
     assert len(shown) == 3
@@ -67,7 +67,7 @@ def test_an_episode_without_end_is_cut_off_and_said_so():
 def test_what_is_printed():
     assert str(Evaluation(np.array([1.0, 3.0]), 5, 0)) == (
         "mean return 2.00 of 2 fresh episodes (standard error 1, 95% interval -10.71 to 14.71), "
-        "least 1.00, most 3.00"
+        "smallest 1.00, largest 3.00"
     )
     one = Evaluation(np.array([1.0]), 5, 0)
     assert str(one) == "mean return 1.00 of 1 fresh episode"

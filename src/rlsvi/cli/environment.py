@@ -66,8 +66,8 @@ def loaded(path: Path) -> "Agent":
 
     if not path.exists():
         raise FileNotFoundError(
-            f"there is no file {path}: give the file of a saved agent, or train one, by: rlsvi train CartPole-v1; "
-            "or by: rlsvi watch tetris"
+            f"there is no file {path}: name the file of a saved agent, or train one with `rlsvi train "
+            "CartPole-v1` or `rlsvi watch tetris`"
         )
     agent: Agent = load(path)
     if agent.steps == 0:
@@ -85,15 +85,15 @@ def remembered(
     """
     made = agent.environment
     if made is None and env is None:
-        raise ValueError(f"{path} does not tell in which environment its agent has learned: say it by --env ID")
+        raise ValueError(f"{path} does not tell in which environment its agent has learned: name it with --env ID")
     if env is not None and (made is None or made.id != env):
         choices = made.choices if made else None
         return named(env, pairs, max_episode_steps, choices)
     assert made is not None
     if env is None and not made.is_own:
         raise ValueError(
-            f"{path} says that its agent has learned in {made.id}, which is not one of Gymnasium's own or of this "
-            f"library: to make it runs the code of others. If you trust that, say so by: --env {made.id}"
+            f"the agent of {path} learned in {made.id}, which belongs neither to Gymnasium nor to this library; "
+            f"making it runs code of others. If you trust that code, name it with --env {made.id}"
         )
     steps = made.max_episode_steps if max_episode_steps is None else max_episode_steps
     named(made.id, None, None)
@@ -101,7 +101,7 @@ def remembered(
 
 
 def check_folder(*paths: Path | None) -> None:
-    """See to it that files can be written there, before any work is done."""
+    """Check that files can be written there, before any work is done."""
     for path in paths:
         if path is not None and not path.parent.is_dir():
             raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")

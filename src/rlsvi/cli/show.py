@@ -86,7 +86,7 @@ def _mode(made: "Made", gif: Path | None) -> tuple[str, float]:
             return mode, speed
     advice = "; save an animation: --gif game.gif" if "rgb_array" in modes and gif is None else ""
     offered = ", ".join(modes) or "nothing"
-    raise ValueError(f"{made.id} cannot be shown here as {' or '.join(wanted)}, it offers {offered}{advice}")
+    raise ValueError(f"{made.id} cannot be shown here as {' or '.join(wanted)}; it offers {offered}{advice}")
 
 
 def _has_display() -> bool:

@@ -80,7 +80,9 @@ def train(
         check_folder(target)
         curve = target.with_suffix(".png")
         if out is None and target.exists() and resume != target:
-            raise FileExistsError(f"there is a file {target}: name one by --out, or go on by --resume {target}")
+            raise FileExistsError(
+                f"{target} exists already: name another file with --out, or continue with --resume {target}"
+            )
         made = named(env, env_arg, max_episode_steps, choices)
         if resume is not None and not (env_arg or max_episode_steps or choices):
             made = _remembered(resume, made)
@@ -124,10 +126,12 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
     from gymnasium.spaces import Box
 
     if isinstance(world.action_space, Box):
-        raise ValueError(f"the actions {world.action_space} are continuous: offer values of them by --choices 5")
+        raise ValueError(
+            f"the actions {world.action_space} are continuous: offer some of their values with --choices 5"
+        )
     if resume is not None:
         if given:
-            raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned: leave out")
+            raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned")
         return loaded(resume)
     if "basis" in given:
         name = given["basis"].value
@@ -138,7 +142,7 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
         if "unexpected keyword" not in str(error):
             raise
         raise ValueError(
-            "this environment says how many periods an episode has, and its agent is RLSVI, which does not "
+            "the episodes of this environment have a known length, so its agent is RLSVI, which does not "
             "discount: leave --gamma out"
         ) from None
 

@@ -69,7 +69,7 @@ def watch(
                 agent.save(save)
                 print(f"agent: {save}", file=sys.stderr)
         elif save is not None:
-            raise ValueError("--save goes with tetris, which trains an agent; this one has its file")
+            raise ValueError("--save goes with tetris, which trains an agent; this agent is in a file already")
         else:
             agent = loaded(Path(what))
             board = _rules_learned(what, agent, given) if _plays_tetris(agent) else None
@@ -113,7 +113,7 @@ def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tu
     last = min(games, 10)
     if progress:
         reached = level(learned.rows[-last:], by.game_over)
-        print(f"rows a game, in the last {last} of {games} games: {reached}", file=sys.stderr)
+        print(f"rows removed per game in the last {last} of {games} games: {reached}", file=sys.stderr)
     return agent, by.setting
 
 
@@ -128,11 +128,11 @@ def _rules_learned(path: str, agent: "StationaryAgent", given: dict[str, Any]) -
         learned = ", ".join(f"{name} {known[name]!r}" for name in other)
         raise ValueError(f"{path} has learned with {learned}: leave {_options(other)} out")
     if missing := [name for name in board if name not in known and name not in given]:
-        raise ValueError(f"{path} does not tell all the rules it has learned by: give {_options(missing)}")
+        raise ValueError(f"{path} does not tell all the rules that it has learned with: give {_options(missing)}")
     try:
         adopted(agent, rules(**board))
     except ValueError as error:
-        raise ValueError(f"{path} has learned by other rules ({error}): give {_options(board)}") from None
+        raise ValueError(f"{path} has learned with other rules ({error}): give {_options(board)}") from None
     return board
 
 

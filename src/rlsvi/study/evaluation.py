@@ -68,8 +68,8 @@ class Evaluation(NamedTuple):
         if many:
             _, low, high = self.interval
             lines += f" (standard error {self.error:.2g}, 95% interval {low:.2f} to {high:.2f}), "
-            lines += f"least {self.returns.min():.2f}, most {self.returns.max():.2f}"
-        return lines + (f"; {self.cut} cut off, having no end" if self.cut else "")
+            lines += f"smallest {self.returns.min():.2f}, largest {self.returns.max():.2f}"
+        return lines + (f"; {self.cut} did not end and were cut off" if self.cut else "")
 
 
 def evaluate(
