@@ -15,6 +15,7 @@ from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
 from rlsvi.agents.practice.value_iteration import SweptValues, attainable, sweep, targets, usual_reward
 from rlsvi.agents.task import Task
+from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.regression import FactorError
 
@@ -66,7 +67,8 @@ class BoundedLearner:
         """A sample of the posterior, or its mean, which is worked out once and acted on for long."""
         if self.regression is None:
             return None
-        return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
+        with one_thread():
+            return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
 
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Q of every action."""
@@ -87,7 +89,8 @@ class BoundedLearner:
         later.counters = self.counters + np.array([ended, len(steps), 0, plan.recoveries if plan else 0])
         if plan is not None:
             later.planned, later.theta, later.Q = plan, plan.theta, plan.Q
-        later._learn(steps)
+        with one_thread():
+            later._learn(steps)
         return later
 
     def _learn(self, steps: list[Step]) -> None:
