@@ -14,7 +14,18 @@ import shop_tables
 import tetris_tables
 import theory_tables
 from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward, tabular_bound
-from rlsvi.paper.claim import Claim, Outcome, Verdict, all_of, at_least, at_most, between, computed, exactly
+from rlsvi.paper.claim import (
+    Claim,
+    Outcome,
+    Verdict,
+    all_of,
+    at_least,
+    at_most,
+    between,
+    computed,
+    exactly,
+    worst_of,
+)
 from rlsvi.paper.claim import claim as declared
 from rlsvi.paper.figure import FEWEST
 from rlsvi.study.statistics import (
@@ -86,6 +97,15 @@ def test_all_of_is_the_worst_with_the_figure_that_decided():
     assert all_of(open_, bad, good) == Verdict(NO, "inconclusive; not reproduced; reproduced", bad.interval)
     assert all_of(good, Verdict(YES, "", None)) == Verdict(YES, "reproduced", good.interval)
     assert all_of(good, exactly(False, "never")) == Verdict(NO, "reproduced; never", None)
+
+
+def test_worst_of_has_the_words_of_one_and_a_table_of_all():
+    good, bad = exactly(True, "the first holds"), Verdict(NO, "the second fails", Interval(2.0, 2.0, 2.0))
+    rows = [(good, ("1", "yes")), (bad, ("2", "no")), (None, ("3", "not judged"))]
+    table = (("case", "holds"), ("1", "yes"), ("2", "no"), ("3", "not judged"))
+    found = worst_of(("case", "holds"), rows)
+    assert found == Verdict(NO, "1 of 2 hold; the second fails", bad.interval, table)
+    assert worst_of(("case", "holds"), rows[:1]) == Verdict(YES, "the first holds", None, table[:2])
 
 
 # ---- every claim --------------------------------------------------------------------------------------------
@@ -517,8 +537,27 @@ def test_fewer_than_five_seeds_decide_nothing(name):
         rows = claim.rows(frame)
         if verdict.interval is not None and rows["seed"].n_unique() < 5:
             assert verdict.outcome is OPEN
-            assert verdict.measured == f"{claim.judge(rows).measured} (of fewer than 5 seeds)"
-    assert all("fewer than" not in verdict.measured for verdict in it.judge(table(it, seeds=5)))
+            assert verdict == claim.judge(rows)._replace(outcome=OPEN)
+    assert all(verdict.measured for verdict in it.judge(table(it, seeds=5)))
+
+
+def test_small_runs_leave_open_what_larger_ones_could_reproduce():
+    def verdict(outcome):
+        it = figure("chain-length")
+
+        @declared("It is so", "section 6")
+        def so(frame):
+            """It is."""
+            return outcome
+
+        (quick,), (paper,) = (replace(it, claims=[so]).judge(table(it), scale) for scale in ("quick", "paper"))
+        assert paper == outcome
+        return quick
+
+    estimate = Interval(1.0, 0.5, 1.5)
+    assert verdict(Verdict(NO, "words", estimate)) == Verdict(OPEN, "words", estimate)
+    assert verdict(Verdict(YES, "words", estimate)) == Verdict(YES, "words", estimate)
+    assert verdict(exactly(False, "no run can change it")).outcome is NO
 
 
 def test_seeds_are_counted_for_the_rows_of_each_claim():
