@@ -10,10 +10,10 @@ decorator holds what the paper says and where; its docstring is the criterion, w
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache, wraps
+from functools import cache
 from inspect import getdoc
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
@@ -55,6 +55,7 @@ class Verdict(NamedTuple):
         return self._replace(measured=f"{before}{self.measured}{after}")
 
 
+Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
 Judge = Callable[[pl.DataFrame], Verdict]
 Verdicts = Iterator[Verdict | str]  # several, and remarks before, between and after them
 Rows = Callable[[pl.DataFrame], pl.DataFrame]
@@ -124,21 +125,6 @@ def computed(words: str, where: str, **about: Unpack[About]) -> Callable[[Callab
     return declared
 
 
-def claim_for_each(
-    options: Mapping[str, str], words: str, where: str
-) -> Callable[[Callable[..., Verdict | Verdicts]], list[Claim]]:
-    """Declare one claim per option, which the function is given after the table.
-
-    options : by the name of each option, the text that replaces `{}` in `words`.
-    """
-
-    def declared(judge: Callable[..., Verdict | Verdicts], option: str) -> Claim:
-        made = claim(words.format(options[option]), where)(wraps(judge)(lambda frame: judge(frame, option)))
-        return replace(made, name=f"{judge.__name__}_{option}")
-
-    return lambda judge: [declared(judge, option) for option in options]
-
-
 def _criterion(judge: Callable[..., Any]) -> str:
     return " ".join((getdoc(judge) or "").split())
 
@@ -185,8 +171,8 @@ def all_of(*parts: Verdict | str) -> Verdict:
     return worst._replace(measured="; ".join(filter(None, words)))
 
 
-def worst_of(headings: Row, parts: Iterable[tuple[Verdict | None, Row]]) -> Verdict:
-    """The worst of several verdicts in its own words, with a table of all; a row without a verdict is a remark."""
+def worst_of(headings: Row, parts: Iterable[Part]) -> Verdict:
+    """The worst of several verdicts in its own words, with a table of all."""
     found = list(parts)
     verdicts = [verdict for verdict, _ in found if verdict is not None]
     held, worst = sum(it.outcome is Outcome.REPRODUCED for it in verdicts), _worst(verdicts)

@@ -100,14 +100,13 @@ def best_of(frame: pl.DataFrame, players: Sequence[Player]) -> Player:
     return max(players, key=lambda who: level(frame, who).mean())
 
 
-def largest(frame: pl.DataFrame, who: Player) -> str:
-    """How large the weights and the targets of a player ever were, in words."""
-    size, excess = (float(runs_of(frame, who)[name].to_numpy().max()) for name in ("size", "excess"))
-    return f"|theta| to {size:.3g}, targets to {excess:.2g} of what rewards explain"
+def largest(frame: pl.DataFrame, who: Player) -> float:
+    """The largest norm that the weights of a player ever had."""
+    return float(runs_of(frame, who)["size"].to_numpy().max())
 
 
 def schedule(who: Player) -> str:
-    """How a player of LSVI explores."""
+    """How a player of LSVI explores, in game l."""
     if who["decay"] == 1:
-        return f"epsilon = {who['epsilon']:g}"
-    return f"epsilon = {who['epsilon']:g} x {who['decay']:g}^l"
+        return f"ε = {who['epsilon']:g}"
+    return f"ε = {who['epsilon']:g} × {who['decay']:g}ˡ"
