@@ -105,7 +105,7 @@ def test_worst_of_has_the_words_of_one_and_a_table_of_all():
     rows = [(good, ("1", "yes")), (bad, ("2", "no")), (None, ("3", "not judged"))]
     table = (("case", "holds"), ("1", "yes"), ("2", "no"), ("3", "not judged"))
     found = worst_of(("case", "holds"), rows)
-    assert found == Verdict(NO, "1 of 2 hold; the second fails", bad.interval, table)
+    assert found == Verdict(NO, "holds in 1 of 2 cases; the second fails", bad.interval, table)
     assert worst_of(("case", "holds"), rows[:1]) == Verdict(YES, "the first holds", None, table[:2])
 
 

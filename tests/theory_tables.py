@@ -222,7 +222,7 @@ EXACT = [
     ("lemma", "Up to Õ the biases", NO, "bᴿ is up to 181 times as large at H = 5"),
     ("lemma", "coupling of Gammas", NO, "E[ỹ | y] is y, not E[y]"),
     ("lemma", "For any α, β > 0", NO, "cross 3 times below α + β = 0.205"),
-    ("lemma", "it is enough that", NO, "3 for weights below 1, 1 for weights of at least 1"),
+    ("lemma", "it is enough that", NO, "up to 3 times for weights below 1 and up to 1 times"),
     ("lemma", "piece together", NO, "no case has α ≤ 1 and β ≤ 1"),
     ("lemma", "For α > 1, β ≤ 1", NO, "g reaches 0.91, and g(x_K) 0.71"),
     ("lemma", "df₁/dB", NO, "number 2 fails"),

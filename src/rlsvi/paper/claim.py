@@ -176,7 +176,7 @@ def worst_of(headings: Row, parts: Iterable[Part]) -> Verdict:
     found = list(parts)
     verdicts = [verdict for verdict, _ in found if verdict is not None]
     held, worst = sum(it.outcome is Outcome.REPRODUCED for it in verdicts), _worst(verdicts)
-    count = f"{held} of {len(verdicts)} hold; " if len(verdicts) > 1 else ""
+    count = f"holds in {held} of {len(verdicts)} cases; " if len(verdicts) > 1 else ""
     return worst._replace(measured=count + worst.measured, table=(headings, *(row for _, row in found)))
 
 

@@ -37,10 +37,10 @@ def outperforms(frame: pl.DataFrame) -> Verdicts:
         return max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True))
 
     ratio, longest = bootstrap(largest, list(found.values())), max(found)
-    yield at_most(ratio, 1.0, f"the time is at most {ratio} of the lower bound")
+    yield at_most(ratio, 1.0, f"at most {ratio} of the smaller bound")
     yield f"{bootstrap(median, found[longest])} episodes at N = {longest}"
     dithering, tabular = dithering_bound(100), tabular_bound(100)
-    words = f"at 100 the bounds are {dithering:.2g} and {tabular:,.0f}"
+    words = f"at N = 100 the bounds are {dithering:.2g} and {tabular:,.0f}"
     yield exactly(dithering > 1e28 and tabular > 1e6, words)
 
 

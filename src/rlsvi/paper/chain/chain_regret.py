@@ -78,8 +78,8 @@ def maintains(frame: pl.DataFrame) -> Verdict:
     return at_least(
         keep,
         0.5,
-        f"a share of {keep} of the seeds does (median loss {np.median(lost):.2g}); of {count:,} episodes the last "
-        f"whose policy is not optimal is {last:,}",
+        f"a share of {keep} of the seeds (median loss {np.median(lost):.2g}); the last episode whose policy is "
+        f"not optimal is {last:,} of {count:,}",
     )
 
 

@@ -38,7 +38,7 @@ def polynomial(frame: pl.DataFrame) -> Verdict:
     better = power_over_exponential(found)
     in_length, in_features = (power_law(list(times), list(times.values())) for times in (found, by_K))
     words = f"the exponents of N and K are {in_length} and {in_features}"
-    return at_least(better, 0.0, f"{words}; the power law's squared error is less by {better}")
+    return at_least(better, 0.0, f"{words}; the power law's squared error is lower by {better}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

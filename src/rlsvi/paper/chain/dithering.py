@@ -67,7 +67,7 @@ def uniform_actions(frame: pl.DataFrame) -> Verdict:
     """The exact value of every policy played before is that of random play."""
     uneven = float(frame["uneven"].to_numpy().max())
     words = f"in {len(frame)} runs every policy up to the first reward was worth as much as random play"
-    return exactly(uneven < 1e-9, f"{words}, to {uneven:.1g}")
+    return exactly(uneven < 1e-9, f"{words}; the largest difference is {uneven:.1g}")
 
 
 def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -> Interval:

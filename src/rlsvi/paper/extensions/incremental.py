@@ -21,7 +21,12 @@ DRAWN = [("batch", 0.0), *INCREMENTAL]
 AGENTS = [*DRAWN, *((agent, 0.0) for agent in (*GUESSED, *EVIDENCE))]
 on_engine = rows_where(task="engine")
 HEADINGS = ("agent", "regret", "times the batch agent's")
-WORK = ("work_early", "work_late", "done_early", "done_late")
+WORK = {
+    "work_early": "after a tenth of the episodes",
+    "work_late": "after all",
+    "done_early": "carried out after a tenth",
+    "done_late": "carried out after all",
+}
 SPARE = (1, 5)  # colours of agents that are not on the chain
 ON_CHAIN = [("batch", 0.0), ("incremental", 0.01), ("gradient", 0.0), *((agent, 0.0) for agent in BONUSES)]
 
@@ -50,7 +55,7 @@ def _final(frame: pl.DataFrame, agent: str, nu: float) -> Floats:
 
 def name_of(agent: str, nu: float) -> str:
     """An agent in a legend."""
-    return f"{agent}, ν = {nu:g}" if agent.startswith("incremental") else agent
+    return f"{agent}, ν = {nu:g}" if agent.startswith("incremental") else agent.replace("sigma", "σ")
 
 
 @claim("The batch version of RLSVI is more data efficient and thus incurs lower regret", "appendix F.1", on_engine)
@@ -75,8 +80,8 @@ def times_batch(frame: pl.DataFrame, agent: str, nu: float = 0.0) -> tuple[Inter
 @claim("The cost an episode of incremental algorithms does not depend on the episode", "appendix F.1", on_engine)
 def same_cost(frame: pl.DataFrame) -> Verdict:
     """On the recommendation engine an episode of every incremental version takes at most 1.05 times the
-    multiplications after all episodes that it takes after a tenth of them, counted by sizes in memory, all
-    blocks of weights as if they had been met; of those that were, blocks that nothing has touched are skipped.
+    multiplications after all episodes that it takes after a tenth of them, counted by sizes in memory; fewer are
+    carried out while some blocks of weights are untouched.
     """
     rows: list[Part] = []
     for agent, nu in DRAWN:
@@ -86,7 +91,7 @@ def same_cost(frame: pl.DataFrame) -> Verdict:
         words = f"an episode of {name_of(agent, nu)} takes {more} times the multiplications in the end"
         verdict = at_most(more, 1.05, words) if agent != "batch" else None
         rows.append((verdict, (name_of(agent, nu), *numbers, f"{more}")))
-    return worst_of(("agent", "after a tenth", "after all", "done then", "done after all", "times"), rows)
+    return worst_of(("multiplications an episode", *WORK.values(), "times"), rows)
 
 
 @claim(

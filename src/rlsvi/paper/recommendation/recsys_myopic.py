@@ -19,6 +19,7 @@ from rlsvi.study.statistics import Interval, bootstrap
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")
+SAID = {"myopic": "the myopic policy", "Thompson": "Thompson sampling"}
 SMOOTH = 5  # points of a curve whose mean rate is looked at
 jobs = partial(jobs_of, AGENTS)
 
@@ -29,7 +30,9 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
     for name in others:
         theirs = losses.at_the_end(frame, name, coding if name != "myopic" else LIKES)
         share = paired_ratio(ours, theirs)
-        words = f"{name} has {mean_se(theirs, 3)} an episode in the end, RLSVI {mean_se(ours, 3)}, {share} of it"
+        words = (
+            f"{SAID.get(name, name)}: {mean_se(theirs, 3)} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
+        )
         rows.append((at_most(share, 1.0, words), (name, mean_se(theirs, 3), f"{share}")))
     return worst_of(("agent", "regret an episode in the end", "RLSVI's share of it"), rows)
 
@@ -113,7 +116,7 @@ def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Verdict:
     for name in BANDITS:
         share = losses.remaining(frame, name, "forgone")
         likes = mean_se(losses.at_the_end(frame, name, loss="forgone"), 3)
-        words = f"in the end {name} forgoes {likes} likes a customer, {share} of those at first"
+        words = f"in the end {SAID.get(name, name)} forgoes {likes} likes a customer, {share} of those at first"
         rows.append((at_most(share, 0.5, words), (name, likes, f"{share}")))
     return worst_of(("agent", "likes forgone a customer in the end", "share of those at first"), rows)
 
@@ -125,7 +128,8 @@ def overtakes(frame: pl.DataFrame) -> Verdict:
     rows = []
     for name in ("myopic", *BANDITS[:2]):
         when = crossing(frame, name)
-        words = f"RLSVI's regret an episode is below that of {name} from customer {when} on"
+        since = f"from customer {when} on" if np.isfinite(when.value) else "not in the end"
+        words = f"RLSVI's regret is below that of {SAID.get(name, name)} {since}"
         rows.append((at_most(when, float(at[-1]), words), (name, f"{when}")))
     return worst_of(("agent", "first customer from which on RLSVI's regret is lower"), rows)
 

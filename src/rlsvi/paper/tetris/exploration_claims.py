@@ -9,7 +9,7 @@ import polars as pl
 from rlsvi.core.compile import Bools
 from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, between, claim, mean_se, worst_of
 from rlsvi.paper.tetris import players
-from rlsvi.paper.tetris.levels import Player, best_of, largest, level, passed, schedule, tuned
+from rlsvi.paper.tetris.levels import Player, best_of, games_told, largest, level, passed, schedule, tuned
 from rlsvi.paper.tetris.players import FIXED, FROM_NOTHING, GREEDY, LEARNED, SCHEDULES
 from rlsvi.study.means import ratio, ratio_of_medians
 from rlsvi.study.statistics import Interval, median, proportion
@@ -72,8 +72,8 @@ def learns_faster(frame: pl.DataFrame) -> Verdict:
     best = min(found, key=lambda name: median(found[name]))
     ours, raw = (passed(frame, who, LEARNED, recent) for who in (players.RLSVI, players.RAW))
     share = ratio_of_medians(ours, found[best])
-    words = f"RLSVI needs {median(ours):g} games, LSVI at best ({best}) {median(found[best]):g}"
-    return at_most(share, 1.0, f"{words}: {share} of it; with raw features RLSVI needs {median(raw):g}")
+    words = f"RLSVI: {games_told(ours)}, LSVI at best ({best}): {games_told(found[best])}"
+    return at_most(share, 1.0, f"{words}; {share} of it; RLSVI with raw features: {games_told(raw)}")
 
 
 @claim("No fixed ε gives good performance", "section 6.2, footnote")

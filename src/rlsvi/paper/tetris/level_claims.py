@@ -11,10 +11,10 @@ import polars as pl
 from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Part, Verdict, Verdicts, all_of, at_least, at_most, claim, mean_se, worst_of
 from rlsvi.paper.tetris import players
-from rlsvi.paper.tetris.levels import best_of, level, passed, scores, tuned, window
+from rlsvi.paper.tetris.levels import best_of, games_told, level, passed, scores, tuned, window
 from rlsvi.paper.tetris.players import FORMS, FROM_SCORING, LAMBDAS, PUBLISHED, RLSVI, SCHEDULES, lspi
 from rlsvi.study.means import mean, ratio, ratio_of_medians
-from rlsvi.study.statistics import median, proportion
+from rlsvi.study.statistics import proportion
 
 in_section = partial(claim, where="section 6.2")
 
@@ -76,10 +76,10 @@ def fewer_games(frame: pl.DataFrame) -> Verdicts:
     recent = players.lspi_games(frame)
     theirs = np.concatenate([players.lspi_passes(frame, PUBLISHED, lam) for lam in LAMBDAS])
     got = int(np.isfinite(theirs).sum())
-    yield f"LSPI in {got} of {len(theirs)} runs, after {median(theirs):g} games"
+    yield f"LSPI: {games_told(theirs)}, {got} of {len(theirs)} runs"
     for name, who in (("RLSVI", RLSVI), ("LSVI", best_of(frame, SCHEDULES))):
         share = ratio_of_medians(ours := passed(frame, who, PUBLISHED, recent), theirs)
-        yield at_most(share, 0.5, f"{name} after {median(ours):g}, {share} of that")
+        yield at_most(share, 0.5, f"{name}: {games_told(ours)}, {share} of that")
 
 
 @in_section("Unlike LSPI, they do not collapse after finding their peak performance")

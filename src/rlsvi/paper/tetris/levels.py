@@ -14,6 +14,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.results import chosen_by_the_others, having
 from rlsvi.paper.tetris.games import learning_games
 from rlsvi.study.job import Job
+from rlsvi.study.statistics import median
 
 Player = dict[str, Any]
 
@@ -72,6 +73,12 @@ def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats
     """The game after which the mean of `recent` was first above `rows`, for each seed; infinite if never."""
     above = moving(scores(frame, who), recent) > rows
     return np.where(above.any(axis=1), above.argmax(axis=1) + float(recent), np.inf)
+
+
+def games_told(passed: Floats) -> str:
+    """The median number of games that seeds needed, in words."""
+    games = median(passed)
+    return f"{games:g} games" if np.isfinite(games) else "never"
 
 
 def moving(values: Floats, width: int) -> Floats:

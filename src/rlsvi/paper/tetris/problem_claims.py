@@ -26,7 +26,7 @@ def sizes() -> Verdict:
     states = math.log2(len(LETTERS)) + board.height * math.log2(2**board.width - 1)
     features, holes = len(names(BERTSEKAS, board.width)), board.width * (board.usable - 1)
     words = (
-        f"{states:.1f} is the binary logarithm of the states; {features} features, heights up to {board.usable}"
+        f"the binary logarithm of the states is {states:.1f}; {features} features, heights up to {board.usable}"
     )
     holds = states > 200 and features == 22 and board.usable <= 20 and holes <= 199
     return exactly(holds, f"{words}, rows removed up to 4, holes up to {holes}")
@@ -39,7 +39,7 @@ def better_features(frame: pl.DataFrame) -> Verdict:
     cut = int(frame["cut_off"].drop_nulls().sum())
     more = ratio(theirs, level(frame, RLSVI))
     words = f"Dellacherie's six features with his weights get {mean_se(theirs)} rows a game"
-    return at_least(more, 10.0, f"{words} ({cut} games cut off), {more} times RLSVI's level")
+    return at_least(more, 10.0, f"{words} ({cut} cut off), {more} times RLSVI's level")
 
 
 @computed("10⁵ transitions with every possible action fit into less than 10 MB", "appendix D")

@@ -90,8 +90,8 @@ def polynomial(frame: pl.DataFrame) -> Verdict:
     }
     rows: list[Part] = [
         (
-            at_least(less, 0.0, f"{less} less error than with {name}"),
-            (f"error less than with {name}", f"{less}"),
+            at_least(less, 0.0, f"the power law's error is lower by {less} than with {name}"),
+            (f"error with {name}, less the power law's", f"{less}"),
         )
         for name, less in fits.items()
     ]
@@ -170,5 +170,5 @@ def conditions(frame: pl.DataFrame) -> Verdict:
     return exactly(
         not double and share <= 1 and noise >= REWARD,
         f"the reward is {REWARD:g}, σ is {noise:g}; at {len(settings)} settings Σ|θₕ|² is at most {share:.1g} "
-        f"KH/λ, the weights of Q* are unique at all but {len(double)}",
+        f"KH/λ, the weights of Q* are unique at {len(settings) - len(double)}",
     )

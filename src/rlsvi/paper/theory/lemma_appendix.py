@@ -121,9 +121,8 @@ def two_crossings_suffice() -> Verdict:
     for weights, name in (((0.02, 0.05, 0.3, 0.9), "below 1"), ((1.0, 1.2, 2.0, 9.0), "of at least 1")):
         pairs = [(a, b) for a in weights for b in weights if density_crossings(a, b) <= 2]
         most[name] = max(len(crossings(a, b).places) for a, b in pairs)
-    told = ", ".join(f"{count} for weights {name}" for name, count in most.items())
-    words = "where the densities cross at most twice the CDFs cross at most so often"
-    return exactly(max(most.values()) <= 1, f"{words}: {told}")
+    told = " and ".join(f"up to {count} times for weights {name}" for name, count in most.items())
+    return exactly(max(most.values()) <= 1, f"where the densities cross at most twice the CDFs cross {told}")
 
 
 @of_appendix("The cases of the proof piece together to all α, β > 0 with α + β ≥ 1")

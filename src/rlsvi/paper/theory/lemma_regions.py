@@ -31,7 +31,7 @@ def special_case() -> Verdict:
     last = -(A**2) / C - 2 * A**1.5 / C**0.5 - 2 * A - A / C
     same = bool(np.allclose(first * K * (1 + K), last, rtol=1e-9))
     words = f"g reaches {most:.2f}, and g(x_K) {first.max():.2f}: the root of g′ leaves out a term"
-    return exactly(same and most < 0 and first.max() <= 0, f"{words}, the last line √(A/C) − √(AC)")
+    return exactly(same and most < 0 and first.max() <= 0, f"{words}, and the last line √(A/C) − √(AC)")
 
 
 def convex_case() -> bool:

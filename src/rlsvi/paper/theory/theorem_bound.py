@@ -76,7 +76,7 @@ def over_sizes(frame: pl.DataFrame) -> Verdict:
         for name, power in powers.items()
     ]
     decided = worst_of(("grows with", "largest ratio, to the power", "ratio at the last T, to the power"), rows)
-    return decided.told("", f"; over {len(sizes)} sizes it is from {peaks.min():.2f} to {peaks.max():.2f}")
+    return decided.told("", f"; at {len(sizes)} sizes it is from {peaks.min():.2f} to {peaks.max():.2f}")
 
 
 def _drawn(share: Floats, rng: np.random.Generator) -> Floats:
@@ -182,8 +182,9 @@ def better_scaling(frame: pl.DataFrame) -> Verdict:
     found = exponent(S, ours, in_states(frame, "UCRL2")[1])
     last = int(S[-1]), *FEW
     table = [
-        (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last)}") for agent in SCALED
+        (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last).value:.2f}")
+        for agent in SCALED
     ]
     headings = ("agent", "regret grows as S to the power", "regret / √T, over the last factor of four (2: linear)")
-    words = f"for S from {S[0]:.0f} to {S[-1]:.0f} the ratio grows as S to the power {found}, the bounds say −1/2"
+    words = f"RLSVI's regret over UCRL2's grows as S to the power {found}; the bounds say −1/2"
     return at_most(found, 0.0, words)._replace(table=(headings, *table))
