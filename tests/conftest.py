@@ -13,7 +13,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded, and for all processes that tests start
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded, here and in other processes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")

@@ -110,27 +110,16 @@ CASES = {
         NO: [walks()],
         OPEN: [walks({"paper": 0.5, "whitened": 0.99, "independent": 0.0}, width=0.1)],
     },
-    ("continual", "w follows"): {
-        YES: [walks()],
-        NO: [
-            walks({"paper": 0.141, "whitened": 0.9, "independent": 0.0}),
-            walks({"paper": 0.2, "whitened": 0.99, "independent": 0.0}),
-            walks({"paper": 0.141, "whitened": 0.99, "independent": -0.1}),
-        ],
-        OPEN: [walks(width=0.1)],
-    },
     ("continual", "differ only slightly"): {YES: [walks()], NO: [walks(change=0.5)], OPEN: [walks(change=0.05)]},
-    ("continual", "several steps (table)"): {
-        YES: [lives({"whitened": 0.99, "independent": 0.5}, features={"whitened": 0.5})],
-        NO: [lives({"whitened": 0.5, "independent": 0.99}, features={"independent": 0.5})],
+    ("continual", "plans of several steps"): {
+        YES: [lives({"whitened": 0.99, "independent": 0.5})],
+        NO: [
+            lives({"whitened": 0.5, "independent": 0.99}, features={"independent": 0.5}),
+            lives({"independent": 0.5}, features={"whitened": 0.5, "independent": 0.99}),
+        ],
         OPEN: [lives({"whitened": 0.9, "independent": 0.9}, width=0.3)],
     },
-    ("continual", "several steps (features)"): {
-        YES: [lives({}, features={"whitened": 0.99, "independent": 0.5})],
-        NO: [lives({}, features={"whitened": 0.5, "independent": 0.99})],
-        OPEN: [lives({}, features={"whitened": 0.9, "independent": 0.9}, width=0.3)],
-    },
-    ("continual", "the span of any Phi"): {
+    ("continual", "the span of any Φ"): {
         YES: [lives({})],
         NO: [lives({}, diverged=(1,)), lives({}, diverged=(1, 2), unnoticed=(2,))],
     },

@@ -1,6 +1,7 @@
 """`rlsvi paper` and `rlsvi report`: verdicts on stdout, clear errors, and going on after Ctrl-C."""
 
 import os
+import re
 import signal
 import socket
 from dataclasses import replace
@@ -73,6 +74,8 @@ def test_verdicts_are_printed_and_files_written(small):
     assert title in flat(result.stdout)
     assert result.stdout.count("reproduced") >= 2
     assert "V* is p*" in result.stdout
+    assert re.search(r"and results: \d reproduced, \d not reproduced, \d inconclusive", result.stdout)
+    assert "steps of its proofs" not in result.stdout
     assert result.stderr.strip() == f"pictures and data: {small}; as a web page: rlsvi report {small}"
     kinds = sorted(path.name for path in small.iterdir())
     assert kinds == [f"dithering.{kind}" for kind in ("json", "parquet", "png", "svg")] + ["store"]

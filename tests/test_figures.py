@@ -101,6 +101,7 @@ def test_a_figure_says_what_it_is(name):
     )
     assert it.title
     assert it.caption.endswith(".")
+    assert len(re.findall(r"[.!?](?= [A-Z]|$)", it.caption)) <= 2
     assert it.claims
     assert set(it.sizes) == set(SCALES)
 
@@ -288,7 +289,7 @@ def test_a_figure_leaves_its_files(made, name):
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in (folder / f"{name}.svg").read_bytes()[:2000]
     entry = strict_json((folder / f"{name}.json").read_text())
-    assert entry["format"] == 1
+    assert entry["format"] == 2
     assert {key: entry[key] for key in ("name", "scale", "command")} == {"name": name, **ABOUT}
     own = {"chain-agnostic": 21, "dithering": 3 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
     assert entry["seeds"] == own.get(name, TINY[name]["seeds"])
@@ -300,6 +301,9 @@ def test_a_figure_leaves_its_files(made, name):
         assert told["criterion"] == claim.criterion
         assert told["outcome"] == verdict.outcome
         assert told["measured"] == verdict.measured
+        assert (told["kind"], told["headline"]) == (claim.kind, claim.headline)
+        assert told["why"] == {"reproduced": "", "inconclusive": "scale"}.get(verdict.outcome, claim.otherwise)
+        assert told["table"] == [list(row) for row in verdict.table]
         assert (told["value"] is None) or told["value"] == verdict.interval.value
     for setting, found in entry["settings"].items():
         assert set(found) == {job.settings[setting] for job in tiny(name).plan() if setting in job.settings}

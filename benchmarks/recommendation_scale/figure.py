@@ -11,17 +11,11 @@ FIGURE = Figure(
     title="Recommendations at a shop's size",
     where="section 6.3, at a shop's size",
     caption=(
-        "Above: likes to be expected of a customer, over customers, with gamma_an ~ N(0, 4) and beta = 0 as in "
-        "the paper but hundreds of products (not in the paper); mean and standard error over instances. RLSVI "
-        "pooled over slots, and sketched where there are most products; the same without the value of later "
-        "slots, a linear bandit; the same without exploration, greedy LSVI; a bandit with a table of histories, "
-        "which generalizes over nothing; Bernoulli Thompson sampling; the myopic policy that knows the truth, "
-        "an upper reference (the first answer is a like with probability one half whatever is shown, so nobody "
-        "has more than J - 1/2), and random play, the lower one. Below: what each saving keeps of what is "
-        "gained over random play in the whole run; what is left of it if customers overlap, if answers are late "
-        "(a slot is 50 other customers' slots) or never come, for RLSVI and for the policy that knows; and how "
-        "lambda was chosen (ringed), for every agent and shop, on instances of their own. Bars are Fieller's "
-        "95% intervals of ratios on the same instances."
+        "Above: likes to be expected of a customer in shops of hundreds of products, with γ drawn from N(0, 4) "
+        "and β = 0 as in the paper; mean and standard error over instances, with the myopic policy that knows "
+        "the truth and random play as references. Below: what each saving keeps of the likes gained over random"
+        " play, what is left if customers overlap and answers are late or lost, and how λ was chosen (ringed), "
+        "with 95% intervals."
     ),
     sizes={
         "quick": {

@@ -12,6 +12,11 @@ from rlsvi.cli.errors import told
 from rlsvi.paper import FIGURES
 
 MARKS = {"reproduced": "green", "not reproduced": "red", "inconclusive": "yellow"}
+KINDS = {
+    "experiment": "what the paper says about its experiments and results",
+    "proof": "steps of its proofs",
+    "ours": "checks of our own",
+}
 
 
 def paper(
@@ -98,6 +103,11 @@ def _print(entries: list[dict[str, Any]]) -> None:
         table.add_column("claim")
         table.add_column("measured")
         for claim in entry["claims"]:
-            verdict = Text(claim["outcome"], style=MARKS[claim["outcome"]])
+            told = f"{claim['outcome']} ({claim['why']})" if claim["why"] else claim["outcome"]
+            verdict = Text(told, style=MARKS[claim["outcome"]])
             table.add_row(verdict, Text(claim["words"]), Text(claim["measured"]))
         Console().print(table)
+    for kind, words in KINDS.items():
+        found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]
+        if found:
+            print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")

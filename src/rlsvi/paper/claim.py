@@ -10,13 +10,13 @@ decorator holds what the paper says and where; its docstring is the criterion, w
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from inspect import getdoc
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import polars as pl
 
@@ -32,18 +32,30 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+Kind = Literal["experiment", "proof", "ours"]
+Why = Literal["misprint", "reading", "finding"]
+Row = tuple[str, ...]
+
+
 class Verdict(NamedTuple):
-    """The outcome, what was measured in words, and the estimate that decided with its 95% interval."""
+    """The outcome of a claim.
+
+    measured : what was measured, in at most 30 words.
+    interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
+    table : further numbers, the first row has the headings.
+    """
 
     outcome: Outcome
     measured: str
     interval: Interval | None = None
+    table: tuple[Row, ...] = ()
 
     def told(self, before: str, after: str = "") -> "Verdict":
         """The same verdict with more words before and after what was measured."""
         return self._replace(measured=f"{before}{self.measured}{after}")
 
 
+Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
 Judge = Callable[[pl.DataFrame], Verdict]
 Verdicts = Iterator[Verdict | str]  # several, and remarks before, between and after them
 Rows = Callable[[pl.DataFrame], pl.DataFrame]
@@ -64,6 +76,9 @@ class Claim:
     criterion : what counts as reproduced.
     judge : from rows that were selected already to the verdict.
     rows : selects the part of the table that `judge` is given; the seeds in it are counted.
+    kind : what the paper says about its experiments and results, a step of its proofs, or a check of ours.
+    headline : whether it is one of the main claims: of the abstract, of section 6, or Theorem 1.
+    otherwise : if it is not reproduced, why: the paper has a misprint, it can be read in another way, or neither.
     """
 
     name: str
@@ -72,44 +87,42 @@ class Claim:
     criterion: str
     judge: Judge
     rows: Rows = all_rows
+    kind: Kind = "experiment"
+    headline: bool = False
+    otherwise: Why = "finding"
 
 
-def claim(words: str, where: str, rows: Rows = all_rows) -> Callable[[Callable[..., Verdict | Verdicts]], Claim]:
+class About(TypedDict, total=False):
+    """What else the decorators take: see `Claim`."""
+
+    kind: Kind
+    headline: bool
+    otherwise: Why
+
+
+def claim(
+    words: str, where: str, rows: Rows = all_rows, **about: Unpack[About]
+) -> Callable[[Callable[[pl.DataFrame], Verdict | Verdicts]], Claim]:
     """Declare that the function below judges what the paper says at `where`, on some rows of the table."""
-    return lambda judge: _declared(judge, judge.__name__, words, where, rows)
 
+    def declared(judge: Callable[[pl.DataFrame], Verdict | Verdicts]) -> Claim:
+        def decide(frame: pl.DataFrame) -> Verdict:
+            found = judge(frame)
+            return found if isinstance(found, Verdict) else all_of(*found)
 
-def computed(words: str, where: str) -> Callable[[Callable[[], Verdict]], Claim]:
-    """Declare a claim that no run decides: the function takes no table and is called once."""
-
-    def declared(step: Callable[[], Verdict]) -> Claim:
-        once = cache(step)
-        return Claim(step.__name__, words, where, _criterion(step), lambda frame: once())
+        return Claim(judge.__name__, words, where, _criterion(judge), decide, rows, **about)
 
     return declared
 
 
-def claim_for_each(
-    options: Mapping[str, str], words: str, where: str
-) -> Callable[[Callable[..., Verdict | Verdicts]], list[Claim]]:
-    """Declare one claim per option, which the function is given after the table.
+def computed(words: str, where: str, **about: Unpack[About]) -> Callable[[Callable[[], Verdict]], Claim]:
+    """Declare a claim that no run decides: the function takes no table and is called once."""
 
-    options : by the name of each option, the text that replaces `{}` in `words`.
-    """
-    return lambda judge: [
-        _declared(judge, f"{judge.__name__}_{option}", words.format(text), where, all_rows, option)
-        for option, text in options.items()
-    ]
+    def declared(step: Callable[[], Verdict]) -> Claim:
+        once = cache(step)
+        return Claim(step.__name__, words, where, _criterion(step), lambda frame: once(), **about)
 
-
-def _declared(
-    judge: Callable[..., Verdict | Verdicts], name: str, words: str, where: str, rows: Rows, *option: str
-) -> Claim:
-    def decide(frame: pl.DataFrame) -> Verdict:
-        found = judge(frame, *option)
-        return found if isinstance(found, Verdict) else all_of(*found)
-
-    return Claim(name, words, where, _criterion(judge), decide, rows)
+    return declared
 
 
 def _criterion(judge: Callable[..., Any]) -> str:
@@ -153,15 +166,27 @@ def exactly(holds: bool, measured: str) -> Verdict:
 
 def all_of(*parts: Verdict | str) -> Verdict:
     """The worst of several verdicts, with the estimate that decided it, the words of all and remarks."""
-    order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
-    verdicts = [part for part in parts if isinstance(part, Verdict)]
     words = [part.measured if isinstance(part, Verdict) else part for part in parts]
-    worst = min(verdicts, key=lambda verdict: order.index(verdict.outcome))
+    worst = _worst([part for part in parts if isinstance(part, Verdict)])
     return worst._replace(measured="; ".join(filter(None, words)))
+
+
+def worst_of(headings: Row, parts: Iterable[Part]) -> Verdict:
+    """The worst of several verdicts in its own words, with a table of all."""
+    found = list(parts)
+    verdicts = [verdict for verdict, _ in found if verdict is not None]
+    held, worst = sum(it.outcome is Outcome.REPRODUCED for it in verdicts), _worst(verdicts)
+    count = f"holds in {held} of {len(verdicts)} cases; " if len(verdicts) > 1 else ""
+    return worst._replace(measured=count + worst.measured, table=(headings, *(row for _, row in found)))
+
+
+def _worst(verdicts: list[Verdict]) -> Verdict:
+    order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
+    return min(verdicts, key=lambda verdict: order.index(verdict.outcome))
 
 
 def mean_se(values: Floats, digits: int = 0) -> str:
     """The mean over runs and its standard error, in words."""
     if len(values) < 2:
         return f"{values.mean():.{digits}f}"
-    return f"{values.mean():.{digits}f} +- {values.std(ddof=1) / len(values) ** 0.5:.{digits}f}"
+    return f"{values.mean():.{digits}f} ± {values.std(ddof=1) / len(values) ** 0.5:.{digits}f}"

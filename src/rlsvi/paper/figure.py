@@ -65,17 +65,22 @@ class Figure:
             size["seeds"] = whole("seeds", seeds, 1)
         return self.jobs(**size)
 
-    def judge(self, frame: pl.DataFrame) -> list[Verdict]:
-        """The verdicts on all claims; where intervals decide and seeds are too few for them, inconclusive."""
-        return [_judged(claim, claim.rows(frame)) for claim in self.claims]
+    def judge(self, frame: pl.DataFrame, scale: str = "paper") -> list[Verdict]:
+        """The verdicts on all claims.
+
+        Where an interval decides, it is inconclusive if seeds are too few for one, or if the claim was not
+        reproduced in runs that are smaller than the paper's: larger ones might reproduce it.
+        """
+        return [_judged(claim, claim.rows(frame), scale) for claim in self.claims]
 
     def seeds(self, frame: pl.DataFrame) -> int:
         """How many seeds the verdicts are made of; the least of all claims."""
         return min(claim.rows(frame)["seed"].n_unique() for claim in self.claims)
 
 
-def _judged(claim: Claim, rows: pl.DataFrame) -> Verdict:
+def _judged(claim: Claim, rows: pl.DataFrame, scale: str) -> Verdict:
     verdict = claim.judge(rows)
-    if verdict.interval is None or rows["seed"].n_unique() >= FEWEST:
-        return verdict
-    return Verdict(Outcome.INCONCLUSIVE, f"{verdict.measured} (of fewer than {FEWEST} seeds)", verdict.interval)
+    small = scale != "paper" and verdict.outcome is Outcome.NOT_REPRODUCED
+    if verdict.interval is not None and (small or rows["seed"].n_unique() < FEWEST):
+        return verdict._replace(outcome=Outcome.INCONCLUSIVE)
+    return verdict

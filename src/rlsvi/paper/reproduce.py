@@ -18,14 +18,14 @@ import rlsvi
 from rlsvi.core.files import write_file
 from rlsvi.core.machine import cores
 from rlsvi.paper import figure_called
-from rlsvi.paper.claim import Claim, Verdict
+from rlsvi.paper.claim import Claim, Outcome, Verdict
 from rlsvi.paper.figure import Figure
 from rlsvi.study.executors import Executor
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import compute
 
-FORMAT = 1
+FORMAT = 2
 
 
 def reproduce(
@@ -69,7 +69,7 @@ def finish(
 ) -> list[Verdict]:
     """Judge, draw and write a figure whose jobs are all in the store."""
     frame, seconds = store.gather(jobs)
-    verdicts = figure.judge(frame)
+    verdicts = figure.judge(frame, about["scale"])
     others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
     entry = {
         "format": FORMAT,
@@ -97,14 +97,19 @@ def finish(
 
 
 def _told(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    why = {Outcome.REPRODUCED: "", Outcome.INCONCLUSIVE: "scale"}.get(verdict.outcome, claim.otherwise)
     ends = verdict.interval or (math.nan, math.nan, math.nan)
     return {
         "words": claim.words,
         "where": claim.where,
         "criterion": claim.criterion,
+        "kind": claim.kind,
+        "headline": claim.headline,
         "outcome": str(verdict.outcome),
+        "why": why,
         "measured": verdict.measured,
         **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
+        "table": [list(row) for row in verdict.table],
     }
 
 

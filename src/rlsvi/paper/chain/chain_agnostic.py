@@ -37,58 +37,60 @@ def learned(frame: pl.DataFrame, reading: str, low: float, high: float) -> Inter
     return proportion(int(chosen["time"].is_finite().sum()), len(chosen))
 
 
-@claim("For rho = 0 the basis is coherent, for rho > 0 it is not", "section 6.1.2")
+@claim("For ρ = 0 the basis is coherent, for ρ > 0 it is not", "section 6.1.2")
 def coherent_at_zero(frame: pl.DataFrame) -> Verdict:
-    """Least squares leave nothing of Q* out at rho = 0, and more than a millionth at any other."""
+    """Least squares leave nothing of Q* out at ρ = 0, and more than a millionth at any other."""
     zero = frame.filter(pl.col("rho") == 0)["misfit"].to_numpy().max()
     noisy = frame.filter(pl.col("rho") > 0)["misfit"].to_numpy().min()
-    words = f"the basis leaves {zero:.0e} of Q* out at rho = 0, and at least {noisy:.2g} for every rho above"
+    words = f"the basis leaves {zero:.0e} of Q* out at ρ = 0, and at least {noisy:.2g} for every ρ above"
     return exactly(bool(zero < 1e-9 and noisy > 1e-6), f"{words} (2-norms)")
 
 
-@claim("For large rho, and an extremely misspecified basis, RLSVI is not effective", "section 6.1.2")
+@claim("For large ρ, and an extremely misspecified basis, RLSVI is not effective", "section 6.1.2")
 def large_rho(frame: pl.DataFrame) -> Verdict:
-    """Fewer than half of the runs with rho above .9 get ten rewards."""
+    """Fewer than half of the runs with ρ above .9 get ten rewards."""
     share, other = (learned(frame, reading, 0.9, 1.0) for reading in READINGS)
-    words = f"for rho above .9 a share of {share} gets ten rewards in {frame['limit'][0]:,} episodes"
-    return at_most(share, 0.5, f"{words} (read as a standard deviation: {other})")
+    words = f"for ρ above .9 a share of {share} gets ten rewards"
+    return at_most(share, 0.5, f"{words} (ρ as a standard deviation: {other})")
 
 
-@claim("There is some region 0 < rho < rho* where learning remains remarkably stable", "section 6.1.2")
+@claim("There is some region 0 < ρ < ρ* where learning remains remarkably stable", "section 6.1.2", headline=True)
 def stable_region(frame: pl.DataFrame) -> Verdict:
-    """At least 80% of the runs with rho up to 0.05 get ten rewards."""
+    """At least 80% of the runs with ρ up to 0.05 get ten rewards."""
     share, other = (learned(frame, reading, 0.0, WINDOW) for reading in READINGS)
     until, other_until = (edge(frame, reading) for reading in READINGS)
-    words = f"for 0 < rho <= {WINDOW} a share of {share} learns, and at least 9 of 10 up to rho* = {until:g}"
-    return at_least(share, 0.8, f"{words} (read as a standard deviation: {other}, rho* = {other_until:g})")
+    words = f"a share of {share} learns there, 9 of 10 up to ρ* = {until:g}"
+    return at_least(share, 0.8, f"{words} (ρ as a standard deviation: {other}, ρ* = {other_until:g})")
 
 
-@claim("RLSVI explores with agnostic value functions what is intractable under dithering", "section 6")
+@claim(
+    "RLSVI explores with agnostic value functions what is intractable under dithering", "section 6", headline=True
+)
 def beats_dithering(frame: pl.DataFrame) -> Verdict:
-    """With rho up to 0.05 ten rewards come at least ten times sooner than dithering's first one."""
+    """With ρ up to 0.05 ten rewards come at least ten times sooner than dithering's first one."""
     small = frame.filter(pl.col("rho_is") == "variance", pl.col("rho") > 0, pl.col("rho") <= WINDOW)
     times, expected = small["time"].to_numpy(), expected_first_reward(N)
     faster = bootstrap(lambda drawn: expected / median(drawn), times)
-    words = f"for 0 < rho <= {WINDOW} ten rewards take {bootstrap(median, times)} episodes"
-    dithering = f"dithering takes {expected:,.0f} to the first one, on average, {faster} times as long"
+    words = f"ten rewards take {bootstrap(median, times)} episodes"
+    dithering = f"dithering takes {expected:,.0f} to the first one, on average: {faster} times as long"
     return at_least(faster, 10.0, f"{words}; {dithering}")
 
 
 def edge(frame: pl.DataFrame, reading: str) -> float:
-    """rho*: up to where at least nine of ten runs learn, in every window of rho."""
+    """ρ*: up to where at least nine of ten runs learn, in every window of rho."""
     at = WINDOW
     while at <= 1.0 and learned(frame, reading, round(at - WINDOW, 9), at).value >= 0.9:
         at = round(at + WINDOW, 9)
     return round(at - WINDOW, 9)
 
 
-@computed("Q*_h(s, a) is 0 or 1", "section 6.1.2, footnote")
+@computed("Q*ₕ(s, a) is 0 or 1", "section 6.1.2, footnote", otherwise="misprint")
 def values_are_binary() -> Verdict:
     """No value of the exact solution lies in between."""
     Q = backward_induction(chain(N)).Q
     between = Q[(Q > 0) & (Q < 1)]
-    words = f"Q* lies in [0, 1] and is 0 for {np.mean(Q == 0):.0%} of all (h, s, a), but is never 1"
-    rest = f"where it is not 0 it is from {between.min():.2g} to {between.max():.2g}"
+    words = f"Q* is 0 for {np.mean(Q == 0):.0%} of all (h, s, a), and never 1"
+    rest = f"elsewhere it is from {between.min():.2g} to {between.max():.2g}"
     return exactly(len(between) == 0, f"{words}: {rest}")
 
 
@@ -115,8 +117,8 @@ FIGURE = Figure.of(
     title="RLSVI is somewhat robust to misspecification",
     where="section 6.1.2, figure 6",
     caption=(
-        "Episodes until ten rewards on a chain of N = 20 states with K = 20 basis functions drawn from N(Q*, "
-        "rho I), lambda = 1, sigma = .1: one run for each rho, the line is the median in windows of .05."
+        "Episodes until ten rewards on a chain of N = 20 states with K = 20 basis functions drawn from N(Q*, ρI), "
+        "λ = 1, σ = .1. There is one run for each ρ, and the line is the median in windows of .05."
     ),
     quick={"steps": 100, "limit": 3000, "seeds": 1},
     paper={"steps": 1000, "limit": 10_000, "seeds": 1},

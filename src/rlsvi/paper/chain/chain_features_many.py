@@ -30,7 +30,7 @@ def jobs(lengths: list[int], seeds: int, limit: int) -> list[Job]:
 def linear(frame: pl.DataFrame) -> Verdict:
     """The slope of the median learning time from SA/4 to SA/2 is within a factor of two of that up to SA/4."""
     share = bootstrap_ratio(frame, 1, 0)
-    words = f"from K = SA/4 to SA/2 one more function costs {share} times what it costs up to SA/4"
+    words = f"from K = SA/4 to SA/2 one more function costs {share} times as much as before"
     return between(share, 0.5, 2.0, words)
 
 

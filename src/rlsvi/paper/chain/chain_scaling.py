@@ -31,15 +31,14 @@ def by_features(frame: pl.DataFrame) -> dict[float, Floats]:
     return cells(frame.filter(pl.col("length") == chain_features.N), "features")
 
 
-@claim("The data are consistent with polynomial learning", "section 6.1.1")
+@claim("The data are consistent with polynomial learning", "section 6.1.1", headline=True)
 def polynomial(frame: pl.DataFrame) -> Verdict:
-    """A power law in N fits the median learning times better than an exponential."""
+    """The mean squared error of log T is less for a power law in N than for an exponential, of median times T."""
     found, by_K = by_length(frame), by_features(frame)
     better = power_over_exponential(found)
     in_length, in_features = (power_law(list(times), list(times.values())) for times in (found, by_K))
-    words = f"learning time grows as N to the power {in_length} and K to the power {in_features}"
-    error = f"the mean squared error of log T is {better} less for a power of N than for an exponential in N"
-    return at_least(better, 0.0, f"{words}; {error}")
+    words = f"the exponents of N and K are {in_length} and {in_features}"
+    return at_least(better, 0.0, f"{words}; the power law's squared error is lower by {better}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, between, claim, exactly, mean_se
+from rlsvi.paper.claim import Verdict, at_least, at_most, claim, exactly, mean_se, worst_of
 from rlsvi.paper.drawing import Picture, curves, labelled, legend, panels
 from rlsvi.paper.extensions.continual_runs import DITHERING, GAMMA, continual_reward, perturbations
 from rlsvi.paper.figure import Figure
@@ -20,7 +20,9 @@ from rlsvi.study.statistics import Interval
 NOISES = ("paper", "whitened", "independent")
 THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}
 FEW = "epsilon = .1"  # the usual one, shown with features too
-with_table, with_features = rows_where(basis="table"), rows_where(basis="places")
+BASES = {"table": "a table", "places": "three features an action"}
+SHARES = ("states", "agent", "share of the best average reward")
+with_table = rows_where(basis="table")
 with_random_features, of_perturbations = rows_where(basis="random"), rows_with("noise")
 in_appendix = partial(claim, where="appendix F.2")
 
@@ -41,6 +43,11 @@ def jobs(states: list[int], steps: int, few: int, watched: int, seeds: int) -> l
     ]
 
 
+def of_lives(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of lives with a table or with features of places."""
+    return frame.filter(pl.col("basis").is_in(list(BASES)))
+
+
 def shares(frame: pl.DataFrame, agent: str, states: int, basis: str = "table") -> Floats:
     """The share of the best average reward in each part of a life, (seeds, 10)."""
     mine = having(frame, agent=agent, states=states, basis=basis)
@@ -56,24 +63,38 @@ def late(frame: pl.DataFrame, agent: str, states: int) -> tuple[Interval, str]:
 @in_appendix(
     "Perturbing value estimates in directions of significant uncertainty incentivises exploration", rows=with_table
 )
-def explores(frame: pl.DataFrame) -> Verdicts:
+def explores(frame: pl.DataFrame) -> Verdict:
     """In the second half of its life RLSVI with a table has at least .95 of the best average reward, where
-    LSVI with epsilon = .1 has at most .1.
+    LSVI with ε = .1 has at most .1.
     """
+    rows = []
     for N in sorted(frame["states"].unique()):
         (ours, told), (theirs, told_of_theirs) = late(frame, "paper", N), late(frame, FEW, N)
-        yield at_least(ours, 0.95, f"{N} states: RLSVI {told}")
-        yield at_most(theirs, 0.1, f"{FEW} {told_of_theirs}")
+        rows.append((at_least(ours, 0.95, f"{N} states: RLSVI has {told}"), (f"{N}", "RLSVI", told)))
+        rows.append(
+            (
+                at_most(theirs, 0.1, f"{N} states: LSVI has {told_of_theirs}"),
+                (f"{N}", "LSVI, ε = .1", told_of_theirs),
+            )
+        )
+    return worst_of(SHARES, rows)
 
 
-@claim("Dithering in its place does not explore, however it is tuned", "section 3, appendix F.2", with_table)
-def dithering_does_not(frame: pl.DataFrame) -> Verdicts:
-    """With every epsilon, constant or falling, LSVI has at most .1 of the best average reward then, in every
-    river.
-    """
+@claim(
+    "Dithering in its place does not explore, however it is tuned",
+    "section 3, appendix F.2",
+    with_table,
+    kind="ours",
+)
+def dithering_does_not(frame: pl.DataFrame) -> Verdict:
+    """With every ε, constant or falling, LSVI has at most .1 of the best average reward then, in every river."""
+    rows = []
     for N, agent in product(sorted(frame["states"].unique()), DITHERING):
         share, told = late(frame, agent, N)
-        yield at_most(share, 0.1, f"{N} states, {agent}: {told}")
+        name = agent.replace("epsilon", "ε")
+        words = f"with {N} states and {name} LSVI has {told} of the best reward"
+        rows.append((at_most(share, 0.1, words), (f"{N}", name, told)))
+    return worst_of(SHARES, rows)
 
 
 def seen(frame: pl.DataFrame, noise: str, name: str) -> Floats:
@@ -81,69 +102,48 @@ def seen(frame: pl.DataFrame, noise: str, name: str) -> Floats:
     return np.asarray(having(frame, noise=noise).sort("seed")[name].to_numpy())
 
 
-@in_appendix("The perturbations are sampled to ensure autocorrelation", rows=of_perturbations)
+@in_appendix(
+    "The perturbations are sampled to ensure autocorrelation", rows=of_perturbations, otherwise="misprint"
+)
 def autocorrelated(frame: pl.DataFrame) -> Verdict:
-    """As printed, consecutive perturbations have a correlation of at least one half at gamma = .99, over the
-    second half of a life.
+    """As printed, consecutive perturbations have a correlation of at least one half at γ = .99, over the second
+    half of a life.
     """
-    told = "; ".join(
-        f"{noise}: {mean_se(seen(frame, noise, 'correlation'), 3)}, in theory {rho:.3f}"
-        for noise, rho in THEORY.items()
+    found = {noise: mean_se(seen(frame, noise, "correlation"), 3) for noise in THEORY}
+    words = (
+        f"as printed it is {found['paper']}, in theory √(1 − γ²) = {THEORY['paper']:.3f}, which vanishes as γ → 1"
     )
-    printed = mean(seen(frame, "paper", "correlation"))
-    return at_least(printed, 0.5, f"{told}; sqrt(1 - gamma^2) vanishes as gamma goes to 1")
-
-
-@in_appendix("w follows N(sqrt(1 - gamma^2) w, gamma^2 Sigma)", rows=of_perturbations)
-def as_in_theory(frame: pl.DataFrame) -> Verdicts:
-    """Measured correlations are within .02 of sqrt(1 - gamma^2), and of gamma and 0 for the other noises, over
-    the second half of a life.
-    """
-    for noise, rho in THEORY.items():
-        away = mean(seen(frame, noise, "correlation") - rho)
-        yield between(away, -0.02, 0.02, f"{noise}: {away} from {rho:.3f}")
+    table = ("noise", "correlation", "in theory"), *((it, found[it], f"{rho:.3f}") for it, rho in THEORY.items())
+    return at_least(mean(seen(frame, "paper", "correlation")), 0.5, words)._replace(table=table)
 
 
 @in_appendix(
     "Marginal covariance matrices of consecutive perturbations differ only slightly", rows=of_perturbations
 )
 def differ_slightly(frame: pl.DataFrame) -> Verdict:
-    """Sigma changes by at most 5 % a step, on average over all steps of a life from its first on."""
-    change, largest = seen(frame, "paper", "change"), seen(frame, "paper", "largest")
-    usual = f"by {100 * mean(change).value:.2f} % a step, of the weight that changes most in it"
-    first = f"by {100 * largest.max():.0f} % at most, the first time that a weight is touched"
-    return at_most(mean(change), 0.05, f"{usual}; {first}")
-
-
-def plans_need_it(frame: pl.DataFrame, basis: str) -> Verdicts:
-    """Noise that is drawn anew in every step against noise that moves slowly, over the whole life."""
-    for N in sorted(frame["states"].unique()):
-        whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
-        less = mean(whole["whitened"] - whole["independent"])
-        words = ", ".join(f"{noise} {mean_se(values, 3)}" for noise, values in whole.items())
-        yield at_least(less, 0.0, f"{N} states: {words}; {less} more than independent")
-
-
-@in_appendix(
-    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (table)", rows=with_table
-)
-def plans_need_it_with_a_table(frame: pl.DataFrame) -> Verdicts:
-    """Over its whole life RLSVI has more reward with noise of correlation gamma than with independent noise,
-    with a table.
+    """The variance Σ of a weight changes by at most 5% a step, on average over all steps of a life from its
+    first on.
     """
-    return plans_need_it(frame, "table")
+    change, largest = seen(frame, "paper", "change"), seen(frame, "paper", "largest")
+    usual = f"by {mean(change).value:.2%} a step, of the weight that changes most in it"
+    return at_most(mean(change), 0.05, f"{usual}; by {largest.max():.0%} when a weight is first touched")
 
 
-@in_appendix(
-    "Avoiding abrupt changes of the perturbation is important, for plans of several steps (features)",
-    rows=with_features,
-)
-def plans_need_it_with_features(frame: pl.DataFrame) -> Verdicts:
-    """The same with three features an action."""
-    return plans_need_it(frame, "places")
+@in_appendix("Avoiding abrupt changes of the perturbation is important, for plans of several steps", rows=of_lives)
+def plans_need_it(frame: pl.DataFrame) -> Verdict:
+    """Over its whole life RLSVI has more reward with noise of correlation γ than with independent noise, with a
+    table and with three features an action, in every river.
+    """
+    rows = []
+    for (basis, name), N in product(BASES.items(), sorted(frame["states"].unique())):
+        whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
+        more = mean(whole["whitened"] - whole["independent"])
+        cells = (name, f"{N}", *(mean_se(values, 3) for values in whole.values()))
+        rows.append((at_least(more, 0.0, f"{name}, {N} states: {more} more of the best reward"), cells))
+    return worst_of(("basis", "states", "noise as printed", "of correlation γ", "independent"), rows)
 
 
-@in_appendix("A version of RLSVI for Q* in the span of any Phi", rows=with_random_features)
+@in_appendix("A version of RLSVI for Q* in the span of any Φ", rows=with_random_features)
 def stays_finite(frame: pl.DataFrame) -> Verdict:
     """With six random functions of place and action, which need not span Q*, no value diverges."""
     lives = frame.filter(pl.col("part") == 1)
@@ -164,8 +164,8 @@ def draw(frame: pl.DataFrame) -> Picture:
                 name = agent if agent in DITHERING else f"RLSVI, {agent}"
                 at = (np.arange(10) + 0.5) * steps / 10_000
                 curves(axes, at, shares(frame, agent, N, basis), name, (*NOISES, *DITHERING).index(agent))
-            title = f"{N} states, {'a table' if basis == 'table' else 'three features an action'}"
-            labelled(axes, "thousand steps", "share of the best average reward", title, ylim=(-0.02, 1.1))
+            share = "share of the best average reward"
+            labelled(axes, "thousand steps", share, f"{N} states, {BASES[basis]}", ylim=(-0.02, 1.1))
     legend(places[0], loc="center right")
     return figure
 
@@ -175,11 +175,11 @@ FIGURE = Figure.of(
     title="Continual RLSVI",
     where="appendix F.2",
     caption=(
-        "Average reward of continual RLSVI (lambda = sigma = 1, gamma = .99) in RiverSwim without end, as a share "
-        "of the best, over tenths of a life: with the noise as printed, with an autoregression of correlation "
-        "gamma (whitened), and drawn anew in every step (independent); and of LSVI that explores with a constant "
-        "epsilon, or with one that falls from 1 to 0 in half of its life. Above with a table, below with 1, x and "
-        "x^2 of the place x for each action, in a shorter life. Every seed thin, medians bold with their 95% band."
+        "Average reward in RiverSwim without end, as a share of the best, over tenths of a life, with a table "
+        "(above) and with 1, x and x² of the place x for each action (below): every seed thin, medians bold "
+        "with their 95% band. Continual RLSVI (λ = σ = 1, γ = .99) has the noise as printed, noise of "
+        "correlation γ (whitened) or noise drawn anew in every step (independent); LSVI explores with a "
+        "constant ε, or one that falls from 1 to 0."
     ),
     quick={"states": [6], "steps": 60_000, "few": 20_000, "watched": 1000, "seeds": 5},
     paper={"states": [6, 10, 14], "steps": 200_000, "few": 20_000, "watched": 4000, "seeds": 10},

@@ -7,75 +7,78 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, Verdicts, all_of, at_least, at_most, claim, exactly, mean_se
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, claim, exactly, mean_se, worst_of
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommendation import losses
 from rlsvi.paper.recommendation.experiments import CODINGS, DISLIKES, LIKES, ORDERS, SLOTS, jobs_of
-from rlsvi.paper.recommendation.losses import of_agents, of_play, of_problems
+from rlsvi.paper.recommendation.losses import of_agents, of_instances, of_play
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, LINES
 from rlsvi.study.statistics import Interval, bootstrap
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")
+SAID = {"myopic": "the myopic policy", "Thompson": "Thompson sampling"}
 SMOOTH = 5  # points of a curve whose mean rate is looked at
 jobs = partial(jobs_of, AGENTS)
 
 
-def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdicts:
+def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdict:
     """RLSVI's regret an episode at the end as a share of that of others."""
-    ours = losses.at_the_end(frame, "RLSVI", coding)
-    yield f"RLSVI: {mean_se(ours, 3)} an episode in the end"
+    ours, rows = losses.at_the_end(frame, "RLSVI", coding), []
     for name in others:
         theirs = losses.at_the_end(frame, name, coding if name != "myopic" else LIKES)
         share = paired_ratio(ours, theirs)
-        yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, of which {share}")
+        words = (
+            f"{SAID.get(name, name)}: {mean_se(theirs, 3)} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
+        )
+        rows.append((at_most(share, 1.0, words), (name, mean_se(theirs, 3), f"{share}")))
+    return worst_of(("agent", "regret an episode in the end", "RLSVI's share of it"), rows)
 
 
-@of_play("RLSVI is able to outperform even the optimal myopic policy")
-def outperforms_the_myopic_policy(frame: pl.DataFrame) -> Verdicts:
+@of_play("RLSVI is able to outperform even the optimal myopic policy", headline=True)
+def outperforms_the_myopic_policy(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower."""
     return less_at_the_end(frame, ("myopic",))
 
 
-@of_play("RLSVI is able to outperform benchmark bandit algorithms")
-def outperforms_bandits(frame: pl.DataFrame) -> Verdicts:
+@of_play("RLSVI is able to outperform benchmark bandit algorithms", headline=True)
+def outperforms_bandits(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower than that of each."""
     return less_at_the_end(frame, BANDITS)
 
 
-@of_play("RLSVI outperforms bandits and the optimal myopic policy: if rewards are coded -1 and 0 (our extension)")
-def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdicts:
+@of_play("RLSVI outperforms bandits and the optimal myopic policy also if rewards are −1 and 0", kind="ours")
+def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower than that of each."""
     return less_at_the_end(frame, (*BANDITS, "myopic"), DISLIKES)
 
 
-@of_play("Bernoulli Thompson sampling does not learn much even after 1200 episodes")
-def thompson_learns_little(frame: pl.DataFrame) -> Verdict:
-    """Its regret an episode over the last 100 is at least .9 of that over the first 100."""
-    share = losses.remaining(frame, "Thompson")
-    return at_least(share, 0.9, f"its regret an episode is in the end {share} of what it was at first")
-
-
-@of_problems("It does not, since it does not take context into account")
-def fixed_orders(frame: pl.DataFrame) -> Verdict:
-    """Whatever order of products it learns, none earns more than random play, exactly."""
-    worth, random = frame["fixed_order"].to_numpy(), SLOTS / 2
-    off, best = float(np.abs(worth - random).max()), mean_se(frame["best"].to_numpy(), 3)
-    words = f"each of {ORDERS} fixed orders an instance earns {random:g} likes, to {off:.0e}"
-    return exactly(off < 1e-9, f"{words}; the optimum is {best}")
+@claim(
+    "Bernoulli Thompson sampling does not learn much, since it does not take context into account", "section 6.3"
+)
+def thompson_learns_little(frame: pl.DataFrame) -> Verdicts:
+    """Its regret an episode over the last 100 is at least .9 of that over the first 100; and no fixed order of
+    products earns more than random play, exactly.
+    """
+    share, problems = losses.remaining(of_agents(frame), "Thompson"), of_instances(frame)
+    yield at_least(share, 0.9, f"its regret an episode ends at {share} of what it was")
+    worth, random = problems["fixed_order"].to_numpy(), SLOTS / 2
+    off = float(np.abs(worth - random).max())
+    words = f"each of {ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
+    yield exactly(off < 1e-9, f"{words}, the optimum {problems['best'].to_numpy().mean():.2f}")
 
 
 @of_play("The linear contextual bandit outperforms RLSVI at first")
 def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
     """Its regret over the first twelfth of the episodes is lower, in both its forms."""
     ours = losses.at_first(frame, "RLSVI")
-    yield f"RLSVI: {mean_se(ours, 3)} a customer over the first twelfth"
+    yield f"RLSVI: {mean_se(ours, 2)} a customer"
     for name in BANDITS[:2]:
         theirs = losses.at_first(frame, name)
         share = paired_ratio(theirs, ours)
-        yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 3)}, {share} of RLSVI's")
+        yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 2)}, {share} of that")
 
 
 @of_play("Learning a myopic policy is simpler than a multi-period policy")
@@ -83,8 +86,9 @@ def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
     """What the linear bandit forgoes against the myopic choice is halved sooner than RLSVI's regret is."""
     middle, regret = losses.rates(frame, "RLSVI")
     instances = np.arange(float(len(regret)))
-    yield f"RLSVI's regret a customer is half of its first at {_halved(middle, regret, instances):.0f}"
-    for name in BANDITS[:2]:
+    yield f"RLSVI's regret is halved at customer {_halved(middle, regret, instances):.0f}"
+    names = ("the bandit's loss", "if pooled")
+    for name, words in zip(BANDITS[:2], names, strict=True):
         forgone = losses.rates(frame, name, loss="forgone")[1]
 
         def share(drawn: Floats, forgone: Floats = forgone) -> float:
@@ -92,7 +96,7 @@ def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
             return when / _halved(middle, regret, drawn) if when < np.inf else np.inf
 
         sooner, when = bootstrap(share, instances), _halved(middle, forgone, instances)
-        yield at_most(sooner, 1.0, f"what {name} forgoes at {when:.0f}, {sooner} of that time")
+        yield at_most(sooner, 1.0, f"{words} at {when:.0f}, {sooner} of that")
 
 
 def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
@@ -103,42 +107,31 @@ def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
     return _reached(middle, lead, int(ahead[0]) if len(ahead) else len(lead))
 
 
-def aims_to_be_myopic(frame: pl.DataFrame, names: tuple[str, ...]) -> Verdicts:
-    """The likes forgone against the best of one step ahead, in the end as a share of those at first."""
-    for name in names:
-        share = losses.remaining(frame, name, "forgone")
-        likes = mean_se(losses.at_the_end(frame, name, loss="forgone"), 3)
-        words = f"{name}: in the end {likes} likes a customer, {share} of those at first"
-        yield at_most(share, 0.5, words)
-
-
-@claim("The linear contextual bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
-def linear_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdicts:
-    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
-    first 100, in both its forms.
-    """
-    return aims_to_be_myopic(frame, BANDITS[:2])
-
-
-@claim("Obviously, the Bernoulli bandit algorithm aims to learn the myopic policy", "appendix E", of_agents)
-def bernoulli_bandit_aims_to_be_myopic(frame: pl.DataFrame) -> Verdicts:
-    """The likes it forgoes against the myopic choice are over the last 100 at most half of those over the
+@claim("The linear and the Bernoulli bandit algorithm aim to learn the myopic policy", "appendix E", of_agents)
+def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Verdict:
+    """The likes that each forgoes against the myopic choice are over the last 100 at most half of those over the
     first 100.
     """
-    return aims_to_be_myopic(frame, BANDITS[2:])
+    rows = []
+    for name in BANDITS:
+        share = losses.remaining(frame, name, "forgone")
+        likes = mean_se(losses.at_the_end(frame, name, loss="forgone"), 3)
+        words = f"in the end {SAID.get(name, name)} forgoes {likes} likes a customer, {share} of those at first"
+        rows.append((at_most(share, 0.5, words), (name, likes, f"{share}")))
+    return worst_of(("agent", "likes forgone a customer in the end", "share of those at first"), rows)
 
 
 @of_play("As more data is gathered RLSVI eventually learns a richer policy, which outperforms the myopic policy")
 def overtakes(frame: pl.DataFrame) -> Verdict:
     """From some episode on, with an interval that ends before the last, its regret an episode is lower."""
     at, _ = losses.curves_of(frame, "RLSVI")
-    verdicts = []
-    for name in ("linear bandit", "linear bandit, pooled", "myopic"):
+    rows = []
+    for name in ("myopic", *BANDITS[:2]):
         when = crossing(frame, name)
-        verdicts.append(at_most(when, float(at[-1]), f"{name} from customer {when} on"))
-    cumulative = paired_ratio(losses.final(frame, "RLSVI"), losses.final(frame, "myopic"))
-    words = f"; all its regret is {cumulative} of myopic's"
-    return all_of(*verdicts).told("RLSVI's regret an episode is below that of ", words)
+        since = f"from customer {when} on" if np.isfinite(when.value) else "not in the end"
+        words = f"RLSVI's regret is below that of {SAID.get(name, name)} {since}"
+        rows.append((at_most(when, float(at[-1]), words), (name, f"{when}")))
+    return worst_of(("agent", "first customer from which on RLSVI's regret is lower"), rows)
 
 
 def crossing(frame: pl.DataFrame, other: str) -> Interval:
@@ -194,8 +187,8 @@ FIGURE = Figure.of(
     caption=(
         "Regret of RLSVI, of linear contextual bandits (a regression a slot as in the paper, or one for all), "
         "of Bernoulli Thompson sampling, and of the optimal myopic policy, which knows the truth but looks one "
-        "step ahead: N = 10 products, J = 5 slots, c = 2, lambda = .2, sigma^2 = .001; mean and standard error "
-        "over problem instances."
+        "step ahead. Mean and standard error over problem instances with N = 10 products, J = 5 slots, c = 2, λ = "
+        ".2, σ² = .001."
     ),
     quick={"episodes": 300, "runs": 1, "seeds": 5},
     paper={"episodes": 1200, "runs": 10, "seeds": 100},

@@ -14,6 +14,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.results import chosen_by_the_others, having
 from rlsvi.paper.tetris.games import learning_games
 from rlsvi.study.job import Job
+from rlsvi.study.statistics import median
 
 Player = dict[str, Any]
 
@@ -74,6 +75,12 @@ def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats
     return np.where(above.any(axis=1), above.argmax(axis=1) + float(recent), np.inf)
 
 
+def games_told(passed: Floats) -> str:
+    """The median number of games that seeds needed, in words."""
+    games = median(passed)
+    return f"{games:g} games" if np.isfinite(games) else "never"
+
+
 def moving(values: Floats, width: int) -> Floats:
     """Means of `width` games in a row."""
     width = min(width, values.shape[1])
@@ -100,14 +107,13 @@ def best_of(frame: pl.DataFrame, players: Sequence[Player]) -> Player:
     return max(players, key=lambda who: level(frame, who).mean())
 
 
-def largest(frame: pl.DataFrame, who: Player) -> str:
-    """How large the weights and the targets of a player ever were, in words."""
-    size, excess = (float(runs_of(frame, who)[name].to_numpy().max()) for name in ("size", "excess"))
-    return f"|theta| to {size:.3g}, targets to {excess:.2g} of what rewards explain"
+def largest(frame: pl.DataFrame, who: Player) -> float:
+    """The largest norm that the weights of a player ever had."""
+    return float(runs_of(frame, who)["size"].to_numpy().max())
 
 
 def schedule(who: Player) -> str:
-    """How a player of LSVI explores."""
+    """How a player of LSVI explores, in game l."""
     if who["decay"] == 1:
-        return f"epsilon = {who['epsilon']:g}"
-    return f"epsilon = {who['epsilon']:g} x {who['decay']:g}^l"
+        return f"ε = {who['epsilon']:g}"
+    return f"ε = {who['epsilon']:g} × {who['decay']:g}ˡ"

@@ -29,9 +29,8 @@ LITERAL = player("RLSVI", **PRINTED)
 LITERAL_SCHEDULES = [player("LSVI", **PRINTED, **settings) for settings in GRID]
 LITERAL_PATIENT = [player("RLSVI", **PRINTED, gamma=0.999), player("LSVI", **PRINTED, gamma=0.999, **GRID[0])]
 
-# by the form of Q: RLSVI and the schedules of LSVI, and what both are called in claims
+# by the form of Q: RLSVI and the schedules of LSVI
 FORMS = {"afterstate": (RLSVI, SCHEDULES), "literal": (LITERAL, LITERAL_SCHEDULES)}
-HERE = {"afterstate": "afterstate form, scaled features", "literal": "literal form, raw features"}
 
 LONG = [RLSVI, LSVI]
 ALL_PLAYERS = [

@@ -14,21 +14,22 @@ from rlsvi.tetris import LETTERS, rules
 from rlsvi.tetris.features import BERTSEKAS, names
 
 
-@computed("Tetris has more than 2^200 states", "section 6.2")
-def states() -> Verdict:
-    """Boards without full rows, those included on which the game is over, times pieces."""
+@computed(
+    "Tetris has more than 2²⁰⁰ states; each of its 22 features and rewards is from 0 to 20, holes from 0 to 199",
+    "section 6.2 and appendix D",
+)
+def sizes() -> Verdict:
+    """Counted: boards without full rows, those included on which the game is over, times pieces; features on
+    boards on which the game is not over.
+    """
     board = rules()
-    count, live = (len(LETTERS) * (2**board.width - 1) ** rows for rows in (board.height, board.usable))
-    words = f"boards without full rows, times pieces: 2^{math.log2(count):.1f}"
-    going_on = f"of which in 2^{math.log2(live):.1f} the game is not over; not all of them can be reached"
-    return exactly(count > 2**200, f"{words}, {going_on}")
-
-
-@computed("22 features: heights, differences, maximum, holes and a constant", "section 6.2")
-def features() -> Verdict:
-    """Counted."""
-    found = names(BERTSEKAS, rules().width)
-    return exactly(len(found) == 22, f"{len(found)}: 10 heights, 9 differences, {', '.join(found[-3:])}")
+    states = math.log2(len(LETTERS)) + board.height * math.log2(2**board.width - 1)
+    features, holes = len(names(BERTSEKAS, board.width)), board.width * (board.usable - 1)
+    words = (
+        f"the binary logarithm of the states is {states:.1f}; {features} features, heights up to {board.usable}"
+    )
+    holds = states > 200 and features == 22 and board.usable <= 20 and holes <= 199
+    return exactly(holds, f"{words}, rows removed up to 4, holes up to {holes}")
 
 
 @claim("It is well known that you can find far superior linear basis functions", "section 6.2")
@@ -37,22 +38,11 @@ def better_features(frame: pl.DataFrame) -> Verdict:
     theirs: Floats = frame["published"].drop_nulls().to_numpy()
     cut = int(frame["cut_off"].drop_nulls().sum())
     more = ratio(theirs, level(frame, RLSVI))
-    words = f"Dellacherie's six features with his weights: {mean_se(theirs)} rows a game"
-    ends = f"{cut} games were cut off after a million pieces"
-    return at_least(more, 10.0, f"{words} ({ends}), {more} times RLSVI's level")
+    words = f"Dellacherie's six features with his weights get {mean_se(theirs)} rows a game"
+    return at_least(more, 10.0, f"{words} ({cut} cut off), {more} times RLSVI's level")
 
 
-@computed("Every feature and reward is a whole number from 0 to 20, holes from 0 to 199", "appendix D")
-def ranges() -> Verdict:
-    """Counted, on boards on which the game is not over."""
-    board = rules()
-    tallest, holes = board.usable, board.width * (board.usable - 1)
-    words = f"while the game goes on heights are at most {tallest}, rows removed at most 4"
-    ending = "a placement that ends the game may stand 3 rows out of the board"
-    return exactly(tallest <= 20 and holes <= 199, f"{words}, and no board has more than {holes} holes; {ending}")
-
-
-@computed("10^5 transitions with every possible action fit into less than 10 MB", "appendix D")
+@computed("10⁵ transitions with every possible action fit into less than 10 MB", "appendix D")
 def memory_size() -> Verdict:
     """Features of every next placement, each number in as many bits as its range needs."""
     board = rules()
@@ -62,6 +52,6 @@ def memory_size() -> Verdict:
     whole, packed = 1e5 * placements * 22 / 1e6, 1e5 * bits / 8e6
     return exactly(
         packed < 10,
-        f"{placements:.1f} placements a piece: {whole:.0f} MB at a byte a feature, {packed:.0f} MB if every "
-        "number took only the bits its range needs (the board and the piece themselves would fit into 3 MB)",
+        f"{placements:.1f} placements a piece take {whole:.0f} MB at a byte a feature, {packed:.0f} MB in bits; "
+        "the boards and pieces themselves would fit into 3 MB",
     )

@@ -65,7 +65,7 @@ def _policies(axes: Axes, frame: pl.DataFrame) -> None:
     for index, (start, lam) in enumerate(product(STARTS, players.LAMBDAS)):
         means = players.lspi_means(frame, start, lam)
         at = np.arange(float(means.shape[1])) * players.lspi_games(frame)
-        curves(axes, at, means, f"from {start}, lambda = {lam:g}", index)
+        curves(axes, at, means, f"from {start}, λ = {lam:g}", index)
     axes.axhline(players.PUBLISHED, **DOTTED)
     title = "Policy iteration on fresh games (LSPI)"
     labelled(axes, "games", "rows a game", title, key="best", ylim=(0, None))
@@ -87,10 +87,10 @@ def _levels(axes: Axes, frame: pl.DataFrame) -> None:
 def _name(who: Player) -> str:
     """What tells a player from RLSVI as it is by default."""
     special = [
-        *([levels.schedule(who).removeprefix("epsilon = ")] if who["agent"] == "LSVI" else []),
+        *([levels.schedule(who).removeprefix("ε = ")] if who["agent"] == "LSVI" else []),
         *([who["form"]] if who["form"] == "literal" else ["raw"] if who["units"] == "raw" else []),
-        *([f"gamma {who['gamma']:g}"] if who["gamma"] != players.RLSVI["gamma"] else []),
-        *(["10^4"] if who["memory"] != players.RLSVI["memory"] else []),
+        *([f"γ = {who['gamma']:g}"] if who["gamma"] != players.RLSVI["gamma"] else []),
+        *(["10⁴"] if who["memory"] != players.RLSVI["memory"] else []),
     ]
     return ", ".join([who["agent"], *special])
 
@@ -100,13 +100,10 @@ FIGURE = Figure.of(
     title="Learning to play Tetris",
     where="section 6.2, figure 7",
     caption=(
-        "Rows removed a game on a board of 20 x 10 with the 22 features of Bertsekas and Ioffe; a game is over "
-        "when a square of the top row is filled. Unless said otherwise Q is that of the board after the "
-        "placement (afterstate: Q = r + gamma theta . phi, with r known), features are divided by 20, lambda = "
-        "sigma = 1, gamma = .99, and the last 10^5 transitions are learned from. Left: learning curves, every "
-        "seed thin, medians bold with their 95% band. Middle: least-squares policy iteration, the paper's "
-        "LSPI, as described by Bertsekas and Ioffe (1996). Right: levels, a dot a seed. Dotted: 3183, the best "
-        "published level of LSPI."
+        "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe, divided by 20: "
+        "learning curves, least-squares policy iteration (the paper's LSPI), and the level of every player, a "
+        "dot a seed. Unless said otherwise Q = r + γθ·φ of the board after the placement, λ = σ = 1, γ = .99, "
+        "the last 10⁵ transitions are learned from, and dotted is 3183, the best published level of LSPI."
     ),
     quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "seeds": 5},
     paper={"games": 500, "long": 2000, "iterations": 20, "fresh": 100, "again": 250, "seeds": 5},

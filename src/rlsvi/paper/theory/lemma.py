@@ -34,7 +34,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     left.axvline(2, **DOTTED)
     gap_over_t = "least gap over t (below 1e-13: 1e-13)"
     labelled(left, "sum of the weights", gap_over_t, "Lemma 1", "lower left", **LOGARITHMIC)
-    shown = (("least", "the theorem's parameters"), ("least_tuned", "lambda = 1, sigma^2 = .1"))
+    shown = (("least", "the theorem's parameters"), ("least_tuned", "λ = 1, σ² = .1"))
     for i, (name, label) in enumerate(shown):
         found = np.sort(of_data(frame)[name].to_numpy())
         share = (np.arange(len(found)) + 1) / len(found)
@@ -50,10 +50,10 @@ FIGURE = Figure.of(
     title="Stochastic optimism: the lemmas in random cases",
     where="section 5, appendix G",
     caption=(
-        "Left: the least E[(X - t)+] - E[(P'V - t)+] over all t for random Dirichlet P and values V, X the "
-        "normal of Lemma 1, and the same for the matched Beta in place of P'V; optimistic where it is not "
-        "negative. Right: the least such difference between the Q values of RLSVI and of the posterior over all "
-        "pairs, periods and t, for random data of small MDPs, in standard errors."
+        "Left: the least E[(X − t)⁺] − E[(PᵀV − t)⁺] over all t for random Dirichlet P and values V, X the "
+        "normal of Lemma 1, and the same for the matched Beta in place of PᵀV; optimistic where it is not "
+        "negative. Right: the least such difference between the Q values of RLSVI and of the posterior, for "
+        "random data of small MDPs, in standard errors."
     ),
     quick={"cases": 32, "draws": 5_000, "seeds": 40},
     paper={"cases": 32, "draws": 100_000, "seeds": 120},

@@ -1,6 +1,10 @@
-"""Appendix G before its calculus: equivalences of optimism, Gammas and the coupling, crossings and their cases."""
+"""Appendix G before its calculus: equivalences of optimism, Gammas and the coupling, crossings and their cases.
+
+Steps that do not hold are claims, the others functions that say whether they do.
+"""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -8,31 +12,28 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Verdict, computed, exactly
 from rlsvi.theory import crossings, density_crossings
 
+of_appendix = partial(computed, where="appendix G", kind="proof")
 POINTS, RANGE = 8, 10  # of the discrete variables: so many equally likely integers below that
 
 
-@computed(
-    "Four conditions are equivalent to stochastic optimism, and to -Y dominating -X in the second order",
-    "section 5 and appendix G",
-)
-def equivalences() -> Verdict:
-    """They agree for all of some pairs of discrete variables."""
+def equivalences() -> bool:
+    """Four conditions, and −Y dominating −X in the second order, agree for all of some pairs of discrete
+    variables.
+    """
     rng = np.random.default_rng(0)
-    optimistic, apart, pairs = 0, 0, 100
-    for i in range(pairs):
+    optimistic, apart = 0, 0
+    for i in range(100):
         Y = rng.integers(RANGE, size=POINTS).astype(np.float64)
         moved = rng.integers(RANGE, size=POINTS) if i % 2 else np.clip(Y + rng.integers(-1, 3, size=POINTS), 0, 12)
         X = moved.astype(np.float64)
         found = [_max(rng, X, Y), _tails(X, Y), _coupled(X, Y), _convex(rng, X, Y), _second_order(-Y, -X)]
         optimistic += found[1]
         apart += len(set(found)) > 1
-    words = f"of {pairs} pairs of random variables on {POINTS} integers {optimistic} are optimistic"
-    conditions = "the conditions, the third by a linear program for its coupling, and that of the second order"
-    return exactly(apart == 0, f"{words}; {conditions} disagree on {apart}")
+    return apart == 0 and 0 < optimistic < 100
 
 
 def _max(rng: np.random.Generator, X: Floats, Y: Floats) -> bool:
-    """1: E[max(X, Z)] >= E[max(Y, Z)], for constants Z and random ones."""
+    """1: E[max(X, Z)] ≥ E[max(Y, Z)], for constants Z and random ones."""
     Zs = [np.array([z]) for z in range(-1, 13)] + [rng.integers(-1, 13, size=5) for _ in range(10)]
     return all(np.maximum.outer(X, Z).mean() >= np.maximum.outer(Y, Z).mean() - 1e-12 for Z in Zs)
 
@@ -73,19 +74,18 @@ def _second_order(X: Floats, Y: Floats) -> bool:
     return bool((below[0] <= below[1] + 1e-12).all())
 
 
-@computed("For independent Gammas E[g_1 | g_1 + g_2] = k_1 / (k_1 + k_2) (g_1 + g_2)", "appendix G")
-def gammas() -> Verdict:
-    """Quadrature agrees to 1e-12."""
+def gammas() -> bool:
+    """For independent Gammas of shapes k₁ and k₂ the mean share of the first is k₁ / (k₁ + k₂), by quadrature."""
     from scipy.special import roots_jacobi
 
     off = 0.0
     for k1, k2 in ((0.3, 2.0), (1.0, 1.0), (4.5, 0.7), (20.0, 35.0)):
         x, weights = roots_jacobi(12, k2 - 1, k1 - 1)
         off = max(off, abs(float(weights @ (0.5 * (1 + x)) / weights.sum()) - k1 / (k1 + k2)))
-    return exactly(off < 1e-12, f"quadrature agrees to {off:.0e} for four pairs of shapes")
+    return off < 1e-12
 
 
-@computed("The coupling of Gammas by alpha^0 and alpha^1 gives E[y~ | y] = E[y]", "appendix G")
+@of_appendix("The coupling of Gammas by α⁰ and α¹ gives E[ỹ | y] = E[y]", otherwise="misprint")
 def coupling() -> Verdict:
     """Its line after (a) is an identity."""
     v = np.linspace(0.2, 0.9, 8)
@@ -93,14 +93,14 @@ def coupling() -> Verdict:
     printed = (low * (v - low) + high * (high - v)) / (high - low)
     exchanged = (low * (high - v) + high * (v - low)) / (high - low)
     off, fixed = float(np.abs(printed - v).max()), float(np.abs(exchanged - v).max())
-    words = f"as printed the coefficients of gamma differ from v by up to {off:.2f}"
-    corrected = f"with alpha^0 and alpha^1 exchanged by {fixed:.0e}, and then E[y~ | y] is y, not E[y]"
+    words = f"as printed the coefficients of γ differ from v by up to {off:.2f}"
+    corrected = f"with α⁰ and α¹ exchanged by {fixed:.0e}, and then E[ỹ | y] is y, not E[y]"
     return exactly(off < 1e-12, f"{words}; {corrected}")
 
 
-@computed("For any alpha, beta > 0 the normal single crossing dominates the Beta", "appendix G")
+@of_appendix("For any α, β > 0 the normal single crossing dominates the Beta")
 def any_weights() -> Verdict:
-    """The CDFs cross once for alpha = beta, however small."""
+    """The CDFs cross once for α = β, however small."""
     from scipy.optimize import brentq
     from scipy.special import betaln
 
@@ -110,26 +110,22 @@ def any_weights() -> Verdict:
 
     edge = float(brentq(denser, 0.05, 1.0))
     below, above = (len(crossings(edge * x / 2, edge * x / 2).places) for x in (0.9, 1.1))
-    words = f"for alpha = beta they cross {below} times below alpha + beta = {edge:.4f} and {above} above"
+    words = f"for α = β they cross {below} times below α + β = {edge:.4f} and {above} above"
     return exactly(below == 1, words)
 
 
-@computed("For CDFs that cross at most once it is enough that the densities cross at most twice", "appendix G")
+@of_appendix("For CDFs that cross at most once it is enough that the densities cross at most twice")
 def two_crossings_suffice() -> Verdict:
     """So it is for weights from .02 to 9."""
     most = {}
     for weights, name in (((0.02, 0.05, 0.3, 0.9), "below 1"), ((1.0, 1.2, 2.0, 9.0), "of at least 1")):
         pairs = [(a, b) for a in weights for b in weights if density_crossings(a, b) <= 2]
         most[name] = max(len(crossings(a, b).places) for a, b in pairs)
-    told = ", ".join(f"{count} for weights {name}" for name, count in most.items())
-    return exactly(
-        max(most.values()) <= 1,
-        f"where the densities cross at most twice the CDFs cross at most so often: {told}; below 1 the Beta's "
-        "density is the larger one next to both ends, and between them the difference of the CDFs can turn twice",
-    )
+    told = " and ".join(f"up to {count} times for weights {name}" for name, count in most.items())
+    return exactly(max(most.values()) <= 1, f"where the densities cross at most twice the CDFs cross {told}")
 
 
-@computed("The cases of the proof piece together to all alpha, beta > 0 with alpha + beta >= 1", "appendix G")
+@of_appendix("The cases of the proof piece together to all α, β > 0 with α + β ≥ 1")
 def cases_cover() -> Verdict:
     """Every pair of a grid belongs to one."""
     grid = np.linspace(0.05, 3.0, 60)
@@ -137,9 +133,5 @@ def cases_cover() -> Verdict:
     x = np.linspace(0.01, 0.99, 99)
     h = [float(((a - 1) / x**2 + (b - 1) / (1 - x) ** 2 - (a + b)).max()) for a, b in left]
     single = all(crossings(a, b, points=301).single for a, b in left[::7])
-    return exactly(
-        not left,
-        f"no case has alpha <= 1 and beta <= 1, as {len(left)} pairs of a grid have; there h is at most "
-        f"{max(h):.2f}, so that the densities cross at most twice, and the CDFs "
-        f"{'cross once' if single else 'cross more than once'}",
-    )
+    words = f"no case has α ≤ 1 and β ≤ 1, as {len(left)} pairs of a grid have; there h is at most {max(h):.2f}"
+    return exactly(not left, f"{words}, and the CDFs cross {'once' if single else 'more than once'}")

@@ -1,10 +1,10 @@
-"""Theorem 1 put to the test: regret against sqrt(H^3 S A T), and tabula rasa algorithms beside RLSVI."""
+"""Theorem 1 put to the test: regret against √(H³SAT), and tabula rasa algorithms beside RLSVI."""
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from rlsvi.paper.claim import Verdict, all_of, at_most, between, claim, claims_in
+from rlsvi.paper.claim import Verdict, at_most, between, claim, claims_in, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.theory import prior_regret as prior
@@ -43,14 +43,14 @@ def near(frame: pl.DataFrame) -> pl.DataFrame:
 
 @claim("RLSVI bears a close connection to PSRL", "section 4", near)
 def near_psrl(frame: pl.DataFrame) -> Verdict:
-    """At its best sigma, of some, its regret is within a factor of two of PSRL's at every size."""
-    verdicts = []
+    """At its best σ, of some, its regret is within a factor of two of PSRL's at every size."""
+    rows = []
     for size in prior.sizes_of(frame, "PSRL"):
         ours, best = prior.tuned(frame, "RLSVI", size)
         share = paired_ratio(ours, prior.final(frame, "PSRL", size))
-        words = f"{named(size)} {share}, sigma^2 = {prior.told_scale('RLSVI', best)}"
-        verdicts.append(between(share, 0.5, 2.0, words))
-    return all_of(*verdicts).told("RLSVI's regret over PSRL's, lambda = 1: ")
+        words = f"at {named(size)} RLSVI's regret is {share} times PSRL's"
+        rows.append((between(share, 0.5, 2.0, words), (named(size), prior.told_scale("RLSVI", best), f"{share}")))
+    return worst_of(("size", "best σ², λ = 1", "RLSVI's regret over PSRL's"), rows)
 
 
 @claim(
@@ -62,19 +62,21 @@ def efficient(frame: pl.DataFrame) -> Verdict:
     """Each of PSRL, Gaussian PSRL, UCRL2 and UCBVI loses an episode, at the best of some scales, over the
     second half at most a fifth of what it loses over the first ten.
     """
-    size, verdicts = _middle_size(frame), []
+    size, rows = _middle_size(frame), []
     for agent in ("PSRL", "Gaussian PSRL", "UCRL2", "UCBVI"):
         regret, best = prior.tuned(frame, agent, size)
         at, curve = prior.curves_of(frame, agent, size, best)
         middle, early = (int(np.searchsorted(at, x)) for x in (at[-1] / 2, 10))
         late = (curve[:, -1] - curve[:, middle]) / (at[-1] - at[middle])
         share = paired_ratio(late, curve[:, early] / at[early])
-        at_best = f"regret {regret.mean():,.0f} at scale {prior.told_scale(agent, best)}"
-        at_one = f"{prior.final(frame, agent, size).mean():,.0f} at 1"
-        verdicts.append(at_most(share, 0.2, f"{agent} {share}, {at_best} and {at_one}"))
-    ours, theirs = prior.tuned(frame, "RLSVI", size)[0].mean(), prior.final(frame, prior.THEOREM, size).mean()
-    words = f"; RLSVI {ours:,.0f} tuned and {theirs:,.0f} as the theorem has it"
-    return all_of(*verdicts).told(f"{named(size)}: ", words)
+        at_best, at_one = (f"{values.mean():,.0f}" for values in (regret, prior.final(frame, agent, size)))
+        cells = (agent, prior.told_scale(agent, best), at_best, at_one, f"{share}")
+        rows.append((at_most(share, 0.2, f"at {named(size)} {agent} loses in the end {share} of that"), cells))
+    ours, best = prior.tuned(frame, "RLSVI", size)
+    theirs = f"{prior.final(frame, prior.THEOREM, size).mean():,.0f}"
+    remark = ("RLSVI", prior.told_scale("RLSVI", best), f"{ours.mean():,.0f}", theirs, "")
+    headings = ("agent", "best scale", "regret there", "regret as its theory has it", "share lost in the end")
+    return worst_of(headings, [*rows, (None, remark)])
 
 
 def _middle_size(frame: pl.DataFrame) -> Size:
@@ -102,7 +104,7 @@ def _ratios(axes: Axes, frame: pl.DataFrame) -> None:
             at, share = shares(frame, size, agent, scale)
             label = agent if i == 0 else None
             axes.plot(at, share.mean(axis=0), color=INK, linestyle=dashes, linewidth=0.7, label=label)
-    labelled(axes, "episodes", "regret / sqrt(H^3 S A T)", "RLSVI, the theorem's parameters", **LOGARITHMIC)
+    labelled(axes, "episodes", "regret / √(H³SAT)", "RLSVI, the theorem's parameters", **LOGARITHMIC)
     axes.set_ylim(top=10 * axes.get_ylim()[1])
     legend(axes, ncols=2)
 
@@ -140,13 +142,11 @@ FIGURE = Figure.of(
     title="Theorem 1: regret on MDPs of its prior",
     where="section 5",
     caption=(
-        "Regret on MDPs drawn from the prior of Theorem 1 (all weights 1), mean over MDPs. Left: at the theorem's "
-        "lambda and sigma over sqrt(H^3 S A T), for several numbers of states S, actions A and horizons H; it "
-        "rises while RLSVI's prior outweighs the data, some S A lambda sigma^2 episodes, and then falls. That of "
-        "random play and of LSVI with epsilon = .1, whose regret is linear, rises for ever; beside them LSVI "
-        "whose epsilon falls to 0 (thin, at some sizes). Middle: regret against S, at the parameters of each "
-        "agent's theory, with standard errors. Right: RLSVI and tabula rasa algorithms at the scales of their "
-        "theory (dotted) and at the best of some; the scale of RLSVI is sigma^2, with lambda = 1."
+        "Regret on MDPs drawn from the prior of Theorem 1, mean over MDPs: over √(H³SAT) at the theorem's λ and"
+        " σ, where it rises while the prior outweighs the data and then falls, while that of random play and of"
+        " LSVI with a constant ε, which is linear, rises for ever. In the middle regret against S as each "
+        "agent's theory has it; on the right RLSVI (its scale is σ²) and tabula rasa algorithms at the best of "
+        "some scales and at 1 (dotted)."
     ),
     quick={
         "sizes": SIZES[:4],

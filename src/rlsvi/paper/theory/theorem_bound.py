@@ -1,4 +1,4 @@
-"""Theorem 1 and its controls: whether regret / sqrt(H^3 S A T) is bounded, and how regret scales in S."""
+"""Theorem 1 and its controls: whether regret / √(H³SAT) is bounded, and how regret scales in S."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, all_of, at_least, at_most, claim
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, claim, worst_of
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.prior_regret import THEOREM, Size
 from rlsvi.study.bootstrap import percentiles
@@ -40,24 +40,25 @@ def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float =
     return at[later], regret[:, later] / regret_shape(*size, at[later] * size[2])
 
 
-@in_section("Theorem 1: the expected regret is at most O~(sqrt(H^3 S A T))")
+@in_section("Theorem 1: the expected regret is at most Õ(√(H³SAT))", headline=True)
 def bounded(frame: pl.DataFrame) -> Verdict:
-    """Regret / sqrt(H^3 S A T), of means over MDPs, does not grow over the last factor of four of T, at any
-    size: it is past its peak.
+    """Regret / √(H³SAT), of means over MDPs, does not grow over the last factor of four of T, at any size: it is
+    past its peak.
     """
-    verdicts = []
+    rows = []
     for size in prior.sizes_of(frame, THEOREM):
         at, share = shares(frame, size)
         rise, worst = prior.growth(frame, THEOREM, size), int(share.mean(axis=0).argmax())
-        words = f"{named(size)} times {rise}, the most {share[:, worst].mean():.2f} at {at[worst]:,.0f}"
-        verdicts.append(at_most(rise, 1.0, words))
-    return all_of(*verdicts).told("over the last factor of four the ratio is multiplied so, after its peak: ")
+        cells = (named(size), f"{share[:, worst].mean():.2f}", f"{at[worst]:,.0f}", f"{rise}")
+        words = f"at {named(size)} the ratio is multiplied by {rise} over the last factor of four"
+        rows.append((at_most(rise, 1.0, words), cells))
+    return worst_of(("size", "largest ratio", "at episode", "times, over the last factor of four"), rows)
 
 
-@in_section("The shape in S, A and H of that bound: sqrt(H^3 S A)")
+@in_section("The shape of that bound in S, A and H is √(H³SA)")
 def over_sizes(frame: pl.DataFrame) -> Verdict:
-    """The largest regret / sqrt(H^3 S A T) over T from 10 episodes on grows with none of S, A and H: its
-    exponent in each is at most 0, over all sizes.
+    """The largest regret / √(H³SAT) over T from 10 episodes on grows with none of S, A and H: its exponent in
+    each is at most 0, over all sizes.
     """
     sizes = prior.sizes_of(frame, THEOREM)
     found = [shares(frame, size)[1] for size in sizes]
@@ -67,14 +68,15 @@ def over_sizes(frame: pl.DataFrame) -> Verdict:
     powers = _powers(sizes, peaks, np.stack([draws.max(axis=1) for draws in drawn]))
     ends = np.array([share.mean(axis=0)[-1] for share in found])
     last = _powers(sizes, ends, np.stack([draws[:, -1] for draws in drawn]))
-    decided = all_of(*(at_most(power, 0.0, f"{name} to the power {power}") for name, power in powers.items()))
-    after = ", ".join(f"{name} to the power {power}" for name, power in last.items())
-    worst = int(peaks.argmax())
-    return decided.told(
-        f"over {len(sizes)} sizes and all T from 10 episodes on the ratio is at most {peaks[worst]:.2f}, at "
-        f"{named(sizes[worst])}, the smallest peak is {peaks.min():.2f}; the peak grows as ",
-        f"; at the last T the ratio is between {ends.min():.2f} and {ends.max():.2f}, and grows as {after}",
-    )
+    rows = [
+        (
+            at_most(power, 0.0, f"the peak grows as {name} to the power {power}"),
+            (name, f"{power}", f"{last[name]}"),
+        )
+        for name, power in powers.items()
+    ]
+    decided = worst_of(("grows with", "largest ratio, to the power", "ratio at the last T, to the power"), rows)
+    return decided.told("", f"; at {len(sizes)} sizes it is from {peaks.min():.2f} to {peaks.max():.2f}")
 
 
 def _drawn(share: Floats, rng: np.random.Generator) -> Floats:
@@ -95,43 +97,39 @@ def _powers(sizes: list[Size], values: Floats, drawn: Floats) -> dict[str, Inter
     }
 
 
-@in_section("The rule for Theorem 1 can say no (ours, not the paper's)")
-def controls(frame: pl.DataFrame) -> Verdict:
-    """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with
-    epsilon = .1: the ratio grows over the last factor of four of T, at every size.
+@in_section("The rule for Theorem 1 can say no", kind="ours")
+def controls(frame: pl.DataFrame) -> Verdicts:
+    """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with ε =
+    .1: the ratio grows over the last factor of four of T, at every size.
     """
-    verdicts = []
     for agent, scale in prior.CONTROLS.items():
         found = {size: prior.growth(frame, agent, size, scale) for size in prior.sizes_of(frame, agent)}
         least = min(found, key=lambda size: found[size].low)
-        words = f"{agent}: at least times {found[least]}, at {named(least)}"
-        verdicts.append(at_least(found[least], 1.0, words))
+        yield at_least(found[least], 1.0, f"{agent}: at least times {found[least]}, at {named(least)}")
     last = in_states_sizes(frame, "UCBVI")[-1]
-    rise = f"{prior.growth(frame, 'UCBVI', last).value:.3f} at {named(last)}"
-    return all_of(*verdicts).told(
-        "over the last factor of four the ratio grows, ",
-        f"; that of UCBVI, a provably efficient agent, is multiplied by {rise}, at the scale of its theory: what "
-        "still grows at some T need not be inefficient",
-    )
+    yield f"UCBVI, provably efficient: times {prior.growth(frame, 'UCBVI', last).value:.2f} at {named(last)}"
 
 
-@in_section("RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient")
+@in_section(
+    "RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient",
+    headline=True,
+)
 def dithering(frame: pl.DataFrame) -> Verdict:
-    """On MDPs of the prior too the ratio grows over the last factor of four of T for LSVI with epsilon = 100 /
-    (100 + l) in episode l, at every size tried; what is proved, and shown, of the chain is in the figure
-    dithering.
+    """On MDPs of the prior too the ratio grows over the last factor of four of T for LSVI with ε = 100 / (100 +
+    l) in episode l, at every size tried; what is proved, and shown, of the chain is in the figure dithering.
     """
-    verdicts = []
+    rows = []
     for size in prior.sizes_of(frame, prior.FALLING):
         rise = prior.growth(frame, prior.FALLING, size, prior.HALVED)
         share = paired_ratio(
             prior.final(frame, prior.FALLING, size, prior.HALVED), prior.final(frame, THEOREM, size)
         )
-        verdicts.append(at_least(rise, 1.0, f"{named(size)} times {rise}, its regret {share} of RLSVI's"))
-    return all_of(*verdicts).told("over the last factor of four the ratio is multiplied so: ")
+        words = f"at {named(size)} the ratio is multiplied by {rise}, its regret is {share} of RLSVI's"
+        rows.append((at_least(rise, 1.0, words), (named(size), f"{rise}", f"{share}")))
+    return worst_of(("size", "times, over the last factor of four", "share of RLSVI's regret"), rows)
 
 
-@in_section("The proof: at most 2SAH + sum K log(T + K) + H sqrt(SAHT log T), up to a constant")
+@in_section("The proof arrives at 2SAH + Σ K log(T + K) + H√(SAHT log T), up to a constant", kind="proof")
 def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
     """With the constant 1, at every size and every T from 10 episodes on."""
     found = {}
@@ -177,20 +175,16 @@ def exponent(states: Floats, regrets: list[Floats], others: list[Floats] | None 
     return percentiles(value, np.where(np.isfinite(found), found, -np.inf), found, 0.95)
 
 
-@in_section("These scalings better those of optimistic algorithms, O~(sqrt(H^3 S^2 A T))")
+@in_section("These scalings better those of optimistic algorithms, Õ(√(H³S²AT))")
 def better_scaling(frame: pl.DataFrame) -> Verdict:
     """Over UCRL2's, both at their theory's parameters, RLSVI's regret does not grow with S."""
     S, ours = in_states(frame, THEOREM)
     found = exponent(S, ours, in_states(frame, "UCRL2")[1])
     last = int(S[-1]), *FEW
-    each = ", ".join(
-        f"{agent} {exponent(*in_states(frame, agent))}, at the end times {prior.growth(frame, agent, last)}"
+    table = [
+        (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last).value:.2f}")
         for agent in SCALED
-    )
-    return at_most(
-        found,
-        0.0,
-        f"for S from {S[0]:.0f} to {S[-1]:.0f}, A = {FEW[0]}, H = {FEW[1]}, RLSVI's regret over UCRL2's grows "
-        f"as S to the power {found}, the bounds say -1/2; the exponents, and by what regret / sqrt(T) is "
-        f"multiplied over the last factor of four at the largest S (2: still linear): {each}",
-    )
+    ]
+    headings = ("agent", "regret grows as S to the power", "regret / √T, over the last factor of four (2: linear)")
+    words = f"RLSVI's regret over UCRL2's grows as S to the power {found}; the bounds say −1/2"
+    return at_most(found, 0.0, words)._replace(table=(headings, *table))
