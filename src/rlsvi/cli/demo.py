@@ -12,7 +12,7 @@ from rlsvi.cli.errors import told
 if TYPE_CHECKING:
     from rlsvi.cli.tour.guide import Guide
 
-SECONDS = {"ready": 2.0, "cart-pole": 16.0, "chain": 9.0, "recommendation": 6.0, "tetris": 8.0, "claims": 6.0}
+SECONDS = {"ready": 2.0, "cart-pole": 8.0, "chain": 5.0, "recommendation": 4.0, "tetris": 5.0, "claims": 25.0}
 
 
 def demo(
