@@ -7,7 +7,7 @@ from PIL import Image
 
 from rlsvi.cli.curve import chart
 from rlsvi.cli.tour.exhibit import Exhibit
-from rlsvi.cli.tour.films import AtRandom, cart, side_by_side
+from rlsvi.cli.tour.films import BESIDE, AtRandom, cart, side_by_side
 from rlsvi.cli.tour.guide import Guide
 
 TITLE = "Learn CartPole in 20 episodes"
@@ -37,13 +37,12 @@ def show(guide: Guide) -> Exhibit:
     guide.say(chart(returns, width=min(EPISODES, guide.console.width - 12)))
     found = rlsvi.evaluate(agent, env, episodes=10)
     guide.say(f"Ten fresh episodes, without exploring: {found.mean:.0f} steps on average.")
-    titles = "before learning", f"after {EPISODES} episodes"
-    film = side_by_side(zip(_positions(AtRandom(2), env), _positions(agent, env), strict=True), titles, 40)
+    film = side_by_side(zip(_positions(AtRandom(2), env), _positions(agent, env), strict=True), 40)
     sentence = (
         f"After {EPISODES} episodes the agent that agent_for chose balances the pole for {found.mean:.0f} of 500 "
         "steps; nothing was tuned by hand."
     )
-    return Exhibit("cart-pole", TITLE, sentence, CODE, film, "image/gif")
+    return Exhibit("cart-pole", TITLE, sentence, CODE, film, "image/gif", BESIDE)
 
 
 def _positions(player: Any, env: Any) -> Iterator[Image.Image]:

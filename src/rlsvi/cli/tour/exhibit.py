@@ -12,3 +12,4 @@ class Exhibit(NamedTuple):
     code: str
     picture: bytes
     kind: str  # "image/gif" or "image/svg+xml"
+    caption: str = ""

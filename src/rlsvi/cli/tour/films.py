@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-INK, PALE, CART, POLE = "#222222", "#d9d9d9", "#0072B2", "#D55E00"
+PALE, CART, POLE = "#d9d9d9", "#0072B2", "#D55E00"
+BESIDE = "Left: before learning. Right: after it."
 WIDTH, HEIGHT = 300, 150  # of the picture of a cart
 
 
@@ -36,16 +37,14 @@ def cart(x: float, angle: float) -> Image.Image:
     return picture
 
 
-def side_by_side(frames: Iterator[tuple[Image.Image, ...]], titles: tuple[str, ...], pause: int) -> bytes:
-    """A GIF of several films beside each other, with a title below each; `pause` milliseconds a frame."""
+def side_by_side(frames: Iterator[tuple[Image.Image, ...]], pause: int) -> bytes:
+    """A GIF of several films beside each other; `pause` milliseconds a frame."""
     pictures = []
     for parts in frames:
-        width, height = sum(part.width for part in parts) + 12 * (len(parts) - 1), parts[0].height + 22
-        whole = Image.new("RGB", (width, height), "white")
+        whole = Image.new("RGB", (sum(part.width + 12 for part in parts) - 12, parts[0].height), "white")
         left = 0
-        for part, title in zip(parts, titles, strict=True):
+        for part in parts:
             whole.paste(part, (left, 0))
-            ImageDraw.Draw(whole).text((left + part.width / 2, height - 11), title, fill=INK, anchor="mm")
             left += part.width + 12
         pictures.append(whole.quantize(16))
     first, *rest = pictures

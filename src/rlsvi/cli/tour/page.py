@@ -46,9 +46,10 @@ plausible value function at the start of each episode, and acts greedily on it.<
 
 def _exhibit(it: Exhibit) -> str:
     source = f"data:{it.kind};base64,{b64encode(it.picture).decode()}"
+    caption = f"<figcaption>{escape(it.caption)}</figcaption>" if it.caption else ""
     return f"""<section id="{it.name}">
 <h2>{escape(it.title)}</h2>
-<figure><img src="{source}" alt="{escape(it.title)}"></figure>
+<figure><img src="{source}" alt="{escape(it.title)}">{caption}</figure>
 <p>{escape(it.sentence)}</p>
 <pre><code>{escape(it.code)}</code></pre>
 </section>

@@ -8,7 +8,7 @@ from PIL import Image
 
 from rlsvi.cli.curve import chart
 from rlsvi.cli.tour.exhibit import Exhibit
-from rlsvi.cli.tour.films import AtRandom, side_by_side
+from rlsvi.cli.tour.films import BESIDE, AtRandom, side_by_side
 from rlsvi.cli.tour.guide import Guide
 
 TITLE = "Play Tetris after 200 games"
@@ -32,9 +32,8 @@ def show(guide: Guide) -> Exhibit:
         f"{last:.0f} in the last 20 of {GAMES}; it was told features of the board, and no rule of good play."
     )
     guide.say(sentence)
-    titles = "before learning", f"after {GAMES} games"
     films = zip(_boards(None), _boards(names["agent"]), strict=True)
-    return Exhibit("tetris", TITLE, sentence, CODE, side_by_side(films, titles, 120), "image/gif")
+    return Exhibit("tetris", TITLE, sentence, CODE, side_by_side(films, 120), "image/gif", BESIDE)
 
 
 def _boards(player: Any) -> Iterator[Image.Image]:
