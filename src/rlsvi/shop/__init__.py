@@ -1,4 +1,4 @@
-"""Recommendations at a shop's size: many customers open at once, answers late or never, saved and loaded."""
+"""A recommender for services with many concurrent customers, late or missing answers, and saved state."""
 
 from rlsvi.shop.recommender import Recommender
 

@@ -1,4 +1,4 @@
-"""The arguments of a recommender and of its methods, checked before anything changes."""
+"""Validation of the arguments of a recommender and its methods, before anything changes."""
 
 import sys
 from numbers import Integral, Real
@@ -12,11 +12,11 @@ from rlsvi.shop.size import Form, check_size
 
 Customer = str | int
 MAX = sys.float_info.max
-MOST = 2**31 - 1  # products are numbered by 32 bits
+MOST = 2**31 - 1  # product numbers are 32-bit integers
 
 
 def named(customer: Any) -> Customer:
-    """The name of a customer: a string, or a whole number of any kind."""
+    """Validate a customer's name, which is a string or an integer of any type."""
     if isinstance(customer, str):
         return str(customer)
     if isinstance(customer, bool) or not isinstance(customer, Integral):
@@ -25,7 +25,7 @@ def named(customer: Any) -> Customer:
 
 
 def product_of(product: Any, products: int) -> int:
-    """Which of the products it is."""
+    """Validate a product number."""
     any_kind = isinstance(product, Integral) and not isinstance(product, bool)
     a = whole("product", int(product) if any_kind else product, 0)
     if a >= products:
@@ -34,7 +34,7 @@ def product_of(product: Any, products: int) -> int:
 
 
 def mask_of(name: str, chosen: Any, products: int) -> Bools:
-    """(N,) which products are among those chosen, which are numbers of products."""
+    """Convert product numbers to a boolean mask of shape (N,)."""
     try:
         numbers = np.array(list(chosen) or np.zeros(0, dtype=np.int64))
     except (TypeError, ValueError):
@@ -47,7 +47,7 @@ def mask_of(name: str, chosen: Any, products: int) -> Bools:
 
 
 def context_of(context: Any, products: int) -> list[list[int]]:
-    """The products that a customer is known to like, and those she is known to dislike."""
+    """Split a context into the products the customer is known to like and those known to be disliked."""
     given = finite("context", context)
     if given.shape != (products,) or not np.isin(given, (-1, 0, 1)).all():
         raise ValueError(f"context must be {products} numbers -1, 0 or 1, one per product, got {context!r:.80}")
@@ -55,7 +55,7 @@ def context_of(context: Any, products: int) -> list[list[int]]:
 
 
 def moment(name: str, value: Any) -> float:
-    """`value`, if it is a time in seconds."""
+    """Return `value` if it is a valid time in seconds."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not -MAX <= value <= MAX:
         raise ValueError(f"{name} must be a finite number of seconds, as of time.time(), got {value!r:.80}")
@@ -63,7 +63,7 @@ def moment(name: str, value: Any) -> float:
 
 
 def settled(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a recommender, if they are all right and it fits in memory."""
+    """Validate the arguments of a recommender and check that it fits in memory."""
     flags = {name: flag(name, given[name]) for name in ("pooled", "clip", "myopic")}
     lam, sigma, memory = (positive(name, given[name]) for name in ("lam", "sigma", "memory"))
     ridge_of(lam, sigma)
@@ -76,7 +76,7 @@ def settled(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _interval(every: Any) -> int | str | None:
-    """Customers between two samples, "later" or None."""
+    """Validate `every`: the number of customers between two samples, "later" or None."""
     if every is None or (isinstance(every, str) and every == "later"):
         return every
     if isinstance(every, str):
@@ -85,7 +85,7 @@ def _interval(every: Any) -> int | str | None:
 
 
 def _baseline(baseline: Any) -> str | float:
-    """The likes per slot, or "recent"."""
+    """Validate `baseline`: the expected number of likes per slot, or "recent"."""
     if isinstance(baseline, str) and baseline == "recent":
         return baseline
     if isinstance(baseline, str | bool) or np.ndim(baseline) or not 0.0 <= finite("baseline", baseline) <= 1.0:

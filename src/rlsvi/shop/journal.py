@@ -1,8 +1,8 @@
-"""What happened to a recommender since it was saved: a file of one line a change, written before it is made.
+"""The journal: the changes to a recommender since it was saved, one per line, written before they are applied.
 
-A line is [number, time, verb, ..]. The saved file has the number of the last change it knows, so that a line is
-never made twice, and the journal's name, so that no other is taken for it. A process that dies leaves half a line
-at most, of a change that was not made.
+A line is [number, time, verb, ..]. The saved file records the number of the last change it contains, so that no
+line is applied twice, and the name of its journal, so that no other journal is mistaken for it. A process that
+dies leaves at most one incomplete line, for a change that was not applied.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def beside(path: str | os.PathLike[str]) -> Path:
-    """The journal of a saved file."""
+    """Return the path of the journal that belongs to a saved file."""
     return Path(f"{os.fspath(path)}.journal")
 
 
 class Journal:
-    """A journal to write to, by one process at a time; with `sync`, a line is on the disk before it counts."""
+    """A journal with a single writing process; with `sync`, each line is flushed to disk before it counts."""
 
     def __init__(self, saved: Path, name: str, sync: bool) -> None:
         self.saved, self.name, self.sync = saved, name, sync
@@ -37,13 +37,13 @@ class Journal:
         self._file, self._process = _own(self.path), os.getpid()
 
     def check(self) -> None:
-        """Refuse a process forked from the one that keeps it: both would write the same numbers."""
+        """Raise an error in a forked process, since parent and child would write the same line numbers."""
         if os.getpid() != self._process:
             text = f"{self.path} is kept by the process that this one was forked from: call keep(None) in this one"
             raise OSError(errno.EPERM, text)
 
     def write(self, change: list[Any]) -> None:
-        """Add a line, or raise and add nothing."""
+        """Append a line, or raise an error and append nothing."""
         self.check()
         line = _line(change)
         size = self.end
@@ -59,11 +59,11 @@ class Journal:
 
     @property
     def end(self) -> int:
-        """Where the next line will be."""
+        """The file position of the next line."""
         return os.fstat(self._file).st_size
 
     def begin(self, at: int) -> None:
-        """A new journal with the lines of this one from place `at` on, instead of it."""
+        """Replace this journal by a new one that contains its lines from position `at` on."""
         self.check()
         with open(self._file, "rb", closefd=False) as file:
             file.seek(at)
@@ -79,7 +79,7 @@ class Journal:
         self._file = another
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
@@ -90,7 +90,7 @@ class Journal:
 
 
 def changes(path: Path, name: str | None) -> Iterator[list[Any]]:
-    """The changes in a journal, if it is that of `name`; half a line at the end is left out."""
+    """Yield the changes in the journal called `name`, ignoring an incomplete line at the end."""
     found: list[list[Any]] = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
@@ -110,7 +110,7 @@ def changes(path: Path, name: str | None) -> Iterator[list[Any]]:
 
 
 def _damaged(path: Path, number: int, why: str) -> ArchiveError:
-    """A line that makes no sense, and what can be saved of its journal."""
+    """Return the error for an invalid line; its message says how much of the journal can be recovered."""
     return ArchiveError(
         f"{path} is damaged in line {number}: {why}; keep a copy, and cut it to its first {number - 1} lines to "
         f"load what happened before"
@@ -118,7 +118,7 @@ def _damaged(path: Path, number: int, why: str) -> ArchiveError:
 
 
 def replay(shop: "Recommender", path: Path) -> None:
-    """Make the changes that a recommender just loaded does not know of."""
+    """Apply the changes in the journal that a newly loaded recommender does not contain."""
     clock = shop._clock
     shop._replaying = True
     try:
@@ -164,7 +164,7 @@ def _line(change: list[Any]) -> bytes:
 
 
 def _handed_over(file: BinaryIO) -> int:
-    """A new file to add to, with the lock that it was written under."""
+    """Return a descriptor for appending to a new file that keeps the lock it was written under."""
     descriptor = os.dup(file.fileno())
     if fcntl is not None:
         fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | os.O_APPEND)
@@ -172,7 +172,7 @@ def _handed_over(file: BinaryIO) -> int:
 
 
 def _own(path: Path) -> int:
-    """A file to add to, unless another process does, where the system can tell."""
+    """Open a file for appending, unless another process holds it (where the system supports locks)."""
     file = os.open(path, os.O_APPEND | os.O_CREAT | os.O_RDWR, 0o644)
     if lock(file) is False:
         os.close(file)

@@ -1,8 +1,8 @@
-"""When a recommender learns, what it remembers and what it forgets.
+"""When a recommender learns, and which customers it remembers and forgets.
 
-Two locks. `_lock` is held for whatever is short: asking, answering, publishing a sample. `_learning` is held by
-whoever changes or writes down the posterior: learning, forgetting, saving; who has `_lock` never waits for it. So
-a sample may be drawn, or a file be written, in one thread while customers are served in others.
+There are two locks. `_lock` is held for short operations: recommending, recording answers, publishing a sample.
+`_learning` is held while the posterior is changed or written: learning, forgetting, saving. A thread that holds
+`_lock` never waits for `_learning`, so customers are served while a sample is drawn or a file is written.
 """
 
 import contextlib
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def set_prior_base(shop: "Recommender") -> None:
-    """The baseline before anybody came."""
+    """Set the baseline before the first customer."""
     set_base(shop._mind.base, shop._recent, _rate(shop), shop.myopic)
 
 
 def learn(shop: "Recommender") -> None:
-    """Draw a new sample beside the one in use, then use it; `_learning` is held.
+    """Draw a new sample while the current one stays in use, then switch to it. The caller holds `_learning`.
 
-    Where it fails the one before stays in use, and no answer is lost; some may be in the factors already, where
-    they would be put with the next sample.
+    If this fails, the current sample stays in use and no answer is lost. Some answers may then already be part of
+    the factors, where the next sample would have added them anyway.
     """
     with shop._lock:
         visits, count, since, before = shop._gone, shop._count, shop._since, shop._mind
@@ -47,32 +47,32 @@ def learn(shop: "Recommender") -> None:
     with shop._lock:
         shop._log("learn")
         shop._streams[1] = stream
-        offered = shop._mind.offered  # it may have changed meanwhile
+        offered = shop._mind.offered  # it may have changed in the meantime
         shop._mind, shop._spare = fresh._replace(offered=offered), before._replace(offered=offered)
         shop._since -= since
-        with contextlib.suppress(OSError):  # of the journal: then it is done with a later customer
+        with contextlib.suppress(OSError):  # of the journal: trimming is then left to a later customer
             trim(shop)
 
 
 def make_room(shop: "Recommender", rows: int) -> None:
-    """Have room to remember one more, of so many rows; `_lock` is held.
+    """Make room to remember one more customer with `rows` rows. The caller holds `_lock`.
 
-    Where memory is short, the older half is forgotten. It is done before the change that needs the room is written
-    down, so that a journal has both in their order.
+    If memory is short, the older half of the customers is forgotten. This happens before the change that needs the
+    room is logged, so that the journal contains both changes in the right order.
     """
     most = room_for(shop.remember, shop.products, shop.slots)
     size = grown(shop._gone, shop._count, rows, most)
     while size != _room(shop) and shop._count and shop.bytes + visits_bytes(*size) > shop.memory:
         if shop._replaying or not if_free(shop, lambda shop: forget(shop, (shop._count + 1) // 2)):
-            break  # a sample is being drawn: more memory until `give_back`
+            break  # a sample is being drawn: use more memory until `give_back`
         size = grown(shop._gone, shop._count, rows, most)
     _resize(shop, size)
 
 
 def give_back(shop: "Recommender", wanted: int) -> bool:
-    """Have so many bytes for a new customer by remembering fewer; whether it was done. `_lock` is held.
+    """Free `wanted` bytes for a new customer by remembering fewer. Return whether it succeeded. Holds `_lock`.
 
-    No fewer than have their room by right, `remember` without contexts; nothing is done where that is not enough.
+    Room for `remember` customers without contexts is always kept. If the rest is not enough, nothing is freed.
     """
     most = room_for(shop.remember, shop.products, shop.slots)
     least = visits_bytes(*map(min, _room(shop), most))
@@ -93,7 +93,7 @@ def _resize(shop: "Recommender", size: tuple[int, int]) -> None:
 
 
 def remember(shop: "Recommender", one: Visits) -> None:
-    """Put a visit with those remembered, where there is room; `_lock` is held."""
+    """Append a visit to those remembered; there must be room. The caller holds `_lock`."""
     append(shop._gone, shop._count, one)
     shop._recent[shop.customers % len(shop._recent)] = recent_answers(one, shop.slots)
     shop._count += 1
@@ -102,15 +102,15 @@ def remember(shop: "Recommender", one: Visits) -> None:
 
 
 def trim(shop: "Recommender") -> None:
-    """Forget the oldest if there are more than are to be remembered; both locks are held."""
+    """Forget the oldest customers if more than `remember` are stored. The caller holds both locks."""
     if shop._count > shop.remember and not shop._replaying:
-        forget(shop, shop._count - shop.remember + shop.remember // 10)  # a tenth at once, for it moves the others
+        forget(shop, shop._count - shop.remember + shop.remember // 10)  # a tenth at once: the rest is moved
 
 
 def forget(shop: "Recommender", oldest: int) -> None:
-    """Let the `oldest` customers count from now on with their present targets; both locks are held.
+    """Fix the targets of the `oldest` customers at their present values. The caller holds both locks.
 
-    Room for more than are to be remembered is given back where it is no longer needed.
+    Room for more than `remember` customers is released once it is no longer needed.
     """
     _take_in(shop, shop._gone, oldest)
     shop._log("forget", oldest)
@@ -122,7 +122,7 @@ def forget(shop: "Recommender", oldest: int) -> None:
 
 
 def if_free(shop: "Recommender", do: Callable[["Recommender"], None]) -> bool:
-    """Do it, unless somebody learns or saves; whether it was done."""
+    """Call `do`, unless another thread is learning or saving. Return whether it was called."""
     free: bool = shop._learning.acquire(blocking=False)
     if free:
         try:
@@ -133,7 +133,7 @@ def if_free(shop: "Recommender", do: Callable[["Recommender"], None]) -> bool:
 
 
 def _take_in(shop: "Recommender", visits: Visits, count: int) -> None:
-    """Have the answers of the first `count` visits in the factors."""
+    """Add the answers of the first `count` visits to the factors."""
     while shop._taken < count:
         if not take_in(shop._mind, visits, shop._taken, shop._work.phi):
             raise FactorError("a factor is no longer finite: load the last saved file")

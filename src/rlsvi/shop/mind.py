@@ -1,4 +1,4 @@
-"""What a recommender knows, and how it chooses by it."""
+"""The state of a recommender's knowledge, and how it chooses a product."""
 
 from typing import NamedTuple
 
@@ -11,33 +11,33 @@ from rlsvi.shop.size import Form, shapes
 
 
 class Mind(NamedTuple):
-    """P = J regressions, or one for all slots, each of N blocks of d weights."""
+    """P = J regressions, or a single one for all slots, each with N blocks of d weights."""
 
     factor: Factor  # (P, N, d, d) and (P, N, d)
-    right: Floats  # (P, N, d) sum of phi and target less base
-    frozen: Floats  # (P, N, d) sum of phi and target of customers no longer remembered
-    mass: Floats  # (J, N, d) sum of their phi
-    weight: Floats  # (P, d, N) the sample, by answers
-    bias: Floats  # (P, N) its constants
-    base: Floats  # (J + 1,) its baseline
-    place: Ints  # (N,) where an answer goes in phi
-    sign: Floats  # (N,) and with which sign
-    constant: Ints  # (N,) where the constant of a block is
-    offered: Bools  # (N,) products that there are
+    right: Floats  # (P, N, d) sum of phi times (target - base)
+    frozen: Floats  # (P, N, d) sum of phi times target, for customers no longer remembered
+    mass: Floats  # (J, N, d) sum of phi, for the same customers
+    weight: Floats  # (P, d, N) weights of the sample, indexed by answer
+    bias: Floats  # (P, N) constants of the sample
+    base: Floats  # (J + 1,) baseline of the sample
+    place: Ints  # (N,) index in phi of the answer to a product
+    sign: Floats  # (N,) sign of that answer in phi
+    constant: Ints  # (N,) index in phi of a block's constant
+    offered: Bools  # (N,) products that are offered
 
 
 class Visits(NamedTuple):
-    """Customers: visit i has rows first[i] .. first[i + 1] - 1, those known before the first slot in front."""
+    """Customers: visit i has rows first[i] .. first[i + 1] - 1, first the products known before slot 0."""
 
     first: Longs  # (room + 1,)
-    given: Ints  # (room,) how many were known before
+    given: Ints  # (room,) number of products known before
     product: Ints  # (rows,)
-    answer: Ints  # (rows,) 1, -1, or 0: never came
-    when: Ints  # (rows,) slots that had been filled when it came
+    answer: Ints  # (rows,) 1, -1, or 0 if no answer came
+    when: Ints  # (rows,) number of slots filled when the answer came
 
 
 class Scratch(NamedTuple):
-    """Room to work in, for one thread."""
+    """Work arrays for one thread."""
 
     Q: Floats  # (N,)
     allowed: Bools  # (N,)
@@ -46,12 +46,12 @@ class Scratch(NamedTuple):
 
 
 def new_mind(form: Form, ridge: float, hashes: np.random.Generator) -> Mind:
-    """The prior; a sketch sends every product's answer to one of `sketch` places, with a random sign."""
+    """Return the prior. A sketch maps each product's answer to one of `sketch` positions with a random sign."""
     sizes, sketch = shapes(form), form.sketch
     parts = {name: np.zeros(shape) for name, shape in sizes.items() if name not in ("U", "inv")}
     P, N, d = sizes["right"]
     own = np.arange(N, dtype=np.int32)
-    place, sign, constant = own, np.ones(N), own.copy()  # x_a = 0 while a is unseen: its place holds the constant
+    place, sign, constant = own, np.ones(N), own.copy()  # x_a = 0 until a is shown: holds the constant
     if sketch is not None:
         place = hashes.integers(0, sketch, N).astype(np.int32)
         sign = np.where(hashes.random(N) < 0.5, -1.0, 1.0)
@@ -61,14 +61,14 @@ def new_mind(form: Form, ridge: float, hashes: np.random.Generator) -> Mind:
 
 
 def new_scratch(mind: Mind) -> Scratch:
-    """Room for one thread."""
+    """Return work arrays for one thread."""
     d, N = mind.weight.shape[1:]
     return Scratch(np.zeros(N), np.zeros(N, dtype=np.bool_), np.zeros(N), np.zeros(d))
 
 
 @compiled
 def add_answers(mind: Mind, p: int, visits: Visits, i: int, rows: int, after: int, until: int, Q: Floats) -> None:
-    """Q += what the answers say that came after `after` and until `until` slots, of the first `rows` rows."""
+    """Add to Q the effect of answers in the first `rows` rows that came after slot `after`, by slot `until`."""
     begin = visits.first[i]
     for t in range(begin, begin + rows):
         if visits.answer[t] != 0 and after < visits.when[t] <= until:
@@ -80,9 +80,9 @@ def add_answers(mind: Mind, p: int, visits: Visits, i: int, rows: int, after: in
 
 @compiled
 def choose(mind: Mind, visits: Visits, i: int, slot: int, among: Bools, scratch: Scratch, stream: Words) -> int:
-    """The best unseen product of `among` for the next slot of visit i, ties broken by one random number.
+    """Return the best unseen product in `among` for the next slot of visit i; ties are broken at random.
 
-    -1: none is left, -2: a value is not finite.
+    Returns -1 if no product is left and -2 if a value is not finite.
     """
     p = slot if mind.bias.shape[0] > 1 else 0
     rows = visits.given[i] + slot

@@ -1,18 +1,18 @@
-"""How a recommender learns: RLSVI over all customers, from the answers that came.
+"""How a recommender learns: RLSVI over all customers, from the answers received so far.
 
-Customer i was shown products a_0, a_1, ..; x_j are the answers known when slot j was filled. With theta a sample
+Customer i was shown products a_0, a_1, ..; x_j are the answers known when slot j was filled. For a sample theta
 
     Q_j(x, a) = base_j + theta_a . phi(x)               phi(x): x, or a sketch of it, and a constant
-    target    = 1{liked} + max over unseen a' of Q_{j+1}(x_{j+1}, a'), held within what can still be earned
-    theta_a   ~ the posterior given the targets less base_j of all slots that were answered
+    target    = 1{liked} + max over unseen a' of Q_{j+1}(x_{j+1}, a'), clipped to what can still be earned
+    theta_a   ~ the posterior given (target - base_j) for all slots that were answered
 
-One regression a slot, solved backward as in Algorithm 1, or one for all of them ("pooled"), whose targets are then
-those of the sample before. A slot whose answer never came gives no row; one after which the customer left gives a
-row whose target goes on as if she had stayed.
+There is one regression per slot, solved backward as in Algorithm 1, or a single one for all slots ("pooled"),
+whose targets use the previous sample. A slot without an answer contributes no row. If the customer left after a
+slot, its row has the target of a customer who stayed.
 
-A target is a number of likes and knows no baseline: base is the prior mean of Q, and moves. So of customers no
-longer remembered two sums are kept, of phi times the target and, for each slot, of phi; less base_j times the
-second, the first is what they would count for had they been remembered with that target.
+A target is a number of likes, independent of the baseline; base is the prior mean of Q and changes over time.
+For customers no longer remembered, two sums are kept: phi times the target and, for each slot, phi. The
+first minus base_j times the second is what they would contribute if they were remembered with that target.
 """
 
 import numpy as np
@@ -22,12 +22,12 @@ from rlsvi.core.compile import Floats, Ints, Words, compiled
 from rlsvi.core.regression import draw
 from rlsvi.shop.mind import Mind, Visits, add_answers
 
-LARGEST = 1e250  # of L^-1 phi, for which rank_one is made
+LARGEST = 1e250  # bound on L^-1 phi for which rank_one is accurate
 
 
 @compiled
 def set_phi(mind: Mind, visits: Visits, i: int, slot: int, phi: Floats) -> None:
-    """phi <- the features of visit i when her slot was filled, in the block of the product that was shown."""
+    """Set phi to the features of visit i when `slot` was filled, in the block of the product shown."""
     begin, given = visits.first[i], visits.given[i]
     for k in range(phi.size):
         phi[k] = 0.0
@@ -40,7 +40,7 @@ def set_phi(mind: Mind, visits: Visits, i: int, slot: int, phi: Floats) -> None:
 
 @compiled
 def bears(U: Floats, inv: Floats, phi: Floats) -> bool:
-    """Whether the factor will still be one with the row phi, which is used up."""
+    """Return whether the factor stays valid when the row phi is added. Overwrites phi."""
     solve_lower(U, inv, phi)
     for k in range(phi.size):
         p = abs(phi[k])
@@ -51,9 +51,9 @@ def bears(U: Floats, inv: Floats, phi: Floats) -> bool:
 
 @compiled
 def take_in(mind: Mind, visits: Visits, i: int, phi: Floats) -> bool:
-    """Add the rows of visit i to the factors; False, and none is added, if one would not bear it.
+    """Add the rows of visit i to the factors, or return False and add none if a factor would become invalid.
 
-    No product is shown twice, so that every row has a factor of its own.
+    No product is shown twice, so every row belongs to a different factor.
     """
     begin = visits.first[i] + visits.given[i]
     for add in (False, True):
@@ -70,7 +70,7 @@ def take_in(mind: Mind, visits: Visits, i: int, phi: Floats) -> bool:
 
 @compiled
 def going_on(mind: Mind, Q: Floats, left: int, clip: bool, slot: int) -> float:
-    """The value of the next slot, from what its products are worth over the baseline."""
+    """Return the value of the next slot, given the values of its products relative to the baseline."""
     best, unseen = -np.inf, 0
     for a in range(Q.size):
         if Q[a] > -np.inf:
@@ -86,9 +86,9 @@ def going_on(mind: Mind, Q: Floats, left: int, clip: bool, slot: int) -> float:
 def add_targets(
     mind: Mind, visits: Visits, i: int, only: int, base: Floats, into: Floats, clip: bool, myopic: bool, Q: Floats
 ) -> None:
-    """Add phi times the target less `base` to `into`, for all answered slots of visit i, or for `only` if >= 0.
+    """Add phi (target - base) to `into` for all answered slots of visit i, or for slot `only` alone if only >= 0.
 
-    The target goes on by the sample in `mind`, and by its own baseline.
+    The target uses the sample and the baseline in `mind` for the slots that follow.
     """
     many, J = mind.bias.shape[0] > 1, mind.base.size - 1
     begin, given = visits.first[i], visits.given[i]
@@ -116,7 +116,7 @@ def add_targets(
 
 @compiled
 def add_row(mind: Mind, visits: Visits, i: int, slot: int, scale: float, into: Floats) -> None:
-    """into (N, d) += scale times the features of visit i when her slot was filled."""
+    """Add `scale` times the features of visit i when `slot` was filled to `into`, of shape (N, d)."""
     begin, row = visits.first[i], visits.first[i] + visits.given[i] + slot
     a = visits.product[row]
     for t in range(begin, row):
@@ -128,7 +128,7 @@ def add_row(mind: Mind, visits: Visits, i: int, slot: int, scale: float, into: F
 
 @compiled
 def set_right(mind: Mind, base: Floats, p: int, forgot: bool) -> None:
-    """right_p <- the part of customers no longer remembered, over the baseline."""
+    """Set right_p to the contribution of customers no longer remembered, relative to the baseline."""
     right, many = mind.right[p], mind.bias.shape[0] > 1
     for a in range(right.shape[0]):
         for k in range(right.shape[1]):
@@ -153,9 +153,9 @@ def sample(
     Q: Floats,
     stream: Words,
 ) -> bool:
-    """A new sample, in `fresh`, from the visits remembered and those that are not; False if it is not finite.
+    """Draw a new sample into `fresh` from all visits, remembered or not. Return False if it is not finite.
 
-    Targets go on by `before`: by `fresh` itself, which is solved backward, or by the sample before if pooled.
+    Targets use `before`: this is `fresh` itself when solved backward, and the previous sample if pooled.
     """
     P = fresh.bias.shape[0]
     for h in range(P - 1, -1, -1):
@@ -175,10 +175,10 @@ def sample(
 
 @compiled
 def set_base(base: Floats, recent: Ints, rate: float, myopic: bool) -> None:
-    """base_j: likes to be expected from slot j on, at the rates of `recent` answers (customers, J), or at `rate`.
+    """Set base_j to the likes expected from slot j on, at the rates of `recent` answers (customers, J).
 
-    The latter if it is >= 0. A slot that nobody answered counts as one half. Of a myopic recommender it is the
-    rate of slot j alone.
+    If rate >= 0, it is used instead. A slot that nobody answered counts as one half. For a myopic recommender,
+    base_j is the rate of slot j alone.
     """
     J = base.size - 1
     base[J] = 0.0
@@ -194,9 +194,9 @@ def set_base(base: Floats, recent: Ints, rate: float, myopic: bool) -> None:
 
 @compiled
 def freeze(mind: Mind, visits: Visits, count: int, clip: bool, myopic: bool, zero: Floats, Q: Floats) -> None:
-    """Let the first `count` visits count from now on with the targets the sample gives them; zero (J + 1,).
+    """Fix the targets of the first `count` visits at the values of the current sample; `zero` has shape (J + 1,).
 
-    Those of one sample, noise and all: a mean would have to be solved for, and kept, beside every sample.
+    They include the noise of that one sample: the mean would need a second solution for every sample.
     """
     for i in range(count):
         add_targets(mind, visits, i, -1, zero, mind.frozen, clip, myopic, Q)

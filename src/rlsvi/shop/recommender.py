@@ -1,4 +1,4 @@
-"""A recommender for a shop: any number of customers at once, who answer in any order, late or never."""
+"""A recommender service: any number of concurrent customers, who may answer in any order, late or never."""
 
 import contextlib
 import os
@@ -26,31 +26,31 @@ from rlsvi.shop.visits import Open, answered, complete, new_visits, opened, show
 
 @dataclass(eq=False, repr=False)
 class Recommender:
-    """RLSVI for recommendations (section 6.3), one customer per episode, at the size of a shop.
+    """RLSVI for recommendations (section 6.3), with one customer per episode, for use in a service.
 
-    By default it has one regression for every product and slot, as the paper; that is about 8 J N^3 bytes, and
-    refused where it is more than `memory`. What is smaller: `pooled`, `sketch`, or both.
+    By default there is one regression for every product and slot, as in the paper. This takes about 8 J N^3 bytes,
+    and is refused if it exceeds `memory`. `pooled`, `sketch` or both reduce the size.
 
     Parameters
     ----------
-    products, slots : N, and J, how many of them a customer is shown at most.
-    lam, sigma : prior precision of the weights and noise of a value, as for RLSVI.
-    pooled : one regression for all slots of a product, on values over a baseline for each slot.
-    sketch : answers are hashed into so many places with random signs, instead of one place a product.
-    every : customers between two samples; None: 1 while that is cheap, and then so many that samples go through
-        about ten million numbers a customer; "later": only when `learn` is called, so that no answer waits for it.
-    baseline : likes a slot that values are measured from: "recent", the rates of the last 200 customers for each
-        slot, or a number. 0 is the paper's prior mean.
-    clip : hold the value of going on between 0 and the number of slots left.
-    myopic : value the next answer alone: a linear bandit.
-    remember : customers whose targets are learned anew with every sample, at most; those before them keep the
-        targets they had, and are measured from the baseline of the day as all others.
-    memory : bytes that its arrays may take, at most. Where they would take more, fewer customers are remembered
-        and no new ones are let in.
-    seed : decides all randomness.
+    products, slots : N, the number of products, and J, the largest number of products shown to one customer.
+    lam, sigma : prior precision of the weights and standard deviation of the noise, as for RLSVI.
+    pooled : use one regression for all slots of a product, on values relative to a baseline for each slot.
+    sketch : hash answers into this many positions with random signs, instead of one position per product.
+    every : number of customers between two samples. None: 1 while that is cheap, then as many as keep the work for
+        samples near ten million numbers per customer. "later": only on `learn`, so that no answer waits.
+    baseline : expected likes per slot, from which values are measured: "recent" for the rates of the last 200
+        customers in each slot, or a number. 0 gives the paper's prior mean.
+    clip : limit the value of the remaining slots to between 0 and their number.
+    myopic : value only the next answer, as a linear bandit does.
+    remember : maximum number of customers whose targets are recomputed with every sample. Earlier ones keep
+        the targets they had, measured from the current baseline like all others.
+    memory : maximum number of bytes of all arrays. Close to the limit, fewer customers are remembered and no new
+        ones are admitted.
+    seed : determines all randomness.
 
-    Several threads may call it. A sample that one of them draws with `learn`, or a file it writes with `save`,
-    holds up nobody but another `learn` or `save`.
+    Methods may be called from several threads. While one thread draws a sample with `learn` or writes a file with
+    `save`, only other calls of `learn` and `save` have to wait.
     """
 
     products: int
@@ -76,30 +76,30 @@ class Recommender:
         set_prior_base(self)
 
     def _settle(self, given: dict[str, Any]) -> None:
-        """Take on the arguments, once all are checked."""
+        """Store the arguments after validating them."""
         for name, value in settled(given).items():
             setattr(self, name, value)
         self._form = Form(self.products, self.slots, self.pooled, self.sketch)
 
     def _begin(self, mind: Mind, streams: Any) -> None:
-        """Nobody came yet."""
+        """Start without any customers."""
         self._mind, self._streams = mind, streams
         self._spare = mind._replace(
             weight=np.zeros_like(mind.weight), bias=np.zeros_like(mind.bias), base=np.zeros_like(mind.base)
         )
-        self._scratch, self._work = new_scratch(mind), new_scratch(mind)  # for those who ask, and to learn
+        self._scratch, self._work = new_scratch(mind), new_scratch(mind)  # for recommending, and for learning
         self._zero, self._all = np.zeros(self.slots + 1), np.ones(self.products, dtype=np.bool_)
         room = room_for(min(63, self.remember), self.products, self.slots)
-        self._gone = new_visits(*room)  # customers remembered
-        self._count = self._taken = 0  # how many they are, and how many of them are in the factors
-        self._forgot = False  # whether there were others
+        self._gone = new_visits(*room)  # the customers remembered
+        self._count = self._taken = 0  # their number, and how many of them are in the factors
+        self._forgot = False  # whether any customers were forgotten
         self._recent = np.zeros((RECENT, self.slots), dtype=np.int32)
         self._open: dict[Customer, Open] = {}
         self._open_bytes = 0
-        self.customers = 0  # who came and went
-        self._since = 0  # of them, since the last sample
-        self._changes = 0  # in the journal
-        self._name: str | None = None  # of it
+        self.customers = 0  # who have left
+        self._since = 0  # number of these since the last sample
+        self._changes = 0  # number of changes in the journal
+        self._name: str | None = None  # name of the journal
         self._locks()
 
     def _locks(self) -> None:
@@ -108,7 +108,7 @@ class Recommender:
         self._clock, self._replaying = time.time, False
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy has locks of its own and no journal; make none while other threads call."""
+        """A copy has its own locks and no journal. Do not copy while other threads call its methods."""
         alone = ("_lock", "_learning", "_journal", "_clock")
         return {name: value for name, value in self.__dict__.items() if name not in alone}
 
@@ -124,19 +124,19 @@ class Recommender:
 
     @property
     def open(self) -> list[Customer]:
-        """The customers who are here, in the order they came."""
+        """The customers whose visits are open, in order of arrival."""
         with self._lock:
             return list(self._open)
 
     @property
     def bytes(self) -> int:
-        """The memory its arrays take now, customers who are open and room for more included."""
+        """The memory that the arrays use now, including open customers and spare room."""
         gone = visits_bytes(self._gone.given.size, self._gone.product.size)
         return fixed_bytes(self._form) + gone + self._open_bytes
 
     @property
     def due(self) -> bool:
-        """Whether so many customers have left since the last sample that there should be a new one."""
+        """Whether enough customers have left since the last sample that a new one is due."""
         with self._lock:
             if isinstance(self.every, int):
                 return self._since >= self.every
@@ -145,18 +145,18 @@ class Recommender:
             return self._since > 0 and self._since * SHARE >= cost
 
     def arguments(self) -> dict[str, Any]:
-        """What it was made with, but for the seed."""
+        """The constructor arguments, except the seed."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def recommend(
         self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None
     ) -> int:
-        """A product for the customer's next slot, one she does not know; it opens her visit if there is none.
+        """Return a product for the customer's next slot that is new to them; open a visit if there is none.
 
-        context : what she is known to like (1) and dislike (-1) from elsewhere, (N,); only with her first slot.
-        among : the products to choose from, this time; None: all that are offered.
+        context : products the customer is known to like (1) or dislike (-1), shape (N,); only with the first slot.
+        among : the products to choose from in this call. None: all that are offered.
 
-        She need not have answered what came before. The product is chosen on the newest sample.
+        Earlier recommendations need not have been answered. The product is chosen with the newest sample.
         """
         name, known = named(customer), None if context is None else context_of(context, self.products)
         mask = self._all if among is None else mask_of("among", among, self.products)
@@ -177,7 +177,7 @@ class Recommender:
             return a
 
     def feedback(self, customer: Customer, product: int, liked: bool) -> None:
-        """Her answer to a product she was shown; with the last one, or on `close`, she is learned from."""
+        """Record the answer to a product shown. The visit is learned from after its last answer or on `close`."""
         name = named(customer)
         with self._lock, uninterrupted():
             visitor, a = self._visitor(name), product_of(product, self.products)
@@ -193,10 +193,10 @@ class Recommender:
                 self._leave(name, visitor)
 
     def close(self, customer: Customer) -> None:
-        """She is gone: learn from her as far as she answered. Her name is then that of nobody, or of a new visit.
+        """End a visit and learn from the answers given. The name can be used for a new visit afterwards.
 
-        A slot without an answer gives nothing to learn from, but the slots after it do. Where she left early, the
-        value of her last slot is counted as if she had gone on: leaving is not held against the product.
+        A slot without an answer contributes nothing, but the slots after it do. If the customer left early, the
+        last slot is valued as if the visit had continued: leaving is not held against the product.
         """
         name = named(customer)
         with self._lock, uninterrupted():
@@ -206,7 +206,7 @@ class Recommender:
             self._leave(name, visitor)
 
     def expire(self, idle: float, now: float | None = None) -> list[Customer]:
-        """Close all customers not heard of for more than `idle` seconds; who they were."""
+        """Close the visits of all customers inactive for more than `idle` seconds, and return their names."""
         limit = (self._clock() if now is None else moment("now", now)) - positive("idle", idle)
         with self._lock, uninterrupted():
             gone = [customer for customer, visitor in self._open.items() if visitor.touched[0] < limit]
@@ -215,7 +215,7 @@ class Recommender:
         return gone
 
     def offer(self, products: Iterable[int] | None) -> None:
-        """From now on there are these products alone, None: all. Values to come are those of what is offered."""
+        """Offer only these products from now on, or all if None. Future values count only products on offer."""
         mask = self._all.copy() if products is None else mask_of("products", products, self.products)
         if not mask.any():
             raise ValueError("products must be at least one: a shop that offers nothing cannot recommend")
@@ -224,17 +224,17 @@ class Recommender:
             self._mind, self._spare = (mind._replace(offered=mask) for mind in (self._mind, self._spare))
 
     def learn(self) -> None:
-        """Take a new sample from the posterior; done by itself every `every` customers.
+        """Draw a new sample from the posterior. This happens automatically every `every` customers.
 
-        Others may ask and answer meanwhile, and are served by the sample before. If it fails, that stays in use.
+        Other threads are served with the previous sample meanwhile. If drawing fails, that sample stays in use.
         """
         with self._learning, uninterrupted():
             learn(self)
 
     def values(self, customer: Customer) -> Floats:
-        """What the newest sample holds every product to be worth in her next slot; NaN where she knows it.
+        """Return the value of every product in the customer's next slot, according to the newest sample.
 
-        NaN also for products that are not offered.
+        Products that the customer knows and products that are not offered have value NaN.
         """
         name = named(customer)
         with self._lock:
@@ -245,21 +245,21 @@ class Recommender:
             return Q
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it to a file, open customers included, or nothing."""
+        """Write the complete state to a file, including open customers. If this fails, no file changes."""
         saving.save(self, path)
 
     def keep(self, path: str | os.PathLike[str] | None, *, sync: bool = False) -> None:
-        """Save it, and from now on write every change to a journal beside the file before it is made.
+        """Save to a file, and from now on log every change to a journal beside it before the change is applied.
 
-        `load(path)` then loses nothing, whenever the process died; with `sync` also if the machine did, at the
-        cost of waiting for the disk. Each `save(path)` begins the journal anew. None: no longer. Everybody waits
-        while the file is written; if it cannot be, a journal there was before goes on.
+        `load(path)` then recovers everything if the process dies, and with `sync` also if the machine fails, at
+        the cost of waiting for the disk. Each `save(path)` starts a new journal. None stops logging. All calls
+        wait while the file is written. If writing fails, a previous journal stays in use.
         """
         saving.keep(self, path, flag("sync", sync))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> "Recommender":
-        """Read it from a file, and its journal if there is one, which runs no code; it goes on bit for bit."""
+        """Read a recommender from a file and its journal, if any. No code is run; it continues bit for bit."""
         shop = Recommender.__new__(Recommender)
         saving.load(shop, path)
         return shop
@@ -271,7 +271,7 @@ class Recommender:
         return visitor
 
     def _let_in(self, name: Customer, visitor: Open) -> None:
-        """Have memory for a new customer, or refuse her."""
+        """Make sure there is memory for a new customer, or raise an error."""
         if self.bytes + visitor.bytes > self.memory and not give_back(self, visitor.bytes):
             raise MemoryError(
                 f"customer {name!r} does not fit in memory = {self.memory:g} bytes beside {len(self._open)} "
@@ -295,14 +295,14 @@ class Recommender:
         self._open_bytes -= visitor.bytes
         if self._replaying:
             return
-        with contextlib.suppress(OSError):  # of the journal: then it is still due, and no change failed
+        with contextlib.suppress(OSError):  # of the journal: a sample is then still due, and no change failed
             if self.every != "later" and self.due:
                 if_free(self, learn)
             if self._count > self.remember:
                 if_free(self, trim)
 
     def _log(self, verb: str, *told: Any) -> float:
-        """Write a change down before it is made; when that was."""
+        """Log a change before it is applied, and return its time."""
         now = self._clock()
         if self._journal is not None:
             self._journal.write([self._changes + 1, now, verb, *told])

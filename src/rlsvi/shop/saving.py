@@ -1,4 +1,4 @@
-"""A recommender to and from a file: arguments, arrays, random streams and the customers who are open."""
+"""Saving and loading of a recommender: arguments, arrays, random streams and open customers."""
 
 import os
 import uuid
@@ -27,7 +27,7 @@ COUNTS = ("customers", "count", "taken", "since", "changes")
 
 
 def save(shop: "Recommender", path: str | os.PathLike[str]) -> None:
-    """Write a recommender to a file, all of it or nothing; customers are served meanwhile."""
+    """Write a recommender to a file, completely or not at all. Customers are served meanwhile."""
     with shop._learning:
         with shop._lock:
             kept = shop._journal if shop._journal and shop._journal.saved == Path(path).absolute() else None
@@ -42,7 +42,7 @@ def save(shop: "Recommender", path: str | os.PathLike[str]) -> None:
 
 
 def keep(shop: "Recommender", path: str | os.PathLike[str] | None, sync: bool) -> None:
-    """Save it, and begin a journal beside the file; where that fails, the journal there was goes on."""
+    """Save a recommender and start a journal beside the file. If this fails, the previous journal stays in use."""
     old = shop._journal
     if old is not None and path is not None and old.saved == Path(path).absolute():
         save(shop, path)
@@ -67,18 +67,18 @@ def keep(shop: "Recommender", path: str | os.PathLike[str] | None, sync: bool) -
 
 
 def _end(shop: "Recommender") -> None:
-    """No journal any more."""
+    """Stop logging to the journal."""
     if shop._journal is not None:
         shop._journal.close()
         shop._journal = None
 
 
 def _snapshot(shop: "Recommender") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and arrays; those that may change while `_learning` is held are copies."""
+    """Return header and arrays, with copies of the arrays that may change while `_learning` is held."""
     gone = resized(shop._gone, shop._count, shop._count, int(shop._gone.first[shop._count]))
     arrays: dict[str, Any] = {"streams": shop._streams.copy(), "recent": shop._recent.copy()}
     arrays |= shop._mind.factor._asdict() | shop._mind._asdict()
-    for name in ("factor", "right"):  # the second is worked out anew with every sample
+    for name in ("factor", "right"):  # the second is computed anew with every sample
         del arrays[name]
     arrays |= {f"gone.{name}": array for name, array in gone._asdict().items()}
     header = {
@@ -101,7 +101,7 @@ def _plain(name: str | int, customer: Open) -> list[Any]:
 
 
 def load(shop: "Recommender", path: str | os.PathLike[str]) -> None:
-    """Fill a recommender that has nothing yet from a file, and make the changes in its journal."""
+    """Fill an empty recommender from a file, and apply the changes in its journal."""
     try:
         with archive.opened(path) as file:
             _settle(shop, file.header)
@@ -114,7 +114,7 @@ def load(shop: "Recommender", path: str | os.PathLike[str]) -> None:
 
 
 def _settle(shop: "Recommender", header: dict[str, Any]) -> None:
-    """Check the header, and that what it promises fits in memory, before any array is read."""
+    """Check the header, and that the arrays it announces fit in memory, before any array is read."""
     if header["agent"] != "Recommender":
         raise ArchiveError(f"holds an agent, {header['agent']!r:.80}: rlsvi.load reads it")
     if unknown := set(header["arguments"]) - {field.name for field in fields(shop)}:
@@ -134,7 +134,7 @@ def _settle(shop: "Recommender", header: dict[str, Any]) -> None:
 
 
 def _fill(shop: "Recommender", file: archive.Archive) -> None:
-    """The rest of it; its arrays are those read, for there may be no room for two of each."""
+    """Read the arrays and use them without copying, since there may not be memory for two of each."""
     N, J, header, sizes = shop.products, shop.slots, file.header, shapes(shop._form)
     parts = {name: file.take(name, shape) for name, shape in sizes.items() if name != "right"}
     for name in ("place", "constant"):
@@ -159,7 +159,7 @@ def _fill(shop: "Recommender", file: archive.Archive) -> None:
 
 
 def _gone(file: archive.Archive, count: int, products: int, slots: int) -> Visits:
-    """The customers remembered, in no more rows than the header has announced."""
+    """Read the customers remembered, with at most as many rows as the header announces."""
     (rows,) = file.shape("gone.product", 1)
     if rows > file.header["room"][1]:
         raise ArchiveError("is damaged: its customers cannot be so many")
@@ -169,7 +169,7 @@ def _gone(file: archive.Archive, count: int, products: int, slots: int) -> Visit
 
 
 def _visit(given: int, columns: list[list[int]], products: int, slots: int) -> Visits:
-    """One customer's visit, from columns of plain numbers."""
+    """Return one customer's visit from columns of numbers."""
     visit, length = new_visits(1, given + slots), len(columns[0])
     if len(columns) != 3 or any(len(column) != length for column in columns) or length > given + slots:
         raise ValueError("its columns do not fit together")
@@ -180,7 +180,7 @@ def _visit(given: int, columns: list[list[int]], products: int, slots: int) -> V
 
 
 def _checked(visits: Visits, count: int, products: int, slots: int) -> Visits:
-    """Visits whose rows point nowhere outside."""
+    """Return the visits after checking that all their indices are within bounds."""
     first, given = visits.first[: count + 1], visits.given[:count]
     if first[0] != 0:
         raise ArchiveError("is damaged: its customers do not fit together")

@@ -1,15 +1,15 @@
-"""How much memory a recommender takes, worked out before any of it is taken."""
+"""The memory that a recommender needs, computed before any of it is allocated."""
 
 from math import prod
 from typing import NamedTuple
 
-SHARE = 10_000_000  # numbers to go through, on behalf of each customer, for new samples
-RECENT = 200  # customers that the baseline is a mean of
-AT_ONCE = 64  # customers who are open, without a context, that there is room for at least
+SHARE = 10_000_000  # numbers to process per customer for new samples
+RECENT = 200  # number of customers that the baseline averages over
+AT_ONCE = 64  # minimum number of open customers without a context that there is room for
 
 
 class Form(NamedTuple):
-    """What decides how large the arrays of a recommender are: its arguments of these names."""
+    """The arguments of a recommender that determine the sizes of its arrays."""
 
     products: int
     slots: int
@@ -18,17 +18,17 @@ class Form(NamedTuple):
 
     @property
     def width(self) -> int:
-        """d, the weights of a product: one for each other product and a constant, or fewer with a sketch."""
+        """d, the number of weights of a product: one per other product and a constant, or fewer with a sketch."""
         return self.products if self.sketch is None else self.sketch + 1
 
     @property
     def periods(self) -> int:
-        """P, the number of regressions that a product has."""
+        """P, the number of regressions of a product."""
         return 1 if self.pooled else self.slots
 
 
 def shapes(form: Form) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays that the posterior and its sample consist of; `Mind` says what they are."""
+    """Return the shapes of the arrays of the posterior and its sample; see `Mind`."""
     N, d, P = form.products, form.width, form.periods
     return {
         "U": (P, N, d, d),
@@ -43,7 +43,7 @@ def shapes(form: Form) -> dict[str, tuple[int, ...]]:
 
 
 def fixed_bytes(form: Form) -> int:
-    """Bytes of all arrays but those of customers: the posterior, two samples, two rooms to work in, masks."""
+    """Return the bytes of all arrays except customers: posterior, two samples, two sets of work arrays, masks."""
     N, J, sizes = form.products, form.slots, {name: prod(shape) for name, shape in shapes(form).items()}
     two = sum(sizes[name] for name in ("weight", "bias", "base"))
     numbers = sum(sizes.values()) + two + 2 * (2 * N + form.width) + J + 1
@@ -51,26 +51,26 @@ def fixed_bytes(form: Form) -> int:
 
 
 def visits_bytes(room: int, rows: int) -> int:
-    """Bytes of the arrays of so many customers, and of so many products that they knew or were shown."""
+    """Return the bytes of the arrays for `room` customers with `rows` products known or shown in total."""
     return 8 * (room + 1) + 4 * room + 12 * rows
 
 
 def room_for(remember: int, products: int, slots: int) -> tuple[int, int]:
-    """Customers and rows that there is room for once `remember` are there and had no context."""
+    """Return the numbers of customers and rows to allocate for `remember` customers without contexts."""
     return remember + 1, max((remember + 1) * slots, products)
 
 
 def bytes_needed(form: Form, remember: int) -> int:
-    """Bytes of all arrays while `remember` customers without a context are remembered and some are open.
+    """Return the bytes of all arrays when `remember` customers without a context are remembered and some are open.
 
-    Room for those remembered is counted twice: where it grows, the old and the new are there at once.
+    Room for the customers remembered counts twice, because the old and the new arrays coexist when it grows.
     """
     room = 2 * visits_bytes(*room_for(remember, form.products, form.slots))
     return fixed_bytes(form) + room + AT_ONCE * visits_bytes(1, form.slots)
 
 
 def check_size(form: Form, remember: int, memory: float) -> None:
-    """Refuse what does not fit in `memory` bytes, and say what would."""
+    """Raise an error if the arrays do not fit in `memory` bytes, and suggest what would."""
     products, slots = form.products, form.slots
     if slots > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")
@@ -86,7 +86,7 @@ def check_size(form: Form, remember: int, memory: float) -> None:
 
 
 def _savings(form: Form, remember: int) -> list[tuple[str, int]]:
-    """Ways to take less memory, the mildest first, with their bytes."""
+    """Return ways to use less memory with their bytes, beginning with the mildest."""
     small = 64 if form.sketch is None else max(1, form.sketch // 2)
     ways = {
         "pooled=True": form._replace(pooled=True),
@@ -101,10 +101,10 @@ def _gigabytes(amount: float) -> str:
 
 
 def numbers_of_a_sample(form: Form, given: int, shown: int) -> int:
-    """About how many numbers a new sample goes through: the factors, and the values of all slots remembered.
+    """Estimate how many numbers a new sample processes: the factors and the values of all slots remembered.
 
-    given, shown : products that the customers remembered knew before, and that they were shown. The values of a
-    slot are those of the slot before and one answer more if pooled, else they are added up anew.
+    given, shown : number of products that remembered customers knew before and were shown. If pooled,
+    the values of a slot are those of the slot before plus one answer; otherwise they are summed anew.
     """
     N, J = form.products, form.slots
     answers = given + shown if form.pooled else J * given + (J + 1) * shown // 2
