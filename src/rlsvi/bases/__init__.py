@@ -1,4 +1,4 @@
-"""Bases: which weights a state and an action touch, and through which features."""
+"""Bases: which weights a state and an action use, and with which features."""
 
 from rlsvi.bases.basis import Basis, Features, FeatureTable
 from rlsvi.bases.binding import bound

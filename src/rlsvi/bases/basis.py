@@ -1,7 +1,7 @@
-"""What a basis is: for a state and an action, which block of weights, and a feature vector inside it.
+"""What a basis is: for a state and an action, a block of weights and a feature vector within it.
 
-Q_h(s, a) = phi(s, a) . theta[h, block(s, a)]. A dense basis has one block, state features have a block an
-action, a table has a block of one number for each state and action.
+Q_h(s, a) = phi(s, a) . theta[h, block(s, a)]. A dense basis has one block, state features have one block per
+action, and a table has a block of one number for each state and action.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,14 +17,14 @@ At = Callable[[int, Any], tuple[Ints, Floats]]
 
 
 class FeatureTable(NamedTuple):
-    """Features of finitely many states, as compiled code takes them."""
+    """Features of finitely many states, in the form that compiled code uses."""
 
-    phi: Floats  # (H, or 1 if the periods are alike; S, A, d)
+    phi: Floats  # (H, or 1 if all periods share them; S, A, d)
     block: Ints  # (S, A)
 
 
 def same_table(first: FeatureTable | None, second: FeatureTable | None) -> bool:
-    """Whether both are there and hold the same features."""
+    """Return whether both tables exist and contain the same features."""
     if first is None or second is None:
         return False
     return np.array_equal(first.phi, second.phi) and np.array_equal(first.block, second.block)
@@ -33,12 +33,12 @@ def same_table(first: FeatureTable | None, second: FeatureTable | None) -> bool:
 class Features(NamedTuple):
     """A basis bound to a problem.
 
-    `at(h, observation)` gives the blocks (A,) and the features (A, d) of every action; `table` holds all
-    of them when the observations are 0..S-1. Where known, `rewards(observation)` gives what every action pays
-    for certain, (A,). Where there is one block and phi is small whole numbers times `units`, (d,),
-    `numbers(observation)` gives those, (A, d): they need few bytes, and sums of them are exact. `setting` names
-    what else they depend on, such as the size of a board: a stationary agent that was saved goes on only with
-    the same.
+    `at(h, observation)` returns the blocks (A,) and the features (A, d) of every action; `table` contains all
+    of them if the observations are 0..S-1. If known, `rewards(observation)` returns the deterministic reward of
+    every action, (A,). If there is one block and phi consists of small integers times `units`, (d,),
+    `numbers(observation)` returns these integers, (A, d): they need few bytes, and their sums are exact. `setting`
+    names anything else the features depend on, such as the size of a board; a saved stationary agent continues
+    only with the same setting.
     """
 
     blocks: int
@@ -55,12 +55,12 @@ class Basis(Protocol):
     """Anything that can be bound to a problem. The constructor only stores its arguments."""
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """Features of the states 0..states-1, or of observations like `example` when `states` is None."""
+        """Return features of the states 0..states-1, or of observations like `example` if `states` is None."""
         ...
 
 
 def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
-    """Features of finitely many states, checked: phi (1 or H, S, A, d), and the blocks (S, A) numbered from 0."""
+    """Return checked features of finitely many states: phi (1 or H, S, A, d), blocks (S, A) numbered from 0."""
     if np.ndim(phi) == 4 and np.shape(phi)[3] < 1:
         raise ValueError(f"{name} must give at least one feature")
     shape = np.shape(phi)[1:3]
@@ -69,7 +69,7 @@ def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:
 
 
 def table_at(table: FeatureTable) -> At:
-    """The `at` of a table that was checked."""
+    """Return the `at` function of a checked table."""
 
     def at(h: int, state: Any) -> tuple[Ints, Floats]:
         return table.block[state], table.phi[h % len(table.phi), state]
@@ -79,12 +79,12 @@ def table_at(table: FeatureTable) -> At:
 
 
 def is_from_table(features: Features) -> bool:
-    """Whether `at` reads the table, which then was checked."""
+    """Return whether `at` reads the table, which has then been checked."""
     return features.table is not None and getattr(features.at, "table", None) is features.table
 
 
 def checked_table(name: str, table: Any, blocks: int, dim: int, shape: tuple[int, int]) -> FeatureTable:
-    """A table of features of (S, A) states and actions, as compiled code takes it."""
+    """Return a checked table of features of (S, A) states and actions, in the form that compiled code uses."""
     try:
         phi, block = table
         phi, block = np.asarray(phi), np.asarray(block)
@@ -98,13 +98,13 @@ def checked_table(name: str, table: Any, blocks: int, dim: int, shape: tuple[int
         raise misshaped(f"the table of {name}", phi.shape[1:], (*shape, dim))
     if block.shape != shape or block.dtype.kind not in "iu" or (block.size and not within(block, blocks)):
         raise misnumbered(f"the table of {name}", block, shape, blocks)
-    phi = np.array(phi, dtype=np.float64, order="C")  # copies: what was checked cannot change any more
+    phi = np.array(phi, dtype=np.float64, order="C")  # copies, so that checked values cannot change
     check_finite(f"the table of {name}", phi)
     return FeatureTable(read_only(phi), read_only(np.array(block, dtype=np.int32, order="C")))
 
 
 def vector(name: str, features: Any) -> Floats:
-    """`features` as a finite vector."""
+    """Return `features` as a finite vector."""
     x = finite(f"what {name} returns", features)
     if x.ndim != 1 or len(x) < 1:
         raise ValueError(f"{name} must return a vector of features, got an array of shape {x.shape}")
@@ -112,12 +112,12 @@ def vector(name: str, features: Any) -> Floats:
 
 
 def within(block: Any, blocks: int) -> bool:
-    """Whether all blocks are numbered 0..blocks-1."""
+    """Return whether all blocks are numbered 0..blocks-1."""
     return bool(0 <= block.min() and block.max() < blocks)
 
 
 def check_finite(name: str, phi: Floats) -> None:
-    """Refuse features that are not of a sane size."""
+    """Raise an error if features are not finite or too large."""
     if phi.size and not -LARGEST <= phi.min() <= phi.max() <= LARGEST:
         raise ValueError(
             f"the features of {name} must be finite, got NaN, infinity or more than {LARGEST:g}: clean or scale "
@@ -126,7 +126,7 @@ def check_finite(name: str, phi: Floats) -> None:
 
 
 def misshaped(name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> ValueError:
-    """What is wrong with the shape of features."""
+    """Return the error for features of the wrong shape."""
     if len(found) != len(shape):
         why = "one row for each action"
     elif found[-1] != shape[-1]:
@@ -137,7 +137,7 @@ def misshaped(name: str, found: tuple[int, ...], shape: tuple[int, ...]) -> Valu
 
 
 def misnumbered(name: str, block: Any, shape: tuple[int, ...], blocks: int) -> ValueError:
-    """What is wrong with the numbers of blocks."""
+    """Return the error for invalid block numbers."""
     if block.shape != shape:
         return ValueError(f"the blocks of {name} must have shape {shape}, got {block.shape}")
     if block.dtype.kind not in "iu":

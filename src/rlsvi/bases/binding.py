@@ -1,7 +1,7 @@
-"""The one door through which features come in: compiled code has no bounds checks, so all of them are made here.
+"""The single entry point for features: compiled code does not check bounds, so all checks are made here.
 
-`bound` binds a basis to a problem. A table is checked once, as a whole. Features that are worked out for one
-observation at a time are checked whenever they are, which takes about five microseconds.
+`bound` binds a basis to a problem. A table is checked once, as a whole. Features computed for one observation at a
+time are checked on every call, which takes about five microseconds.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,10 @@ from rlsvi.core.compile import Floats, Ints
 def bound(
     basis: Any, states: int | None, actions: int, horizon: int, example: Any, *, factors: bool = True
 ) -> Features:
-    """Bind a basis to a problem, and check what it gives, now and whenever `at` is called.
+    """Bind a basis to a problem, and check its output now and whenever `at` is called.
 
-    `at` then returns arrays that are contiguous, of int32 and float64, and that belong to the caller (those of a
-    table to the table). Where there is a table, `at` reads it.
+    `at` then returns contiguous arrays of int32 and float64 that belong to the caller (or to the table, if there
+    is one, since `at` then reads it).
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def bound(
 
 
 def checked_at(name: str, at: At, actions: int, blocks: int, dim: int) -> At:
-    """`at`, with a check of all that it returns."""
+    """Wrap `at` with a check of everything it returns."""
     shape, short = (actions, dim), actions <= 64
 
     def checked(h: int, observation: Any) -> tuple[Ints, Floats]:
@@ -84,7 +84,7 @@ def checked_at(name: str, at: At, actions: int, blocks: int, dim: int) -> At:
 
 
 def _with_table(name: str, features: Features, states: int | None, actions: int, horizon: int) -> Features:
-    """Features of numbered states: all are read from the table, so that no two of them disagree."""
+    """Return features of numbered states that are all read from the table, so that they are consistent."""
     if states is None:
         raise ValueError(f"{name} gives a table, but the observations are not numbered: let table be None")
     table, shape = features.table, (states, actions)
@@ -101,7 +101,7 @@ def _with_table(name: str, features: Features, states: int | None, actions: int,
 
 
 def _with_numbers(name: str, features: Features, actions: int) -> Features:
-    """The whole numbers behind the features, and the rewards, checked too."""
+    """Wrap the functions for integer features and for rewards with checks."""
     numbers, rewards, units = features.numbers, features.rewards, features.units
     if numbers is not None:
         found = np.array(units, dtype=np.float64, order="C")
@@ -118,7 +118,7 @@ def _with_numbers(name: str, features: Features, actions: int) -> Features:
 def _of_shape(
     name: str, function: Callable[[Any], Any], shape: tuple[int, ...], whole_only: bool
 ) -> Callable[[Any], Any]:
-    """`function`, whose arrays must be finite and of one shape and type; floats may hold large whole numbers."""
+    """Wrap `function`: its arrays must be finite and of one shape and type; floats may hold large integers."""
     first: list[Any] = []
 
     def checked(observation: Any) -> Any:
@@ -136,7 +136,7 @@ def _of_shape(
 
 
 def _size(name: str, features: Features, horizon: int, factors: bool) -> tuple[int, int]:
-    """How many blocks of how many features: such that the weights fit in memory."""
+    """Return the numbers of blocks and of features, after checking that the weights fit in memory."""
     blocks = whole(f"the number of blocks of the basis {name}", features.blocks, 1, 2**31 - 1)  # they are int32
     dim = whole(f"the number of features (dim) of the basis {name}", features.dim, 1)
     what = f"the weights of {name}, {blocks} blocks of {dim} features in {horizon} periods,"

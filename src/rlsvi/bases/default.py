@@ -1,4 +1,4 @@
-"""The basis for an environment, where nobody has said which."""
+"""The default basis of an environment."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from rlsvi.bases.layout import Layout
 from rlsvi.bases.observed import Observed, of
 from rlsvi.bases.tabular import Tabular
 
-CELLS = 10_000  # states: up to so many a table
+CELLS = 10_000  # the largest number of states for a table
 
 
 def default(env: Any) -> Tabular | Observed:
-    """A table where observations are numbered, else radial (of up to two numbers) or Fourier features.
+    """Return a table if observations are numbered, otherwise radial (up to two numbers) or Fourier features.
 
-    There are 256 of them at most.
+    There are at most 256 features.
 
-    `env` is an environment or its observation space. Of counted numbers alone come zeros and ones.
+    `env` is an environment or its observation space. If all numbers are discrete, the features are zeros and ones.
     """
     space = getattr(env, "observation_space", env)
     if len(getattr(space, "shape", None) or ()) == 0 and hasattr(space, "n") and int(space.n) <= CELLS:
@@ -25,9 +25,9 @@ def default(env: Any) -> Tabular | Observed:
 
 
 def is_table(layout: Layout) -> bool:
-    """Whether each observation can have a weight of its own: one counted number, or several of few values.
+    """Return whether each observation can have its own weight: one discrete number, or several with few values.
 
-    Only what has been observed takes memory; several numbers of many values had better be told apart.
+    Only observed values take memory. Several numbers with many values are better kept as separate features.
     """
     few = float(np.prod([float(k) for k in layout.counts])) <= CELLS
     return not layout.measured and (few or len(layout.counts) == 1)

@@ -1,4 +1,4 @@
-"""A generalisation matrix given as an array, and the two random ones of the paper's chain experiments."""
+"""A generalization matrix given as an array, and the two random ones of the paper's chain experiments."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,12 +15,12 @@ from rlsvi.core.random import Seed, sequence
 @storable
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Phi_h in R^{SA x K} as an array, (H, S, A, K), or (S, A, K) when all periods share it."""
+    """Phi_h in R^{SA x K} as an array, (H, S, A, K), or (S, A, K) if all periods share it."""
 
     phi: Floats
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block of K weights."""
+        """Return features with one block of K weights."""
         phi = np.asarray(self.phi, dtype=np.float64)
         phi = phi[None] if phi.ndim == 3 else phi
         if phi.ndim != 4 or phi.shape[0] not in (1, horizon) or phi.shape[1:3] != (states, actions):
@@ -32,16 +32,16 @@ class Dense:
 
 
 def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "HSA", seed: Seed = 0) -> Dense:
-    """A random basis whose span holds 1 and Q* but which is not otherwise informative.
+    """Return a random basis whose span contains 1 and Q* but which is not otherwise informative.
 
-    Algorithm "Generating a random coherent basis" (appendix C), step by step.
+    This is the algorithm "Generating a random coherent basis" (appendix C), step by step.
 
     Parameters
     ----------
     Q : the optimal values, (H, S, A); illegal entries (-inf) count as 0.
     features : K, from 2 to HSA.
-    scale : the 2-norm every column, stacked over all periods, is scaled to. "HSA" is the paper's text.
-    seed : draws Psi and W.
+    scale : the 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
+    seed : seed for drawing Psi and W.
     """
     q = np.where(np.isneginf(Q), 0.0, Q)
     n, K = q.size, features
@@ -68,9 +68,9 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
 def agnostic(
     Q: Floats, features: int, rho: float, *, rho_is: Literal["variance", "std"] = "variance", seed: Seed = 0
 ) -> Dense:
-    """Basis functions phi_hk ~ N(Q*_h, rho I): the true values seen through noise (section 6.1.2).
+    """Return basis functions phi_hk ~ N(Q*_h, rho I): the true values with added noise (section 6.1.2).
 
-    rho = 0 is coherent. Read literally rho is a variance; `rho_is="std"` reads it as a standard deviation.
+    rho = 0 is coherent. Taken literally, rho is a variance; `rho_is="std"` makes it a standard deviation.
     """
     q = np.where(np.isneginf(Q), 0.0, Q)
     if q.ndim != 3 or not np.isfinite(q).all():

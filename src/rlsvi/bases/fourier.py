@@ -21,14 +21,14 @@ class Fourier:
 
     Parameters
     ----------
-    order : the highest frequency; None: the highest up to 5 for which all products fit the budget, and if those
-        of order 3 do not, the smoothest waves of all numbers that do: all c up to some length. Where these leave
-        no room for any two numbers together, each has waves of its own.
-    features : the budget. With a given order it decides of how many numbers the frequencies are combined: of all,
-        of three, of two, or none.
-    together : combine so many numbers at most, whatever the budget.
-    smoothness : a feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions, and a
-        higher order adds detail only where the data ask for it. 0: all alike, as published.
+    order : the highest frequency. None: the highest up to 5 for which all products fit the budget. If those of
+        order 3 do not fit, the smoothest waves in all numbers that do: all c up to some length. If these leave no
+        room for combinations of two numbers, each number has its own waves.
+    features : the budget. With a given order, it determines how many numbers the frequencies combine: all, three,
+        two, or one.
+    together : the maximum number of numbers to combine, whatever the budget.
+    smoothness : a feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions and a
+        higher order adds detail only where the data require it. 0: all features alike, as published.
     """
 
     order: int | None = None
@@ -37,12 +37,12 @@ class Fourier:
     smoothness: float = 2.0
 
     def rows(self, x: Floats) -> Floats:
-        """The features (N, d) of x (N, n)."""
+        """Return the features (N, d) of x (N, n)."""
         if not 0 <= self.smoothness <= 10:
             raise ValueError(f"smoothness must lie in [0, 10], got {self.smoothness!r}")
         waves, size = frequencies(x.shape[-1], self.order, self.features, self.together)
         phi = np.zeros((len(x), waves.shape[1]))
-        for i, wave in enumerate(waves):  # not a matrix product: a row has the same bits in any company
+        for i, wave in enumerate(waves):  # not a matrix product: the bits of a row must not depend on others
             phi += x[:, i : i + 1] * wave
         np.cos(phi, out=phi)
         phi /= size**self.smoothness
@@ -51,7 +51,7 @@ class Fourier:
 
 @cache
 def frequencies(n: int, order: int | None, features: int, together: int | None) -> tuple[Floats, Floats]:
-    """pi c as columns, (n, d), and max(1, |c|)."""
+    """Return pi c as columns, (n, d), and max(1, |c|)."""
     budget = whole("features", features, 2)
     if order is None and together is None and count(n, 1, 2) <= budget < count(n, 3, n):
         c = smoothest(n, budget)
@@ -61,7 +61,7 @@ def frequencies(n: int, order: int | None, features: int, together: int | None) 
 
 
 def products(n: int, order: int, together: int) -> Floats:
-    """All frequencies (d, n) up to an order, of so many numbers at most."""
+    """Return all frequencies (d, n) up to an order that combine at most `together` numbers."""
     rows = [np.zeros((1, n))]
     for size in range(1, together + 1):
         waves = np.array(list(product(range(1, order + 1), repeat=size)), dtype=np.float64)
@@ -73,7 +73,7 @@ def products(n: int, order: int, together: int) -> Floats:
 
 
 def smoothest(n: int, features: int) -> Floats:
-    """The frequencies (d, n) up to the greatest length for which they fit: those that the prior expects most."""
+    """Return all frequencies (d, n) up to the greatest length that fits: those that the prior expects most."""
     rows: list[tuple[int, ...]] = []
     for square in count_from(0):
         rows_of = list(_of_length(n, square, features - len(rows)))
@@ -84,7 +84,7 @@ def smoothest(n: int, features: int) -> Floats:
 
 
 def _of_length(n: int, square: int, most: int) -> Iterator[tuple[int, ...]]:
-    """The frequencies of n numbers with |c|^2 = square; no more than `most` and one."""
+    """Return the frequencies of n numbers with |c|^2 = square, but at most `most` + 1 of them."""
     parts = (c for size in range(min(n, square) + 1) for c in _sums(square, size))
     found = (
         tuple(dict(zip(places, c, strict=True)).get(i, 0) for i in range(n))
@@ -95,7 +95,7 @@ def _of_length(n: int, square: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 def _sums(square: int, size: int) -> Iterator[tuple[int, ...]]:
-    """So many numbers from 1 on whose squares sum to `square`."""
+    """Yield the tuples of `size` positive integers whose squares sum to `square`."""
     if size == 0:
         yield from [()] if square == 0 else []
         return
@@ -105,7 +105,7 @@ def _sums(square: int, size: int) -> Iterator[tuple[int, ...]]:
 
 
 def chosen(n: int, order: int | None, features: int, together: int | None) -> tuple[int, int]:
-    """The order, and how many numbers are combined: as many as fit."""
+    """Return the order, and how many numbers are combined: as many as fit."""
     whole("features", features, 2)
     if order is not None:
         whole("order", order, 1)
@@ -127,7 +127,7 @@ def _highest(n: int, features: int, together: int) -> int:
 
 
 def count(n: int, order: int, together: int) -> int:
-    """The number of frequencies with at most so many that are not 0."""
+    """Return the number of frequencies with at most `together` nonzero entries."""
     if together >= n:
-        return int((order + 1) ** n)  # the same, and quick for the many numbers of a picture
+        return int((order + 1) ** n)  # the same, but fast for the many numbers of an image
     return sum(comb(n, size) * order**size for size in range(together + 1))

@@ -1,4 +1,4 @@
-"""Features computed from the observation: any callable, any fitted scikit-learn transformer."""
+"""Features computed from the observation by a function or a fitted scikit-learn transformer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class StateFeatures:
     function: Callable[[Any], Any]
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block of d weights an action."""
+        """Return features with one block of d weights per action."""
         block = np.arange(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example)))
 
@@ -30,12 +30,12 @@ class StateFeatures:
 
 @dataclass(frozen=True)
 class ActionFeatures:
-    """`function(observation, action) -> (K,)`, one block of weights for all actions."""
+    """`function(observation, action) -> (K,)`, with one block of weights for all actions."""
 
     function: Callable[[Any, int], Any]
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block of K weights."""
+        """Return features with one block of K weights."""
         block = np.zeros(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example, 0)))
 
@@ -53,7 +53,7 @@ class Transformer:
     transformer: Any
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block an action, of as many weights as the transformer has outputs."""
+        """Return features with one block per action and one weight per output of the transformer."""
         if not hasattr(self.transformer, "transform"):
             raise TypeError(f"transformer must have a transform method, got {type(self.transformer).__name__}")
 

@@ -1,7 +1,7 @@
-"""Observations of any Gymnasium space as vectors: first the numbers measured, then those counted.
+"""Observations of any Gymnasium space as vectors: first the measured numbers, then the discrete ones.
 
-A Box is measured; Discrete, MultiDiscrete and MultiBinary are counted from 0 on; Dict and Tuple are taken apart.
-A layout is plain data, so that a file can hold it.
+A Box is measured; Discrete, MultiDiscrete and MultiBinary are discrete, counted from 0; Dict and Tuple are
+flattened. A layout is plain data that can be stored in a file.
 """
 
 from typing import Any, NamedTuple
@@ -12,25 +12,25 @@ from gymnasium import spaces
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Floats
 
-UNBOUNDED = 1e9  # a bound beyond this says nothing of where observations lie
+UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
 
 
 class Layout(NamedTuple):
     """Where the numbers of an observation are, and which values they take."""
 
     tree: Any  # ["box", shape], ["counted", firsts, shape], ["dict", [[key, tree], ..]] or ["tuple", [tree, ..]]
-    low: list[float | None]  # (m,) of what is measured; None: not known
+    low: list[float | None]  # (m,) of measured numbers; None: unknown
     high: list[float | None]
-    counts: list[int]  # of what is counted: the number of values
+    counts: list[int]  # of discrete numbers: the number of values
 
     @property
     def measured(self) -> int:
-        """How many numbers are measured."""
+        """The number of measured numbers."""
         return len(self.low)
 
 
 def layout_of(space: Any) -> Layout:
-    """The layout of a space, or an error that says what can be done."""
+    """Return the layout of a space, or raise an error that suggests a remedy."""
     low: list[float | None] = []
     high: list[float | None] = []
     counts: list[int] = []
@@ -41,7 +41,7 @@ def layout_of(space: Any) -> Layout:
 
 
 def _tree(space: Any, low: list[float | None], high: list[float | None], counts: list[int]) -> Any:
-    """Take a space apart; what its numbers can be is appended to the lists."""
+    """Flatten a space, appending the possible values of its numbers to the lists."""
     if isinstance(space, spaces.Box):
         for least, most in zip(space.low.ravel(), space.high.ravel(), strict=True):
             known = abs(least) < UNBOUNDED and abs(most) < UNBOUNDED and least < most
@@ -68,7 +68,7 @@ def _tree(space: Any, low: list[float | None], high: list[float | None], counts:
 
 
 def vector_of(layout: Layout, observation: Any) -> Floats:
-    """An observation as a vector (measured, then counted), checked."""
+    """Return an observation as a checked vector (measured, then discrete)."""
     measured: list[Any] = []
     counted: list[Any] = []
     _collect(layout.tree, observation, measured, counted)

@@ -16,27 +16,27 @@ from rlsvi.core.checks import finite
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 
-CROSSED = 1024  # features: up to so many, what is measured has weights of its own for all that is counted
-MOST = 4096  # zeros and ones at most
-GRID = 2  # measured numbers: up to so many a grid of radial functions is fine enough
-SIDE = 15  # functions a side
+CROSSED = 1024  # up to this many features, measured features have separate weights for all discrete values
+MOST = 4096  # the largest number of zeros and ones
+GRID = 2  # up to this many measured numbers, a grid of radial functions is fine enough
+SIDE = 15  # functions per side
 
 
 class RowBasis(Protocol):
     """Features of numbers in [0, 1]: Fourier, Polynomial, Radial, Tiles, or your own."""
 
     def rows(self, x: Floats) -> Floats:
-        """The features (N, d) of x (N, n)."""
+        """Return the features (N, d) of x (N, n)."""
         ...
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """The basis that `bases.of(space, basis)` makes. It is plain data, which a file can hold.
+    """The basis returned by `bases.of(space, basis)`. It is plain data that can be stored in a file.
 
-    Measured numbers are scaled to [0, 1] by `low` and `high` and go through `basis`; counted ones become zeros and
-    ones, crossed with those features where that makes at most 1024 of them, else beside them.
+    Measured numbers are scaled to [0, 1] by `low` and `high` and passed to `basis`. Discrete ones become zeros and
+    ones, which are crossed with the measured features if that gives at most 1024, and appended otherwise.
     """
 
     tree: Any
@@ -51,7 +51,7 @@ class Observed:
         return Layout(self.tree, self.low, self.high, self.counts)
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block an action. All bounds must be known: these agents never work features out anew."""
+        """Return features with one block per action. All bounds must be known: features are not recomputed."""
         ranges = ranges_of(self.low, self.high)
         if np.isnan(ranges.low).any():
             raise ValueError(
@@ -69,14 +69,14 @@ class Observed:
 
 
 def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any = None) -> Observed:
-    """Features of the observations of a space, or of an environment's.
+    """Return features of the observations of a space or of an environment.
 
     Parameters
     ----------
     space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
         environment.
-    basis : what is made of the measured numbers, once in [0, 1]; None: Radial() of up to two, Fourier() of more.
-    low, high : bounds of the measured numbers, (m,); None: those of the space.
+    basis : features of the measured numbers in [0, 1]. None: Radial() for up to two, Fourier() for more.
+    low, high : bounds of the measured numbers, (m,). None: those of the space.
     """
     layout = layout_of(getattr(space, "observation_space", space))
     basis = usual(layout.measured) if basis is None else basis
@@ -90,7 +90,7 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
 
 def usual(n: int) -> RowBasis:
-    """Local functions, which follow sudden changes of a value, where a grid is fine enough; else cosines."""
+    """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines."""
     return Radial(features=SIDE**n + 1) if n <= GRID else Fourier()
 
 
@@ -104,7 +104,7 @@ def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
 
 
 def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Floats:
-    """The features (N, d) of observations as vectors (N, n)."""
+    """Return the features (N, d) of observations given as vectors (N, n)."""
     m, counts = layout.measured, layout.counts
     if not counts:
         return _made_by(basis, scaled(ranges, x))
@@ -124,7 +124,7 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
 
 
 def _made_by(basis: RowBasis, x: Floats) -> Floats:
-    """The features (N, d) that a basis makes of x (N, n), if they are such."""
+    """Return the features (N, d) that a basis computes from x (N, n), after checking them."""
     phi = finite(f"what {type(basis).__name__}.rows returns", basis.rows(x))
     if phi.ndim != 2 or len(phi) != len(x) or phi.shape[1] < 1:
         raise ValueError(
@@ -135,7 +135,7 @@ def _made_by(basis: RowBasis, x: Floats) -> Floats:
 
 
 def one_hot(whole: Floats, counts: list[int]) -> Floats:
-    """(N, sum of counts): one 1 for the value of each number."""
+    """Return an array (N, sum of counts) with a 1 for the value of each number."""
     first = np.array([0, *accumulate(counts)][:-1])
     out = np.zeros((len(whole), sum(counts)))
     np.put_along_axis(out, whole.astype(np.int64) + first, 1.0, axis=1)
@@ -143,7 +143,7 @@ def one_hot(whole: Floats, counts: list[int]) -> Floats:
 
 
 def joint_one_hot(whole: Floats, counts: list[int]) -> Floats:
-    """(N, product of counts): one 1 for the values of all numbers together."""
+    """Return an array (N, product of counts) with a 1 for the combined values of all numbers."""
     out = np.zeros((len(whole), int(np.prod(counts))))
     index = np.ravel_multi_index(tuple(whole.astype(np.int64).T), tuple(counts))
     out[np.arange(len(whole)), index] = 1.0

@@ -18,20 +18,20 @@ from rlsvi.core.plain import storable
 class Polynomial:
     """Products of Legendre polynomials of 2 x - 1, up to a total degree.
 
-    They span all polynomials of that degree, and are far less alike than powers, so that the regression stays
+    They span all polynomials of that degree and are far less correlated than powers, so that the regression stays
     well conditioned.
 
     Parameters
     ----------
-    degree : the total degree; None: the highest up to 8 that fits the budget.
-    features : the budget.
+    degree : the total degree. None: the highest up to 8 that fits the budget.
+    features : the maximum number of features.
     """
 
     degree: int | None = None
     features: int = 256
 
     def rows(self, x: Floats) -> Floats:
-        """The features (N, d) of x (N, n)."""
+        """Return the features (N, d) of x (N, n)."""
         powers = exponents(x.shape[-1], self.degree, self.features)
         single = legvander(2 * x - 1, int(powers.max()))  # (N, n, degree + 1)
         out = np.ones((len(x), len(powers)))
@@ -42,7 +42,7 @@ class Polynomial:
 
 @cache
 def exponents(n: int, degree: int | None, features: int) -> Longs:
-    """The degrees of each product, (d, n)."""
+    """Return the degrees of each product, (d, n)."""
     whole("features", features, 2)
     if degree is None:
         degree = max((k for k in range(1, 9) if comb(n + k, k) <= features), default=1)

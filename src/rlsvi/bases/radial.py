@@ -14,13 +14,13 @@ from rlsvi.core.plain import storable
 @storable
 @dataclass(frozen=True)
 class Radial:
-    """exp(-|x - c|^2 / (2 width^2)) for centres c on a grid, or random ones where a grid has too many; and a 1.
+    """exp(-|x - c|^2 / (2 width^2)) for centers c on a grid, or at random if a grid is too large; and a 1.
 
     Parameters
     ----------
-    features : the budget, the 1 included.
-    width : of a function; None: the distance of neighbouring centres.
-    seed : of the centres, where a grid of three a side does not fit the budget.
+    features : the maximum number of features, including the 1.
+    width : width of a function. None: the distance between neighbouring centers.
+    seed : seed for random centers, used if a grid with three per side exceeds the budget.
     """
 
     features: int = 256
@@ -28,7 +28,7 @@ class Radial:
     seed: int = 0
 
     def rows(self, x: Floats) -> Floats:
-        """The features (N, d) of x (N, n)."""
+        """Return the features (N, d) of x (N, n)."""
         centres, apart = centres_of(x.shape[-1], self.features, self.seed)
         width = apart if self.width is None else positive("width", self.width)
         distance = np.zeros((len(x), len(centres)))
@@ -39,7 +39,7 @@ class Radial:
 
 @cache
 def centres_of(n: int, features: int, seed: int) -> tuple[Floats, float]:
-    """The centres (d - 1, n), and how far neighbours are apart."""
+    """Return the centers (d - 1, n), and the distance between neighbours."""
     room = whole("features", features, 2, 2**14) - 1
     side = next(k for k in range(room + 1, 0, -1) if k**n <= room)
     if side >= 3:

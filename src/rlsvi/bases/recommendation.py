@@ -1,8 +1,8 @@
-"""The basis of section 6.3: phi_m(x, a) = 1{a = m} and phi_mn(x, a) = x_n 1{a = m}, one block a product.
+"""The basis of section 6.3: phi_m(x, a) = 1{a = m} and phi_mn(x, a) = x_n 1{a = m}, one block per product.
 
-That is K = N^2 + N functions, of which those of product a alone are not zero: N + 1 numbers a block. One of them
-is always zero, for x_a = 0 while a is new and legal. Its place holds the constant, so that a block has N numbers,
-and value, prior and posterior of what is legal are those of the paper's basis.
+These are K = N^2 + N functions. Only those of product a are nonzero, which gives N + 1 numbers per block. One of
+these is always zero, since x_a = 0 while a is new and legal. Its position holds the constant, so that a block has
+N numbers, and the value, prior and posterior of legal actions are those of the paper's basis.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from rlsvi.mdp.recommendation import count_histories, histories
 @storable
 @dataclass(frozen=True)
 class Recommendation:
-    """One block of N weights a product; for histories, or their numbers in the table of `mdp.recommendation`."""
+    """One block of N weights per product, for histories or their numbers in the table of `mdp.recommendation`."""
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block a product."""
+        """Return features with one block per product."""
         block = np.arange(actions, dtype=np.int32)
         if states is not None:
             if horizon > actions or states != count_histories(actions, horizon) + 1:
@@ -44,7 +44,7 @@ class Recommendation:
 
 @lru_cache(maxsize=2)
 def _tabled(products: int, slots: int) -> Features:
-    """Features of all histories that can be numbered: the same for every agent, so they are made once."""
+    """Return features of all histories that can be numbered; they are the same for every agent and cached."""
     block = np.arange(products, dtype=np.int32)
     x = np.vstack([histories(products, slots), np.zeros((1, products), dtype=np.int8)])
     phi = np.repeat(x[:, None, :].astype(np.float64), products, axis=1)

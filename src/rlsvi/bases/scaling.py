@@ -1,8 +1,8 @@
-"""Observations scaled to [0, 1]: by given bounds, or by what has been observed within the bounds of the space.
+"""Observations scaled to [0, 1], by given bounds or by the observed range within the bounds of the space.
 
-The bounds of a space often lie far beyond all that happens; features of where nothing happens are wasted. A range
-grows only when an observation leaves it, and then by half of its width at least, so that it happens O(log) times.
-Whoever uses it must then work out all features anew, from the observations as they were.
+The bounds of a space often lie far beyond everything that happens, and features of unvisited regions are wasted. A
+range grows only when an observation leaves it, and then by at least half its width, so this happens O(log) times.
+All features must then be recomputed from the original observations.
 """
 
 from typing import NamedTuple
@@ -15,16 +15,16 @@ MARGIN, GROWTH = 0.1, 1.5
 
 
 class Ranges(NamedTuple):
-    """Where each measured number lies; NaN: nothing is known yet."""
+    """The range of each measured number; NaN if nothing is known yet."""
 
     low: Floats  # (m,)
     high: Floats
-    least: Floats  # what no range goes beyond; infinite where there is no bound
+    least: Floats  # limits of the ranges; infinite if there is no bound
     most: Floats
 
 
 def ranges_of(low: list[float | None], high: list[float | None], *, observed: bool = False) -> Ranges:
-    """The ranges that bounds give (None: no bound), or with `observed` what is observed, within the bounds."""
+    """Return the ranges given by bounds (None: no bound); with `observed`, all are unknown within the bounds."""
     least = np.array([-np.inf if v is None else v for v in low], dtype=np.float64)
     most = np.array([np.inf if v is None else v for v in high], dtype=np.float64)
     open_ = np.full(len(least), observed) | np.isinf(least) | np.isinf(most)
@@ -32,7 +32,7 @@ def ranges_of(low: list[float | None], high: list[float | None], *, observed: bo
 
 
 def grown(ranges: Ranges, x: Floats) -> Ranges | None:
-    """Ranges that hold all of x (N, m) too, as far as the bounds allow; None if these do already."""
+    """Return ranges that also contain x (N, m), as far as the bounds allow, or None if these already do."""
     if not x.size:
         return None
     inside = np.clip(x, ranges.least, ranges.most)
@@ -49,5 +49,5 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
 
 
 def scaled(ranges: Ranges, x: Floats) -> Floats:
-    """x (.., m) in [0, 1]; what lies outside of the ranges is taken at their edge."""
+    """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
     return np.clip((x - ranges.low) / (ranges.high - ranges.low), 0.0, 1.0)

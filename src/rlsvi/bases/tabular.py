@@ -1,4 +1,4 @@
-"""Phi = I: one weight for each state and action, learning without generalisation."""
+"""Phi = I: one weight for each state and action, learning without generalization."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,10 @@ from rlsvi.core.plain import storable
 @storable
 @dataclass(frozen=True)
 class Tabular:
-    """One weight a state and action; for observations that are 0..S-1."""
+    """One weight per state and action, for observations 0..S-1."""
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block of one number for each state and action."""
+        """Return features with a block of one number for each state and action."""
         if states is None:
             raise ValueError(
                 f"the tabular basis needs observations that are numbered 0..S-1 (a Discrete space), "

@@ -16,11 +16,11 @@ from rlsvi.tetris.pieces import LETTERS
 
 
 class Afterstates(NamedTuple):
-    """The boards after the n placements that a piece has."""
+    """The boards after each of the n placements of a piece."""
 
-    features: NDArray[Any]  # (n, d) whole numbers
-    removed: NDArray[np.uint8]  # (n,) rows
-    fatal: Bools  # (n,) whether something stands out above the board
+    features: NDArray[Any]  # (n, d) integers
+    removed: NDArray[np.uint8]  # (n,) rows removed
+    fatal: Bools  # (n,) whether a block is above the top of the board
 
 
 @storable
@@ -31,15 +31,15 @@ class Tetris:
     Parameters
     ----------
     features : "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
-    units : what the whole numbers are multiplied by. "scaled" divides all but the constant by the height of the
-        board; "raw" leaves them; or a vector of one number a feature.
+    units : factors of the integer features. "scaled" divides all but the constant by the height of the board;
+        "raw" leaves them unchanged; or a vector with one number per feature.
     """
 
     features: Kind = "bertsekas"
     units: Any = "scaled"
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """One block of d weights. Placements that a piece does not have get zeros."""
+        """Return features with one block of d weights. Placements that a piece does not have are zero."""
         desk = _desk(self.features, example)
         units = self._units(desk)
         block = np.zeros(actions, dtype=np.int32)
@@ -71,14 +71,14 @@ class Tetris:
         return units
 
     def afterstates(self, observation: Any) -> Afterstates:
-        """The whole numbers behind the features, for every placement of the piece."""
+        """Return the integer features of every placement of the piece."""
         desk = _desk(self.features, observation)
         n = _look(desk, observation, len(desk.room.removed))
         return Afterstates(desk.room.planes[:, :n].T.copy(), desk.room.removed[:n], desk.room.fatal[:n])
 
 
 class BoardRoom(NamedTuple):
-    """What is needed to work out the features of an observation."""
+    """Work arrays for computing the features of an observation."""
 
     rules: Rules
     kind: int
@@ -95,7 +95,7 @@ def _desk(features: Kind, example: Any) -> BoardRoom:
 
 
 def _parts(observation: Any) -> tuple[NDArray[Any], int]:
-    """The board and the piece of an observation."""
+    """Return the board and the piece of an observation."""
     try:
         board, piece = np.asarray(observation["board"]), int(observation["piece"])
         fits = board.ndim == 2 and piece == observation["piece"]
@@ -110,7 +110,7 @@ def _parts(observation: Any) -> tuple[NDArray[Any], int]:
 
 
 def _look(desk: BoardRoom, observation: Any, actions: int) -> int:
-    """Work out the placements of an observation; how many there are."""
+    """Compute the placements of an observation, and return their number."""
     board, piece = _parts(observation)
     shaped("board", board, (desk.rules.height, desk.rules.width))
     filled = board == 1

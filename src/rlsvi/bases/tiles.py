@@ -1,4 +1,4 @@
-"""Tile coding over [0, 1]^n: several grids, each a little aside of the others."""
+"""Tile coding over [0, 1]^n: several grids, each shifted relative to the others."""
 
 from dataclasses import dataclass
 
@@ -12,16 +12,16 @@ from rlsvi.core.plain import storable
 @storable
 @dataclass(frozen=True)
 class Tiles:
-    """One feature a tile: 1 where x lies in it, else 0.
+    """One feature per tile, which is 1 if x lies in it and 0 otherwise.
 
     Grid g is shifted by the fraction (2 i + 1) g / grids of a tile along number i (Miller and Glanz 1996), modulo
-    one tile. The tiles of all numbers together are limited by the budget.
+    one tile. The budget limits the total number of tiles.
 
     Parameters
     ----------
-    grids : how many.
-    tiles : along each number; None: the most up to 8 that fits the budget.
-    features : the budget.
+    grids : the number of grids.
+    tiles : the number of tiles along each number. None: the most up to 8 that fits the budget.
+    features : the maximum number of features.
     """
 
     grids: int = 4
@@ -29,7 +29,7 @@ class Tiles:
     features: int = 1024
 
     def rows(self, x: Floats) -> Floats:
-        """The features (N, d) of x (N, n)."""
+        """Return the features (N, d) of x (N, n)."""
         n, grids, tiles = x.shape[-1], whole("grids", self.grids, 1), self.along(x.shape[-1])
         out = np.zeros((len(x), grids * (tiles + 1) ** n))
         for g in range(grids):
@@ -40,7 +40,7 @@ class Tiles:
         return out
 
     def along(self, n: int) -> int:
-        """Tiles along each number."""
+        """Return the number of tiles along each number."""
         grids, budget = whole("grids", self.grids, 1), whole("features", self.features, 2)
         fits = [k for k in range(1, 9) if grids * (k + 1) ** n <= budget]
         tiles = max(fits, default=0) if self.tiles is None else whole("tiles", self.tiles, 1)

@@ -1,1 +1,1 @@
-"""The agent for practice: discounted RLSVI with bounded targets and defaults that need no tuning."""
+"""The agent for practical use: discounted RLSVI with bounded targets and defaults that need no tuning."""

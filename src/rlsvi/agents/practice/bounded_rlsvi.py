@@ -1,9 +1,9 @@
-"""Stationary RLSVI made for practice: bounded targets, one draw held until converged, nothing to tune.
+"""Stationary RLSVI for practical use: bounded targets, one noise draw per converged plan, nothing to tune.
 
 for l = 0, 1, ..
     draw the noise z of the regression, once                                        (value_iteration.py)
     until Q changes little
-        b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, put into the bounds
+        b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
     until the end of the episode
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
@@ -31,40 +31,40 @@ from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
-UNKNOWN = InverseGamma(1.0, 1.0)  # in squares of the usual reward
-RIDGE = 0.1  # of features
+UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
+RIDGE = 0.1  # for features
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class BoundedRLSVI(Agent):
-    """Randomized least-squares value iteration with defaults that work. `rlsvi.agent_for(env)` makes one.
+    """Randomized least-squares value iteration with defaults that work. `rlsvi.agent_for(env)` creates one.
 
-    It learns from all that has happened; what happened before is counted, not kept again. Measured observations
-    are scaled by what has been observed; when that range grows, all features are worked out anew from the
-    observations, so that the posterior is exact (`rescalings` counts it, the logger "rlsvi" tells).
+    The agent learns from all its experience; repeated transitions are counted, not stored again. Measured
+    observations are scaled by their observed range. When that range grows, all features are recomputed from the
+    observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it).
     docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------
-    lam : the ridge if sigma is unknown, else prior precision: the prior is N(prior_mean, I / lam). None: 0.1 of
-        features; of a table, what the cells tried so far support best.
-    sigma : standard deviation of the noise of a target; or InverseGamma(shape, scale), a prior over its square.
-        None: InverseGamma(1, u^2), where u is the usual size of a reward, or 1 if that is less.
+    lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). None: 0.1
+        with features; with a table, the value that the cells tried so far support best.
+    sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
+        None: InverseGamma(1, u^2), where u is the usual size of a reward and at least 1.
     gamma : discount, in [0, 1].
-    basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations;
-        bases.of(env, ..) to give bounds as well; or any basis with one block per action. None: a table where
-        observations are counted and at most 10,000, else Radial() of up to two numbers and Fourier() of more.
-    alike : prior correlation of the weights of two actions, in [0, 1); what one action teaches of a state is
-        believed of the others to that degree. A table ignores it.
-    bounds : what a target is put into. "attainable": [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards
-        seen, and one usual reward, which holds the values of all policies; two numbers; or None. Without them the
-        values of features can diverge; the paper has none. Values that do raise DivergenceWarning and are planned
-        anew with ten times the ridge (`recoveries` counts it).
-    regressions : sweeps of value iteration an episode at most, all with the same noise.
-    tolerance : they end when Q changes by less than this part of its size.
-    update_every : learn and plan anew after so many steps within an episode too; None: only at its end.
-    prior_mean : prior mean of the weights, a number. None: 0; of a table without `lam` that of the cells tried.
-    seed : decides all randomness, the environment's included.
+    basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations; bases.of(env,
+        ..) to specify bounds as well; or any basis with one block per action. None: a table for at most 10,000
+        discrete observations; otherwise Radial() for one or two numbers and Fourier() for more.
+    alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
+        a state carries over to the others. Ignored with a table.
+    bounds : the interval that targets are clipped to. "attainable": [r_min / (1 - gamma), r_max / (1 - gamma)] for
+        the rewards seen and one usual reward, which contains the values of all policies; two numbers; or None.
+        Without bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and
+        are planned again with ten times the ridge (`recoveries` counts this).
+    regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
+    tolerance : sweeps end when Q changes by less than this fraction of its size.
+    update_every : number of steps after which to learn and plan within an episode. None: only at its end.
+    prior_mean : prior mean of the weights. None: 0, or with a table and no `lam`, the mean of the cells tried.
+    seed : determines all randomness, including the environment's.
     """
 
     lam: float | None = None
@@ -83,7 +83,7 @@ class BoundedRLSVI(Agent):
     needs_horizon = False
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
         mean = self.prior_mean
         self._planning = Planning(
@@ -104,21 +104,21 @@ class BoundedRLSVI(Agent):
 
     @property
     def rescalings(self) -> int:
-        """How often the observed range grew and all features were worked out anew."""
+        """How many times the observed range grew and all features were recomputed."""
         return int(self._learner.counters[RESCALINGS]) if self._learner else 0
 
     @property
     def recoveries(self) -> int:
-        """How often values diverged in learning, and were planned anew with ten times the ridge."""
+        """How many times values diverged during learning and were planned again with ten times the ridge."""
         return int(self._learner.counters[RECOVERIES]) if self._learner else 0
 
     @property
     def planned(self) -> SweptValues | None:
-        """The sweeps of the last episode: how many, whether they converged, sigma."""
+        """The sweeps of the last episode: their number, whether they converged, and sigma."""
         return self._learner.planned if self._learner else None
 
     def take_on(self, task: Task, env: Any = None) -> None:
-        """Take on a task, or check that it is the one learned so far."""
+        """Start a task, or check that it is the one learned so far."""
         layout = of(env) if env is not None and self._takes_layout() else None
         if self.steps == 0:
             self._problem_basis = layout
@@ -130,17 +130,17 @@ class BoundedRLSVI(Agent):
         super().take_on(task, env)
 
     def _takes_layout(self) -> bool:
-        """Whether the environment says where the numbers of an observation are, and not the basis."""
+        """Whether the layout of observations comes from the environment rather than from the basis."""
         return self.basis is None or isinstance(self.basis, Tabular) or hasattr(self.basis, "rows")
 
     def new_learner(self, task: Task, example: Any) -> BoundedLearner:
-        """A learner that has seen nothing; too many features are refused before anything is played."""
+        """Return a learner without experience; too many features are refused before the first step."""
         lookup = self._lookup(task)
         row = lookup.row(example + task.first_state if task.states is not None else example)
         return self._learner_of(task, lookup.tried(row), len(row))
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         history = read_history(file, task.actions)
         N, width = history.x.shape
         learner = self._learner_of(task, self._lookup(task), width)
@@ -153,7 +153,7 @@ class BoundedRLSVI(Agent):
         held = file.take("sums", sums.shape)
         if not np.allclose(held, sums):
             raise ArchiveError("is damaged: its sums do not fit its observations")
-        sums[:] = held  # the same up to rounding, and now bit for bit
+        sums[:] = held  # equal up to rounding before, and now bit for bit
         if "theta" in file:
             _, d = file.shape("theta", 2)
             if d > learner.regression.dim:
@@ -165,7 +165,7 @@ class BoundedRLSVI(Agent):
         return BoundedLearner(task, lookup, width, self._planning)
 
     def _lookup(self, task: Task) -> Lookup:
-        """How observations of the task become features."""
+        """Return the mapping from observations of the task to features."""
         given, layout = self.basis, self._problem_basis
         if layout is None:
             return Lookup(given, False, task, given=True)
@@ -175,7 +175,7 @@ class BoundedRLSVI(Agent):
 
 
 def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
-    """The ranges of a file, if they fit the observations."""
+    """Read the ranges from a file and check that they fit the observations."""
     low, high = (file.take(f"ranges.{end}", begun.low.shape) for end in ("low", "high"))
     if not ((begun.least <= low) & (low < high) & (high <= begun.most) & np.isfinite(high - low)).all():
         raise ArchiveError("is damaged: its ranges do not fit the observations")

@@ -1,4 +1,4 @@
-"""The prior of a table by empirical Bayes: what the cells tried so far say of a cell not tried yet.
+"""The prior of a table by empirical Bayes: what the cells tried so far imply about cells not tried yet.
 
     v_c = the mean target of cell c, for the K cells tried
     mean = sum_c v_c / K
@@ -6,10 +6,10 @@
     sigma^2 = (scale + misfit / 2) / (shape + n / 2)                           of the targets within a cell
     ridge = sigma^2 / s^2
 
-A fixed ridge pulls a value known from one visit towards the prior by a part that noise does not justify, and says
-of untried cells that they lie within a few sigma of it: where outcomes are certain, sigma falls to 0, and nothing
-is tried any more. With the ridge of the evidence a single certain outcome is believed, and an untried cell is as
-uncertain as the values are different.
+A fixed ridge shrinks a value known from one visit towards the prior more than its noise justifies, and claims that
+untried cells lie within a few sigma of the prior. Where outcomes are deterministic, sigma falls to 0 and nothing
+new is tried. With the ridge from the evidence, a single deterministic outcome is believed, and an untried cell is
+as uncertain as the values are diverse.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ from rlsvi.core.compile import Floats
 def empirical_prior(
     history: CountedHistory, b: Floats, mean: float | None, unit: float, model: Model
 ) -> tuple[float, float]:
-    """The prior mean of all cells, where it is not given, and the ridge, from the targets b of all transitions.
+    """Return the prior mean of all cells, unless given, and the ridge, from the targets b of all transitions.
 
-    `unit` is the usual reward, and `model` says what is known of the noise.
+    `unit` is the usual reward, and `model` describes the noise.
     """
     steps, actions = history.transitions, history.legal.shape[1]
     cell = steps.row * actions + steps.action

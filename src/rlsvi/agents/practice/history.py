@@ -1,8 +1,8 @@
-"""All that has happened: every distinct observation once, every distinct transition with how often it happened.
+"""The complete history: every distinct observation once, and every distinct transition with its count.
 
-What repeats costs nothing more, and nothing that a regression needs is lost: the history of a finite problem stops
-growing, that of a continuous one grows by one row per step. Successive transitions share the observation between
-them.
+Repeated transitions take no more memory, and nothing that a regression needs is lost: the history of a finite
+problem stops growing, and that of a continuous one grows by one row per step. Successive transitions share the
+observation between them.
 """
 
 from copy import copy
@@ -19,15 +19,15 @@ END = -1
 class Transitions(NamedTuple):
     """Distinct transitions, as columns."""
 
-    row: Longs  # (T,) of the observation
+    row: Longs  # (T,) row of the observation
     action: Longs
     reward: Floats
-    next: Longs  # (T,) the row of the next observation; -1: it was the last
-    times: Floats  # how often it happened
+    next: Longs  # (T,) row of the next observation; -1 at the end of an episode
+    times: Floats  # how many times it happened
 
 
 class CountedHistory:
-    """Observations as rows (n,), with their legal actions, and transitions between them."""
+    """Observations as rows (n,), with their legal actions, and the transitions between them."""
 
     def __init__(self, width: int, actions: int) -> None:
         self._x, self._legal = np.zeros((64, width)), np.zeros((64, actions), dtype=np.bool_)
@@ -43,7 +43,7 @@ class CountedHistory:
 
     @property
     def legal(self) -> Bools:
-        """The legal actions of each, (N, A)."""
+        """The legal actions of each observation, (N, A)."""
         return self._legal[: len(self._rows)]
 
     @property
@@ -53,7 +53,7 @@ class CountedHistory:
         return Transitions(*(column[: len(self._places)] for column in columns))
 
     def copy(self) -> "CountedHistory":
-        """A history of its own."""
+        """Return an independent copy."""
         other = copy(self)
         other._x, other._legal = self._x.copy(), self._legal.copy()
         columns: Any = self._columns
@@ -62,7 +62,7 @@ class CountedHistory:
         return other
 
     def row(self, x: Floats, legal: Bools) -> int:
-        """The row of an observation, new or known. Of a known one all actions count that were ever legal."""
+        """Return the row of an observation, adding it if new. Actions that were ever legal in it stay legal."""
         key = x.tobytes()
         i = self._rows.get(key)
         if i is None:
@@ -74,11 +74,11 @@ class CountedHistory:
         return i
 
     def find(self, x: Floats) -> int | None:
-        """The row of an observation, if it is known."""
+        """Return the row of an observation, if it is known."""
         return self._rows.get(x.tobytes())
 
     def add(self, row: int, action: int, reward: float, following: int, times: float = 1.0) -> int:
-        """A transition that happened once more, or `times`; its place among the distinct ones."""
+        """Count a transition `times` more times, and return its index among the distinct ones."""
         key = row, action, reward, following
         i = self._places.get(key)
         if i is None:
@@ -92,7 +92,7 @@ class CountedHistory:
 
 
 def read_history(file: Archive, actions: int) -> CountedHistory:
-    """The history of a file, if its arrays fit together and point nowhere outside."""
+    """Read a history from a file, checking that its arrays are consistent and all indices are within bounds."""
     (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
     if N < 1 or T < 1:
         raise ArchiveError("is damaged: its history is empty")
@@ -116,7 +116,7 @@ def read_history(file: Archive, actions: int) -> CountedHistory:
 
 
 def _longer(array: Any) -> Any:
-    """Half as much room again."""
+    """Return a copy with room for half as many entries again."""
     room = np.zeros((len(array) + len(array) // 2 + 64, *array.shape[1:]), array.dtype)
     room[: len(array)] = array
     return room

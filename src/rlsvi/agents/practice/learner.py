@@ -1,4 +1,4 @@
-"""The learner of the practice agent: all that has happened, counted, and one regression over it."""
+"""The learner of the practice agent: a counted history, and one regression over all of it."""
 
 import logging
 import warnings
@@ -19,41 +19,41 @@ from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.regression import FactorError
 
-FAR = 10  # times the largest value that can be meant: larger ones have diverged
-TRIALS = 6  # ridges, each ten times the one before, until values that diverge are given up
-MEAN_SWEEPS = 10  # times as many sweeps at most for the posterior mean
-RESCALINGS, RECOVERIES = 2, 3  # of BoundedLearner.counters, behind episodes and steps
+FAR = 10  # multiple of the largest plausible value beyond which values have diverged
+TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
+MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
+RESCALINGS, RECOVERIES = 2, 3  # indices in BoundedLearner.counters, after episodes and steps
 log = logging.getLogger("rlsvi")
 
 
 class Planning(NamedTuple):
-    """What is believed of the weights before anything has happened, and how value iteration is done."""
+    """The prior of the weights, and the settings of value iteration."""
 
     noise: tuple[float, float, float, float, float]  # ridge, sigma, shape, scale, gamma
     bounds: Any  # of the targets: "attainable", two numbers, or None
-    most: int  # sweeps of a sample
+    most: int  # maximum number of sweeps of a sample
     tolerance: float
-    mean: float | None  # None: 0, or of a table by evidence what the cells tried so far have
+    mean: float | None  # None: 0, or with a table by evidence, the mean of the cells tried
     alike: float
-    by_evidence: bool  # whether the ridge of a table is that of the evidence (empirical_bayes.py)
-    in_usual_rewards: bool  # whether the scale of the noise counts in squares of the usual reward
+    by_evidence: bool  # whether the ridge of a table comes from the evidence (empirical_bayes.py)
+    in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
 
 
 class BoundedLearner:
-    """One regression over all that has happened. Learning gives another learner, and leaves this one as it was."""
+    """One regression over the complete history. Learning returns a new learner and leaves this one unchanged."""
 
     def __init__(self, task: Task, lookup: Lookup, width: int, planning: Planning) -> None:
         self.task, self.lookup, self.planning = task, lookup, planning
         self.begin = planning.mean or 0.0
         self.history = CountedHistory(width, lookup.actions)
         self.regression: Regression | None = None
-        self.theta: Floats | None = None  # (A, d), (A, rows) of a table; None: the prior mean
-        self.Q = np.zeros((0, lookup.actions))  # of all rows: where the sweeps go on from
+        self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
+        self.Q = np.zeros((0, lookup.actions))  # of all rows: where the next sweeps start
         self.planned: SweptValues | None = None  # the sweeps of the last episode
         self.counters = np.zeros(4, np.int64)  # episodes, steps, rescalings, recoveries
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """An observation as a row of the history, checked."""
+        """Convert an observation to a row of the history, after checking it."""
         legal, x = self.task.legal(mask), self.lookup.row(observation)
         if len(x) != self.history.x.shape[1]:
             raise ValueError(
@@ -64,14 +64,14 @@ class BoundedLearner:
         return Place(h, observation, legal if known is None else self.history.legal[known], x=x)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues | None:
-        """A sample of the posterior, or its mean, which is worked out once and acted on for long."""
+        """Return a sample of the posterior, or its mean, which is computed once and kept."""
         if self.regression is None:
             return None
         with one_thread():
             return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
 
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
-        """Q of every action."""
+        """Return Q of every action."""
         if plan is None:
             return np.full(self.lookup.actions, self.begin)
         if self.lookup.table:
@@ -82,7 +82,7 @@ class BoundedLearner:
         return Q
 
     def remember(self, steps: list[Step], plan: SweptValues | None, ended: bool) -> "BoundedLearner":
-        """A learner that has taken these transitions in; this one stays as it is, whatever happens on the way."""
+        """Return a learner that includes these transitions; this one stays unchanged, even if an error occurs."""
         later = copy(self)
         later.lookup, later.history = copy(self.lookup), self.history.copy()
         later.regression = self.regression.copy() if self.regression is not None else None
@@ -94,7 +94,7 @@ class BoundedLearner:
         return later
 
     def _learn(self, steps: list[Step]) -> None:
-        """Take transitions in. The regression is then as if the ranges had always been what they are now."""
+        """Add transitions. The regression is then as if the ranges had always been the present ones."""
         history, before = self.history, len(self.history.x)
         places = []
         for place, action, reward, following in steps:
@@ -116,13 +116,13 @@ class BoundedLearner:
             self.regression.add(kept.row[at], kept.action[at], np.ones(len(places)))
 
     def _begin(self, new: Floats) -> Floats:
-        """What the weights acted on say of new rows."""
+        """Return the values of new rows under the current weights."""
         if self.theta is None or self.lookup.table or not len(new):
             return np.full((len(new), self.lookup.actions), self.begin)
         return self.lookup.features(new) @ self.theta.T
 
     def build(self) -> None:
-        """The regression, from the history alone."""
+        """Build the regression from the history alone."""
         actions, steps = self.lookup.actions, self.history.transitions
         phi = self.lookup.features(self.history.x)
         self.regression = TableRegression(actions)
@@ -132,7 +132,7 @@ class BoundedLearner:
         self.regression.add(steps.row, steps.action, steps.times)
 
     def _plan(self, stream: Words | None, most: int) -> SweptValues:
-        """A sample of the posterior, or without a stream its mean, by so many sweeps at most."""
+        """Return a sample of the posterior, or its mean if there is no stream, after at most `most` sweeps."""
         assert self.regression is not None
         bounds, tolerance, gamma = self.planning.bounds, self.planning.tolerance, self.planning.noise[-1]
         within = attainable(self.history, gamma) if bounds == "attainable" else bounds or (-np.inf, np.inf)
@@ -156,14 +156,14 @@ class BoundedLearner:
         )
 
     def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
-        """The largest value that can be meant: as much as the largest reward in every step, or what was given."""
+        """Return the largest plausible value: the largest reward in every step, or the bounds given."""
         steps = self.history.transitions
         longest = min(1 / max(1 - gamma, 1e-300), float(steps.times.sum()))
         size = float(np.abs(steps.reward).max()) or 1.0
         return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
 
     def _model(self, bounds: tuple[float, float]) -> Model:
-        """Prior and noise; of a table, the prior that the data support best, unless it was given."""
+        """Return prior and noise; with a table, the prior that the data support best, unless it was given."""
         assert self.regression is not None
         mean, unit = np.full((self.lookup.actions, self.regression.dim), self.begin), usual_reward(self.history)
         model = Model(mean, *self.planning.noise)
@@ -176,12 +176,12 @@ class BoundedLearner:
         return model._replace(mean=np.full_like(mean, level), ridge=ridge)
 
     def exported(self, plan: SweptValues) -> Policy:
-        """The layout of observations and the arrays of a policy, for NumPy alone."""
+        """Return the layout of observations and the arrays of a policy that needs only NumPy."""
         policy = counted_policy if self.lookup.table else feature_policy
         return policy(self.task, self.lookup, self.history, plan.theta)
 
     def state(self) -> dict[str, Any]:
-        """The history, the values where sweeps go on, and sums; features are worked out anew."""
+        """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""
         history, ranges, regression = self.history, self.lookup.ranges, self.regression
         assert regression is not None
         arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
@@ -191,7 +191,7 @@ class BoundedLearner:
 
 
 def diverged(outcome: SweptValues, largest: float) -> bool:
-    """Whether values are no longer finite, or far larger than any that can be meant."""
+    """Return whether values are not finite, or far larger than any plausible value."""
     if not np.isfinite(outcome.theta).all() or not np.isfinite(outcome.Q).all():
         return True
     return max(abs(v) for v in outcome.span) > FAR * largest

@@ -1,6 +1,6 @@
-"""How the practice agent sees observations: as rows that a history can keep, and as features of these rows.
+"""How the practice agent represents observations: as rows that a history can store, and as features of these rows.
 
-What it makes of them can be exported: the policy as plain arrays.
+The resulting policy can be exported as plain arrays.
 """
 
 from copy import copy
@@ -19,14 +19,14 @@ from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of
 from rlsvi.core.compile import Floats
 
-Policy = tuple[Layout, dict[str, Any]]  # where the numbers of an observation are, and arrays
+Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
 
 
 class Lookup:
-    """Observations to rows, rows to features.
+    """The mapping from observations to rows, and from rows to features.
 
-    With an `Observed` basis a row is the observation as it was; with any other it is its features. The bounds of
-    a `given` basis are taken as they are; those of the environment's space only limit what is observed.
+    With an `Observed` basis, a row is the observation itself; with any other, it is its features. The bounds of
+    a `given` basis are used as they are; those of the environment's space only limit the observed range.
     """
 
     def __init__(self, basis: Any, table: bool, task: Task, given: bool) -> None:
@@ -37,9 +37,9 @@ class Lookup:
         self._at: Any = None
 
     def row(self, observation: Any) -> Floats:
-        """An observation as a row, checked."""
+        """Return an observation as a row, after checking it."""
         if isinstance(self.basis, Observed):
-            return np.array(vector_of(self.basis.layout, observation))  # environments may use theirs again
+            return np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
         state = self.task.checked(observation)
         if self._at is None:
             features = bound(self.basis, self.task.states, self.actions, 1, state)
@@ -52,29 +52,29 @@ class Lookup:
         return np.array(self._at(0, state)[1][0], dtype=np.float64)
 
     def features(self, x: Floats) -> Floats:
-        """The features of rows, (N, d)."""
+        """Return the features of rows, (N, d)."""
         if self.table or not isinstance(self.basis, Observed):
             return x
         return rows_of(self.basis.layout, self.basis.basis, self.ranges, x)
 
     def tried(self, x: Floats) -> Self:
-        """Itself, if features of a row can be made: else an error says so, before anything is played."""
+        """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
         trial = copy(self)
         trial.follow(x[None])
         trial.features(x[None])
         return self
 
     def follow(self, x: Floats) -> bool:
-        """Let the ranges hold new rows; whether they changed, and with them all features."""
+        """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
         return ranges is not None
 
 
 def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
-    """A table over several counted numbers."""
+    """Return the policy of a table over several discrete numbers."""
     layout = lookup.basis.layout
-    actions = np.full((1, int(np.prod(layout.counts))), task.first_action, dtype=np.int64)  # of what is unknown
+    actions = np.full((1, int(np.prod(layout.counts))), task.first_action, dtype=np.int64)  # if unknown
     for x, legal, Q in zip(history.x, history.legal, theta.T, strict=False):
         cell = np.ravel_multi_index(tuple(x.astype(np.int64)), tuple(layout.counts))
         actions[0, cell] = task.first_action + int(np.argmax(np.where(legal, Q, -np.inf)))
@@ -82,7 +82,7 @@ def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: F
 
 
 def feature_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
-    """The weights, and all that the features are made of."""
+    """Return the weights and everything needed to compute the features."""
     basis = lookup.basis
     if not isinstance(basis, Observed) or (
         basis.layout.measured and not isinstance(basis.basis, Fourier | Radial)
@@ -102,7 +102,7 @@ def feature_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: F
 
 
 def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
-    """How many functions of the measured numbers there are, and their arrays; of none of them a 1."""
+    """Return the number of functions of the measured numbers, and their arrays; without numbers, a constant."""
     if not measured:
         return 1, {"waves": np.zeros((0, 1)), "scale": np.ones(1)}
     if isinstance(basis, Radial):

@@ -1,16 +1,16 @@
-"""The regression of per-action blocks on the features of states, all at once in matrix products.
+"""The regression of per-action blocks on state features, computed for all blocks at once by matrix products.
 
 A regression holds Phi, the features of N distinct states, and for every action G_a, the sum of phi phi' over its
-transitions. The weights of an action are theta_a = u + v_a: u, which all share, has the prior variance
-alike / ridge, v_a has (1 - alike) / ridge, so that the weights of two actions for the same feature correlate by
-`alike`. Their joint precision P has an arrow's shape,
+transitions. The weights of an action are theta_a = u + v_a. All actions share u, whose prior variance is
+alike / ridge; that of v_a is (1 - alike) / ridge. The weights of two actions for the same feature therefore have
+correlation `alike`. Their joint precision P has the shape of an arrow,
 
     [ G_1 + ridge / (1 - alike)                                  G_1 ]
     [                             G_2 + ridge / (1 - alike)      G_2 ]
     [           G_1                         G_2             G_1 + G_2 + ridge / alike ]
 
-and so has its factor: A actions of d features cost A d^3, not (A d)^3. With one weight a state Phi is I, P is
-diagonal, and actions are not alike.
+and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
+P is diagonal, and `alike` is ignored.
 """
 
 from copy import copy
@@ -24,7 +24,7 @@ from rlsvi.core.regression import FactorError
 
 
 class SharedRegression:
-    """What both regressions share: `sums`, of every action, is all that is known of the transitions."""
+    """The common part of both regressions; `sums` is all that is known about the transitions of each action."""
 
     sums: Floats
     _ridge = 1.0
@@ -40,7 +40,7 @@ class SharedRegression:
         return len(self.sums), self.dim
 
     def copy(self) -> Self:
-        """A regression of its own. Features are shared: what either adds, it adds behind those of both."""
+        """Return an independent copy. Features are shared; each copy appends its own after those in common."""
         other = copy(self)
         other.sums = self.sums.copy()
         return other
@@ -57,46 +57,46 @@ class TableRegression(SharedRegression):
         self.sums = np.pad(self.sums, ((0, 0), (0, len(rows))))
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
-        """Transitions of these states and actions."""
+        """Add transitions from these states with these actions."""
         np.add.at(self.sums, (action, row), count)
 
     def factor(self, ridge: float) -> None:
-        """P = ridge + counts."""
+        """Set P = ridge + counts."""
         self._ridge = ridge
 
     def values(self, theta: Floats) -> Floats:
-        """Phi theta_a of all states, (N, A)."""
+        """Return Phi theta_a for all states, (N, A)."""
         return theta.T
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
-        """The posterior mean, from the sums of the targets of every state and action (N, A)."""
+        """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
         fitted: Floats = (sums.T + self._ridge * mean) / (self._ridge + self.sums)
         return fitted
 
     def penalty(self, away: Floats) -> float:
-        """What the prior says against weights so far away from its mean."""
+        """Return the prior's penalty on weights at this distance from its mean."""
         return self._ridge * float((away**2).sum())
 
     def shape(self, z: Floats) -> Floats:
-        """L_a^-T z_a for P_a = L_a L_a'."""
+        """Return L_a^-T z_a, where P_a = L_a L_a'."""
         shaped: Floats = z / np.sqrt(self._ridge + self.sums)
         return shaped
 
 
 class FeatureRegression(SharedRegression):
-    """d features per state: weights (A, d). `sums` (A, d, d) holds G_a of every action."""
+    """d features per state: weights (A, d). `sums` (A, d, d) contains G_a for every action."""
 
     def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
         self.alike = alike
         self._phi, self._n = np.zeros((64, dim)), 0
         self.sums = np.zeros((actions, dim, dim))
-        self._own: list[Floats] = []  # L_a of every action
-        self._joint: list[Floats] = []  # E_a = L_a^-1 G_a of every action, where they share u
+        self._own: list[Floats] = []  # L_a for every action
+        self._joint: list[Floats] = []  # E_a = L_a^-1 G_a for every action, if they share u
         self._shared: Floats = np.zeros((0, 0))  # L_u
 
     @property
     def drawn(self) -> tuple[int, int]:
-        """The shape of the normal variates of a sample: one row per action, and one for what they share."""
+        """The shape of the normal variates of a sample: one row per action, and one for the shared part."""
         return len(self.sums) + (self.alike > 0), self.dim
 
     @property
@@ -114,14 +114,14 @@ class FeatureRegression(SharedRegression):
         self._n += len(rows)
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
-        """Transitions of these states and actions: a product of matrices an action."""
+        """Add transitions from these states with these actions, by one matrix product per action."""
         for a in np.unique(action):
             its = action == a
             x = self.phi[row[its]]
             self.sums[a] += x.T @ (x * count[its, None])
 
     def factor(self, ridge: float) -> None:
-        """The Cholesky factor of P, block by block."""
+        """Compute the Cholesky factor of P, block by block."""
         self._ridge = ridge
         unit = np.eye(self.dim)
         self._own = [_factor(G + ridge / (1 - self.alike) * unit) for G in self.sums]
@@ -131,11 +131,11 @@ class FeatureRegression(SharedRegression):
             self._shared = _factor(rest + ridge / self.alike * unit)
 
     def values(self, theta: Floats) -> Floats:
-        """Phi theta_a of all states, (N, A)."""
+        """Return Phi theta_a for all states, (N, A)."""
         return self.phi @ theta.T
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
-        """The posterior mean, from the sums of the targets of every state and action (N, A)."""
+        """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
         y = (self.phi.T @ sums).T - np.einsum("aij,aj->ai", self.sums, mean)
         w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         if self.alike > 0:
@@ -145,12 +145,12 @@ class FeatureRegression(SharedRegression):
         return fitted
 
     def penalty(self, away: Floats) -> float:
-        """What the prior says against weights so far away from its mean."""
+        """Return the prior's penalty on weights at this distance from its mean."""
         together = self.alike / (1 - self.alike + len(away) * self.alike) * (away.sum(axis=0) ** 2).sum()
         return float(self._ridge / (1 - self.alike) * ((away**2).sum() - together))
 
     def shape(self, z: Floats) -> Floats:
-        """u + v_a, where L' (v, u) = z for P = L L'."""
+        """Return u + v_a, where L' (v, u) = z and P = L L'."""
         if self.alike == 0:
             return np.stack([_solve(L, z_a, "T") for L, z_a in zip(self._own, z, strict=True)])
         u = _solve(self._shared, z[-1], "T")

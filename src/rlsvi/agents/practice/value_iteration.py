@@ -1,12 +1,12 @@
-"""Value iteration by regression with one draw of the noise held through all sweeps, until converged.
+"""Value iteration by regression, with one draw of the noise kept through all sweeps until convergence.
 
-    b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, put into the bounds
+    b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, clipped to the bounds
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
-The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] of the rewards seen, hold every value that a policy can have
-with these rewards, at the end of an episode too. They make the iteration bounded: a regression on features is no
-contraction, and can diverge without them.
+The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen, contain every value that a policy can
+have with these rewards, also at the end of an episode. They keep the iteration bounded: a regression on features
+is not a contraction, and can diverge without them.
 """
 
 import math
@@ -23,23 +23,23 @@ from rlsvi.core.random import normal
 
 
 class SweptValues(NamedTuple):
-    """What the sweeps came to."""
+    """The result of the sweeps."""
 
     theta: Floats  # (A, d)
-    Q: Floats  # (N, A) of it
+    Q: Floats  # (N, A) the values of theta
     sweeps: int
-    change: float  # of Q in the last one, as a part of the size of Q
+    change: float  # of Q in the last sweep, relative to the size of Q
     sigma: float
-    at_bounds: float  # the part of the targets that had to be put into the bounds
-    span: tuple[float, float]  # the least and the greatest value of the mean
-    recoveries: int = 0  # how often values diverged before, and were planned anew with ten times the ridge
+    at_bounds: float  # fraction of the targets that were clipped to the bounds
+    span: tuple[float, float]  # smallest and largest value of the mean
+    recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
 
 
 def attainable(history: CountedHistory, gamma: float) -> tuple[float, float]:
-    """The least and the most that an episode of one step or more is thought to be worth, by the rewards seen.
+    """Return the least and the greatest plausible value of an episode of one step or more, given the rewards seen.
 
-    A usual reward is always thought possible: where there was none yet, or only costs, nothing else would be worth
-    a try.
+    One usual reward is always considered possible: without it, nothing would be worth trying while there were no
+    rewards or only costs.
     """
     rewards = history.transitions.reward
     least, most, usual = float(rewards.min()), float(rewards.max()), usual_reward(history)
@@ -49,9 +49,9 @@ def attainable(history: CountedHistory, gamma: float) -> tuple[float, float]:
 
 
 def usual_reward(history: CountedHistory) -> float:
-    """The unit of an agent that is told nothing: the geometric mean of the sizes of all rewards but 0, or 1.
+    """Return the unit of reward without prior knowledge: the geometric mean of all nonzero absolute rewards, or 1.
 
-    It is 1 at least, because small costs say nothing of a prize that was not found yet.
+    It is at least 1, because small costs say nothing about a prize that has not been found yet.
     """
     steps = history.transitions
     some = steps.reward != 0
@@ -61,9 +61,9 @@ def usual_reward(history: CountedHistory) -> float:
 
 
 def targets(history: CountedHistory, Q: Floats, gamma: float) -> Floats:
-    """r + gamma max_a Q(s', a) of every transition, by the values Q (N, A) of the rows; r at the end."""
+    """Return r + gamma max_a Q(s', a) for every transition, or r at the end, for values Q (N, A) of the rows."""
     steps, legal = history.transitions, history.legal
-    best = np.zeros(len(Q) + 1)  # the last one is of the end
+    best = np.zeros(len(Q) + 1)  # the last entry stands for the end
     best[:-1] = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
     raw: Floats = steps.reward + gamma * best[steps.next]
     return raw
@@ -79,7 +79,7 @@ def sweep(
     most: int,
     tolerance: float,
 ) -> SweptValues:
-    """From the values Q (N, A) before to a sample of the posterior, or without a stream to its mean."""
+    """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
     steps = history.transitions
     cell = steps.row * Q.shape[1] + steps.action
     regression.factor(model.ridge)
@@ -104,7 +104,7 @@ def sweep(
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
         Q, done = new, done + 1
-        if not change <= 1e300:  # NaN or infinity: it cannot end well
+        if not change <= 1e300:  # NaN or infinity: it cannot recover
             break
     if stream is not None:
         theta = theta + sigma * shift
@@ -114,7 +114,7 @@ def sweep(
 
 @compiled
 def fill_normal(stream: Words, out: Floats) -> None:
-    """Standard normals, row by row."""
+    """Fill an array with standard normal variates, row by row."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = normal(stream)
