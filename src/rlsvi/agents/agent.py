@@ -1,4 +1,4 @@
-"""What every agent does: learn, predict, save, export and clone. A family only says what its learner is."""
+"""What every agent does: learn, predict, save, export and clone. Each family only defines its learner."""
 
 import inspect
 import os
@@ -26,13 +26,13 @@ from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
 from rlsvi.mdp.finite import FiniteMDP
 
-OnEpisode = Callable[[Any, float], object]  # the agent, and the rewards of the episode it has just learned from
+OnEpisode = Callable[[Any, float], object]  # the agent, and the return of the episode just learned from
 
 
 class Agent(Predicting):
     """An agent: its arguments, its random streams, and its learner once the first episode has begun.
 
-    A subclass is a dataclass of keyword arguments, or has an `__init__` that stores them and calls `_start`.
+    A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
     """
 
     seed: Seed = None
@@ -40,12 +40,12 @@ class Agent(Predicting):
     lam: Any = 1.0
     sigma: Any = 1.0
     reward_offset: float = 0.0
-    keeps_factors: bool = True  # a matrix for each block of weights
-    takes_basis: bool = True  # whether a problem's basis matters to it
-    needs_horizon: bool | None = True  # episodes of a known number of periods; False: of any length; None: either
-    needs_states: bool = False  # observations must be numbered
-    fused: bool = False  # whether its learner has a mind that the fused loop can learn with
-    update_every: int | None = None  # steps within an episode after which to learn and plan anew
+    keeps_factors: bool = True  # whether it keeps a matrix for each block of weights
+    takes_basis: bool = True  # whether it uses the problem's basis
+    needs_horizon: bool | None = True  # True: needs a fixed number of periods; False: any length; None: either
+    needs_states: bool = False  # whether observations must be numbered
+    fused: bool = False  # whether its learner has a mind that the fused loop can use
+    update_every: int | None = None  # number of steps after which to learn and plan within an episode
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -54,38 +54,38 @@ class Agent(Predicting):
     def __post_init__(self) -> None:
         self._start()
 
-    # What a family says.
+    # To be defined by a family.
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
 
     def new_learner(self, task: Task, example: Any) -> Learner:
-        """A learner that knows nothing of a task yet; `example` is one of its observations, checked."""
+        """Return a learner without experience of a task; `example` is one of its observations, already checked."""
         raise NotImplementedError(f"{type(self).__name__} must say what its learner is: define new_learner")
 
     def restored_learner(self, task: Task, file: Archive) -> Learner:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         raise NotImplementedError(f"{type(self).__name__} cannot be loaded: define restored_learner")
 
     def task_of(self, env: Any) -> Task:
-        """The task that an environment sets."""
+        """Return the task that an environment poses."""
         return endless_task_of(env) if self.needs_horizon is False else task_of(env, self.horizon)
 
     def task_in(self, mdp: FiniteMDP) -> Task:
-        """The task that an MDP sets."""
+        """Return the task that an MDP poses."""
         return Task(mdp.table.horizon, mdp.table.actions, mdp.table.states)
 
     def reward(self, paid: float) -> float:
-        """The reward to learn from, for one that was paid."""
+        """Return the reward to learn from, given the reward paid."""
         return paid + self.reward_offset if self.reward_offset else paid
 
     def notice(self) -> None:
-        """Called after each episode: the place to warn of what looks wrong."""
+        """Called after each episode, to warn if something looks wrong."""
 
-    # What every agent does.
+    # Common to all agents.
 
     def _start(self) -> None:
-        """Check the arguments that a constructor has stored; nothing is learned yet."""
+        """Validate the arguments that a constructor has stored, and reset what was learned."""
         shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
         if self.horizon is not None:
             whole("horizon", self.horizon, 1)
@@ -95,16 +95,16 @@ class Agent(Predicting):
         self.check()
         self._streams: Words = new_streams(self.seed)
         self._task: Task | None = None
-        self._problem_basis: Any = None  # of the problem or environment, where the agent was given none
+        self._problem_basis: Any = None  # of the problem or environment, if the agent has none
         self._learner: Any = None
-        self._setting: dict[str, Any] = {}  # what else is known of the task, such as the size of a board
+        self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
-        self.environment: Made | None = None  # in which it has last learned, if that can be told
+        self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
 
     @property
     def _overshoot(self) -> int:
-        """The steps by which the last call of `learn(steps=)` went too far; 0 once more was learned."""
+        """The number of steps by which the last `learn(steps=)` exceeded its goal; 0 after further learning."""
         at, steps = self._surplus
         return steps if at == self.steps else 0
 
@@ -123,12 +123,12 @@ class Agent(Predicting):
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
-        The agent's seed decides everything: it also seeds the environment at the start of every episode. Episodes
-        are played to their end; what exceeds `steps` counts towards the next call with `steps`, so that learning a
-        and then b is learning a + b. Whatever fails or interrupts, the agent is as it was after the last episode.
+        The agent's seed determines everything, since it also seeds the environment at the start of every episode.
+        Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
+        a and then b equals learning a + b. After an error or interrupt, it is as after its last episode.
 
         progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
-        on_episode : called with the agent and the return of the episode after each one; False ends learning.
+        on_episode : called after each episode with the agent and the return; returning False ends learning.
         """
         unit, amount = amount_of(episodes, steps)
         if on_episode is not None and not callable(on_episode):
@@ -147,7 +147,7 @@ class Agent(Predicting):
         return self
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task that agents of this kind cannot learn."""
+        """Raise an error if agents of this kind cannot learn the task."""
         if self.needs_states and task.states is None:
             raise ValueError(
                 f"{type(self).__name__} needs observations that are numbered 0..S-1 (a Discrete space): "
@@ -160,7 +160,7 @@ class Agent(Predicting):
             raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
 
     def take_on(self, task: Task, env: Any = None) -> None:
-        """Take on a task, or check that it is the one learned so far."""
+        """Start a task, or check that it is the one learned so far."""
         self.check_task(task)
         if self.steps == 0:
             self._task, self._learner = task, None
@@ -172,7 +172,7 @@ class Agent(Predicting):
             self.environment = Made.of(env)
 
     def _episode(self, env: Env[Any, Any]) -> float:
-        """Plan, act and learn for one episode; its return. If anything fails, the agent is as it was before."""
+        """Play and learn one episode, and return its return. If anything fails, the agent is unchanged."""
         assert self._task is not None
         total = 0.0
         with self.undone_unless_learned():
@@ -192,7 +192,7 @@ class Agent(Predicting):
 
     @contextmanager
     def undone_unless_learned(self) -> Iterator[None]:
-        """Restore the random streams if what is done here ends before an episode was learned from."""
+        """Context manager that restores the random streams on an error before an episode was learned from."""
         kept, before = self._streams.copy(), self.episodes
         try:
             yield
@@ -204,7 +204,7 @@ class Agent(Predicting):
     def _play(
         self, env: Env[Any, Any], learner: Learner, plan: Any, place: Place
     ) -> tuple[list[Step], float, Place, bool]:
-        """Act until the episode ends or it is time to learn: steps, return, place, and whether it goes on."""
+        """Act until the episode ends or an update is due: steps, return, place, and whether it continues."""
         assert self._task is not None
         rule, parameter = exploration(self.explore, int(learner.counters[EPISODES]), 1)
         steps: list[Step] = []
@@ -226,11 +226,11 @@ class Agent(Predicting):
         return steps, total, place, True
 
     def state(self) -> dict[str, Any]:
-        """Every array of what was learned that a file must hold."""
+        """Return all arrays of what was learned that a file must contain."""
         return dict(self._learner.state())
 
     def adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
-        """Take on an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
+        """Start an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
         task = self.task_in(mdp)
         if not self.fused:
             raise TypeError(
@@ -246,43 +246,43 @@ class Agent(Predicting):
                 raise ValueError("this agent has learned through another basis: use agent.clone()")
 
     def mind_for(self, episodes: int) -> tuple[Any, int]:
-        """The mind to learn with in the fused loop, and for how many of the next `episodes` it is good."""
+        """Return the mind for the fused loop, and for how many of the next `episodes` it has room."""
         self.settle()
         return self._learner.mind_for(episodes), episodes
 
     def episodes_on_the_mean(self, episodes: int) -> int:
-        """How many of the next `episodes` are played on the posterior mean, and not on a sample."""
+        """Return how many of the next `episodes` use the posterior mean rather than a sample."""
         if not self.samples:
             return episodes
         return 0 if self.sampled(self._learner) else 1
 
     def failure(self, rewards: Floats) -> Exception:
-        """What to raise when an episode of these rewards could not be learned from."""
+        """Return the error to raise if an episode with these rewards could not be learned from."""
         return self.broken()
 
     def features(self, task: Task, example: Any) -> Features:
-        """The agent's basis, or the problem's, or else a table, bound to a task and checked."""
+        """Return the agent's basis, the problem's, or a table, bound to a task and checked."""
         basis: Basis = self.basis or self._problem_basis or Tabular()
         size = task.states, task.actions, task.horizon or 1
         return bound(basis, *size, example, factors=self.keeps_factors)
 
     def arguments(self) -> dict[str, Any]:
-        """What the constructor was given."""
+        """The arguments of the constructor."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def clone(self, **changes: Any) -> Self:
-        """A new agent with the same arguments, except for `changes`, that has learned nothing."""
+        """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
         return type(self)(**{**self.arguments(), **changes})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a file, all of it or nothing; `rlsvi.load` reads it."""
+        """Write the agent to a file, completely or not at all; `rlsvi.load` reads it."""
         if type(self).restored_learner is Agent.restored_learner:
             raise TypeError(f"{type(self).__name__} cannot be saved: define restored_learner, to load it again")
         self.settle()
         files.save(self, path)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy of the posterior mean to a file that NumPy alone can use; docs/interoperability.md."""
+        """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md."""
         export.export(self, path)
 
     def __repr__(self) -> str:
@@ -296,14 +296,14 @@ class Agent(Predicting):
 
 
 def new_streams(seed: Seed) -> Words:
-    """The random streams of an agent, (4, 4)."""
+    """Return the random streams of an agent, (4, 4)."""
     root = sequence(seed)
     children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
     return np.stack([stream(child) for child in children])
 
 
 def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
-    """The unit and the amount to learn for, of which exactly one must be given."""
+    """Return the unit and the amount to learn for; exactly one argument must be given."""
     if (episodes is None) == (steps is None):
         raise ValueError("give either episodes= or steps=, and only one of them")
     unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)

@@ -1,4 +1,4 @@
-"""Arguments that several families of agents take, checked."""
+"""Validation of arguments that several families of agents share."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from rlsvi.core.compile import Floats
 
 
 def checked_basis(basis: Any) -> None:
-    """Refuse what is not a basis."""
+    """Raise an error if this is not a basis."""
     if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
         raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {basis!r}")
 
 
 def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
-    """A number in [0, 1), or in [0, 1] if that is `closed`."""
+    """Return a number in [0, 1), or in [0, 1] if `closed`."""
     number = float(shaped(name, finite(name, value), ()))
     if not 0 <= number < 1 and not (closed and number == 1):
         raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {value!r}")
@@ -23,7 +23,7 @@ def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
 
 
 def weights_shaped(prior_mean: float | Floats, shape: tuple[int, int, int]) -> Floats:
-    """The prior mean of H x B x d weights, from a number, (weights,) or (H, weights)."""
+    """Return the prior mean of H x B x d weights, given a number, (weights,) or (H, weights)."""
     weights = shape[1] * shape[2]
     given = np.asarray(prior_mean, dtype=np.float64)
     try:

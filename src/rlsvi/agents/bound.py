@@ -1,4 +1,4 @@
-"""The features of an agent that was loaded: they must be those it has learned through."""
+"""The features of a loaded agent, which must be those it has learned with."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from rlsvi.core.archive import ArchiveError
 
 
 def restored_features(agent: Any, task: Task, blocks: int, dim: int) -> Features:
-    """The agent's features, of this size; where observations are of any kind, the first one brings them."""
+    """Return the agent's features and check their size; unless states are numbered, on the first observation."""
     if task.states is not None:
         features: Features = agent.features(task, 0)
         if (features.blocks, features.dim) != (blocks, dim):

@@ -1,15 +1,15 @@
-"""The contract of everything that learns: what a family of agents says, so that `Agent` can do the rest.
+"""The contract of everything that learns: what a family of agents defines, so that `Agent` can do the rest.
 
-A learner looks at observations, plans, says what actions are worth under a plan, and learns from whole episodes:
+A learner looks at observations, plans, evaluates actions under a plan, and learns from whole episodes:
 
     place = learner.look(0, observation, mask)
     plan = learner.plan(sampled, stream, learning=True)
     Q = learner.values(plan, place)                               (act, observe, look at what follows)
     learner = learner.remember(steps, plan, ended=True)
 
-`counters` holds the episodes and steps learned from. It changes last and together with everything else: either in
-the same compiled call, which no signal can interrupt, or because `remember` returns another learner and leaves
-this one as it was. So whatever fails or interrupts, the counters say whether an episode has been learned from.
+`counters` contains the episodes and steps learned from. It changes last and together with everything else: either
+in the same compiled call, which no signal can interrupt, or as `remember` returns a new learner and leaves this
+one unchanged. After an error or interrupt, the counters thus show whether an episode was learned from.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ class Place(NamedTuple):
     """An observation in its period, as a learner sees it."""
 
     h: int  # the period, or the number of steps since the episode began
-    observation: Any  # checked; a state counts from 0
+    observation: Any  # checked; states count from 0
     legal: Bools  # (A,)
-    row: int = -1  # of a state that the learner knows
-    block: Any = None  # (A,) the blocks of weights of all actions ..
-    x: Any = None  # .. and their features, (A, d); or whatever else describes the observation
+    row: int = -1  # of a state known to the learner
+    block: Any = None  # (A,) the blocks of weights of all actions
+    x: Any = None  # their features, (A, d), or any other description of the observation
 
     def narrowed(self, known: Bools, learning: bool) -> "Place":
-        """The same with the actions that were legal here before, which only a prediction may narrow down."""
+        """Return the place with the actions legal here before; only a prediction may restrict them further."""
         if learning and (known != self.legal).any():
             raise ValueError(
                 f"the action mask of state {self.observation} in period {self.h} has changed: legal actions must "
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An action taken at a place, what it paid, and where it led: None if the episode terminated."""
+    """An action at a place, its reward, and the place that followed, or None if the episode terminated."""
 
     place: Place
     action: int
@@ -60,36 +60,36 @@ class Learner(Protocol):
 
     @property
     def counters(self) -> Longs:
-        """The episodes and steps learned from, and whatever else is counted."""
+        """The episodes and steps learned from, and any other counters."""
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Check an observation and its action mask, and find its features. Nothing is changed.
 
-        Where legal actions must not change, `learning` refuses another mask; else it may be narrowed down.
+        If legal actions must not change, `learning` refuses another mask; a prediction may restrict them.
         """
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
-        """A sample of the posterior to act on, or its mean. `learning`: for an episode to be remembered."""
+        """Return a sample of the posterior to act on, or its mean. `learning`: the episode will be remembered."""
 
     def values(self, plan: Any, place: Place) -> Floats:
-        """Q(s, .) under a plan, (A,)."""
+        """Return Q(s, .) under a plan, (A,)."""
 
     def remember(self, steps: list[Step], plan: Any, ended: bool) -> Self:
-        """Learn from steps played on `plan`, all of them or none; the learner to go on with."""
+        """Learn from steps played with `plan`, all of them or none, and return the learner to continue with."""
 
     def state(self) -> dict[str, Any]:
-        """Every array that a file must hold."""
+        """Return all arrays that a file must contain."""
 
 
 def checked_values(Q: Floats, place: Place) -> Floats:
-    """The values of a learner as compiled code takes them: one number per action."""
+    """Return the values of a learner in the form that compiled code uses: one number per action."""
     given = np.ascontiguousarray(Q, dtype=np.float64)
     if given.shape != place.legal.shape:
         raise ValueError(f"a learner's values must have shape {place.legal.shape}, got {given.shape}")
     return given
 
 
-REGISTRY: dict[str, Any] = {}  # every class of agents, by the name that a file gives it
+REGISTRY: dict[str, Any] = {}  # all classes of agents, by their names in files
 
 
 def register(cls: type) -> None:
@@ -102,7 +102,7 @@ Broken = Callable[[], FactorError]
 
 
 def broken() -> FactorError:
-    """What to raise when compiled code reports numbers that are not finite."""
+    """Return the error for compiled code that reports numbers that are not finite."""
     return FactorError(
         "a posterior factor or value stopped being finite: features, rewards, 1/lam or sigma are too large "
         "for float64; scale them down"
@@ -110,7 +110,7 @@ def broken() -> FactorError:
 
 
 def diverged() -> FactorError:
-    """What to raise when the values of a discounted problem are not finite."""
+    """Return the error for values of a discounted problem that are not finite."""
     return FactorError(
         "the values diverged: a weight or value is no longer a finite number; use a smaller gamma, features and "
         "rewards of a smaller scale, or a larger lam"

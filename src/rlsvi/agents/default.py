@@ -1,4 +1,4 @@
-"""The agent for an environment, where nobody has said which."""
+"""The default agent for an environment."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ from rlsvi.bases.layout import layout_of
 
 
 def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | BoundedRLSVI:
-    """An agent that suits an environment, and has learned nothing yet.
+    """Return an agent that suits an environment and has learned nothing yet.
 
-    Where observations are numbered and the environment itself says how many periods an episode has
-    (`env.unwrapped.horizon`), values differ from period to period and the agent is RLSVI, with a table. A time
-    limit around an environment is no such thing: everything else gets BoundedRLSVI, discounted, with a table
-    where observations are counted and few, else with radial functions of up to two numbers, or Fourier features.
+    If observations are numbered and the environment itself defines the number of periods of an episode
+    (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
+    an environment does not define periods: all others get BoundedRLSVI, which is discounted, with a table for
+    few discrete observations, radial functions for up to two numbers, and Fourier features for more.
 
-    `arguments`, such as `seed`, go to the agent.
+    `arguments`, such as `seed`, are passed to the agent.
     """
     checked_env(env)
     if isinstance(env.observation_space, Discrete) and getattr(env.unwrapped, "horizon", None) is not None:
         return RLSVI(**arguments)
     if arguments.get("basis") is None:
-        layout_of(env.observation_space)  # raises where nothing can be done without a basis
+        layout_of(env.observation_space)  # raises an error if the environment needs a basis
     return BoundedRLSVI(**arguments)

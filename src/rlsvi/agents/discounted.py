@@ -1,4 +1,4 @@
-"""What agents with one discounted value function share: checks of their arguments, and a warning of divergence."""
+"""Common parts of agents with one discounted value function: validation of arguments, and a divergence warning."""
 
 import warnings
 from typing import Any
@@ -12,7 +12,7 @@ from rlsvi.core.checks import finite, positive
 
 
 class DiscountedAgent(Agent):
-    """One value function for all periods. Its learner has a method `watched`, which says whether it diverges."""
+    """One value function for all periods. Its learner has a method `watched`, which tells whether it diverges."""
 
     gamma: float
     prior_mean: Any
@@ -23,7 +23,7 @@ class DiscountedAgent(Agent):
     _warned = False
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         noise_of(self.lam, self.sigma)
         in_unit_interval("gamma", self.gamma, closed=True)
         finite("prior_mean", self.prior_mean)
@@ -32,7 +32,7 @@ class DiscountedAgent(Agent):
 
     @property
     def excess(self) -> float:
-        """The largest target last seen, as a multiple of what rewards, prior and discount explain."""
+        """The largest recent target, as a multiple of what rewards, prior and discount explain."""
         return float(self._learner.watched()[0]) if self._learner else 0.0
 
     @property
@@ -41,12 +41,12 @@ class DiscountedAgent(Agent):
         return bool(self._learner.watched()[1]) if self._learner else False
 
     def take_on(self, task: Task, env: Any = None) -> None:
-        """Take on a task, or check that it is the one learned so far."""
+        """Start a task, or check that it is the one learned so far."""
         self._warned = self.diverged
         super().take_on(task, env)
 
     def notice(self) -> None:
-        """Warn, once, of targets that rewards, the prior and the discount cannot explain."""
+        """Warn, once, about targets that rewards, prior and discount cannot explain."""
         if self.diverged and not self._warned:
             self._warned = True
             explained = self._learner.watched()[2]

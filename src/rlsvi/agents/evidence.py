@@ -1,12 +1,12 @@
-"""The lam and sigma best supported by the data of an agent: those of the largest marginal likelihood.
+"""The lam and sigma best supported by the data of an agent: those with the largest marginal likelihood.
 
 With one lam and one sigma for all periods, and the targets b of all of them, the evidence is
     log p(b) = sum over periods and blocks of  - n/2 log(2 pi sigma^2) + 1/2 sum_j log(ridge / (ridge + g_j))
                - (|b|^2 + ridge |mean|^2 - sum_j y_j^2 / (ridge + g_j)) / (2 sigma^2)
 where ridge = lam sigma^2, g_j are the eigenvalues of A'A, and y_j is A'b + ridge mean along their eigenvectors.
-For any ridge the best sigma^2 is the last bracket over n; so only the ridge is searched for.
-The targets r + V depend on lam and sigma themselves, through the posterior mean they are made with: they are made
-anew with what was found, until it no longer changes.
+For any ridge, the best sigma^2 is the last bracket divided by n, so only the ridge is searched for.
+The targets r + V depend on lam and sigma themselves, through the posterior mean used to compute them. They are
+recomputed with each result until it no longer changes.
 """
 
 import math
@@ -24,7 +24,7 @@ from rlsvi.core.regression import Factor
 
 ROUNDS = 50
 GRID = np.exp(np.linspace(math.log(1e-8), math.log(1e8), 65))  # of the ridge, in units of the mean eigenvalue
-WHERE_FEATURES_MATTER = GRID[:45]  # up to 1e3, beyond which features have no effect, and A'A would be lost
+WHERE_FEATURES_MATTER = GRID[:45]  # up to 1e3; beyond it features have no effect and A'A is lost
 
 
 class Evidence(NamedTuple):
@@ -32,11 +32,11 @@ class Evidence(NamedTuple):
 
     lam: float
     sigma: float
-    log_evidence: float  # of the last targets, under lam and sigma
+    log_evidence: float  # of the last targets, given lam and sigma
 
 
 class NoEvidence(ValueError):
-    """Data that support no lam and sigma."""
+    """The data do not determine lam and sigma."""
 
 
 class Data(NamedTuple):
@@ -48,11 +48,11 @@ class Data(NamedTuple):
 
 
 def evidence(agent: Any) -> Evidence:
-    """The lam and sigma of the largest evidence, given all that `agent` has learned from. It is not changed.
+    """Return the lam and sigma with the largest evidence, given the experience of `agent`, which is not changed.
 
     To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
-    For LSVI the ridge is lam sigma^2. Where the data fit without any error sigma would be 0; the search ends at a
-    ridge of 1e-8 of the average diagonal of A'A, and at 1e8 times it where features have no effect at all.
+    For LSVI the ridge is lam sigma^2. If the data fit without error, sigma would be 0; the search is limited to
+    ridges from 1e-8 times the average diagonal of A'A to 1e8 times it, where features have no effect at all.
     """
     learner = getattr(agent, "_learner", None)
     if learner is None or agent.steps == 0:
@@ -65,7 +65,7 @@ def evidence(agent: Any) -> Evidence:
 
 
 def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
-    """The largest evidence with a ridge on the grid, or between two of it."""
+    """Maximize the evidence over ridges on the grid and between its points."""
     spectra = [spectrum(learner, h) for h in range(len(learner.mind.memory.states))]
     n = float(learner.mind.memory.counts.sum())
     unit = float(np.mean(np.concatenate([g.ravel() for g, _ in spectra])))
@@ -93,9 +93,9 @@ def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
 
 
 def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
-    """The lam and sigma that the data of a learner support best, and its mind with the factors of that ridge.
+    """Return the lam and sigma that a learner's data support best, and its mind with the factors of that ridge.
 
-    The given ones stay where the data support none. The learner is not changed.
+    If the data do not determine them, the given values are returned. The learner is not changed.
     """
     try:
         lam, sigma, _ = _search(learner, WHERE_FEATURES_MATTER)
@@ -116,7 +116,7 @@ def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, fl
 
 
 def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, float]:
-    """The log evidence at a ridge and the sigma that is best for it, and that sigma."""
+    """Return the log evidence at a ridge with the best sigma for it, and that sigma."""
     whole = ridge + data.g
     misfit = squares + float((ridge * data.mean**2 - (data.y + ridge * data.mean) ** 2 / whole).sum())
     log_det = 0.5 * float(np.log(ridge / whole).sum())
@@ -125,18 +125,18 @@ def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, 
 
 
 def spectrum(learner: FiniteLearner, h: int) -> tuple[Floats, Floats]:
-    """The eigenvalues (n, d) of A'A of the live blocks of a period and, in columns, its eigenvectors (n, d, d).
+    """Return the eigenvalues (n, d) and, in columns, eigenvectors (n, d, d) of A'A for a period's live blocks.
 
-    They come from the singular values of its factor, which keep the small ones.
+    They come from the singular values of its factor, which preserve small ones.
     """
     _, s, rows = np.linalg.svd(np.triu(learner.mind.factor.U[h, _live(learner, h)]))
     g = s**2 - learner.mind.prior.ridge
-    floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # below it a number is rounding
+    floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # values below it are rounding errors
     return np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2)
 
 
 def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
-    """The best on a grid, and then by golden section between its neighbours."""
+    """Return the best ridge of a grid, refined by golden section between its neighbours."""
 
     def value(log: float) -> float:
         return profile(data, squares, n, math.exp(log))[0]
@@ -155,7 +155,7 @@ def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
 
 
 def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, Floats]]) -> tuple[Data, float]:
-    """The regressions of all periods with the targets of the posterior mean for a ridge, and |b|^2 of them all."""
+    """Return the regressions of all periods with targets from the posterior mean for a ridge, and their |b|^2."""
     values, prior = learner.blank_values(), learner.mind.prior._replace(ridge=0.0)
     parts, squares = [], 0.0
     for h in reversed(range(len(learner.mind.memory.states))):

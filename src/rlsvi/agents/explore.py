@@ -1,4 +1,4 @@
-"""How an action is chosen from the values of the actions: greedily, or by dithering (appendix A)."""
+"""How an action is chosen from the values of all actions: greedily, or by dithering (appendix A)."""
 
 import math
 from collections.abc import Callable
@@ -18,7 +18,7 @@ GREEDY, BOLTZMANN = 0, 1
 @storable
 @dataclass(frozen=True)
 class Linear:
-    """From `start` to `end` in equal steps over `episodes` episodes, then `end`."""
+    """A schedule from `start` to `end` in equal steps over `episodes` episodes, then constant."""
 
     start: float
     end: float
@@ -30,14 +30,14 @@ class Linear:
         whole("episodes", self.episodes, 1)
 
     def __call__(self, episode: int) -> float:
-        """The value in an episode."""
+        """Return the value in an episode."""
         return self.start + (self.end - self.start) * min(episode / self.episodes, 1.0)
 
 
 @storable
 @dataclass(frozen=True)
 class Exponential:
-    """`start` times `decay` to the power of the episode, but never below `end`."""
+    """A schedule of `start` times `decay` to the power of the episode, but at least `end`."""
 
     start: float
     decay: float
@@ -48,29 +48,29 @@ class Exponential:
             shaped(name, finite(name, getattr(self, name)), ())
 
     def __call__(self, episode: int) -> float:
-        """The value in an episode."""
+        """Return the value in an episode."""
         return max(self.start * self.decay**episode, self.end)
 
 
 @storable
 @dataclass(frozen=True)
 class Greedy:
-    """An action of the highest value, ties broken fairly."""
+    """Choose an action of the highest value, with ties broken uniformly."""
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
-        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        """Return the rule, and its parameter in `episodes` episodes from `first` on."""
         return GREEDY, np.zeros(episodes)
 
 
 @storable
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """With probability `epsilon` (a number or a function of the episode) a uniform action, else greedy."""
+    """Choose uniformly with probability `epsilon` (a number or a function of the episode), else greedily."""
 
     epsilon: Schedule = 0.1
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
-        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        """Return the rule, and its parameter in `episodes` episodes from `first` on."""
         values = scheduled("epsilon", self.epsilon, first, episodes)
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}")
@@ -80,12 +80,12 @@ class EpsilonGreedy:
 @storable
 @dataclass(frozen=True)
 class Boltzmann:
-    """Action a with probability proportional to exp(Q(a) / eta), eta a number or a function of the episode."""
+    """Choose action a with probability proportional to exp(Q(a) / eta); eta may be a function of the episode."""
 
     eta: Schedule = 1.0
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
-        """The rule, and its parameter in `episodes` episodes from `first` on."""
+        """Return the rule, and its parameter in `episodes` episodes from `first` on."""
         values = scheduled("eta", self.eta, first, episodes)
         if not ((values > 0) & (values < np.inf)).all():
             raise ValueError(f"eta must be positive and finite, got {self.eta!r}")
@@ -96,7 +96,7 @@ Explore = Greedy | EpsilonGreedy | Boltzmann
 
 
 def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Floats]:
-    """The rule, and its parameter in `episodes` episodes from `first` on, checked: compiled code trusts them."""
+    """Return the rule and its checked parameter in `episodes` episodes from `first` on, for compiled code."""
     rule, parameters = explore.parameters(first, episodes)
     if rule not in (GREEDY, BOLTZMANN):
         raise ValueError(f"explore must follow one of the rules of Greedy and Boltzmann, got {rule!r}")
@@ -105,7 +105,7 @@ def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Float
 
 
 def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
-    """The values of a schedule in `episodes` episodes from `first` on."""
+    """Return the values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
         values = [shaped(name, finite(name, schedule(first + i)), ()) for i in range(episodes)]
         return np.array(values, dtype=np.float64)
@@ -114,7 +114,7 @@ def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Float
 
 @compiled
 def best_value(Q: Floats, legal: Bools) -> float:
-    """The highest value of a legal action."""
+    """Return the highest value of a legal action."""
     best = -np.inf
     for a in range(Q.size):
         if legal[a]:
@@ -124,7 +124,7 @@ def best_value(Q: Floats, legal: Bools) -> float:
 
 @compiled
 def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Floats) -> bool:
-    """The probability of each action. False when the values are not numbers one can compare."""
+    """Compute the probability of each action. Return False if the values cannot be compared."""
     if not argmax_set(Q, legal, out):
         return False
     if rule == BOLTZMANN:
@@ -145,7 +145,7 @@ def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Flo
 
 @compiled
 def choose(rule: int, parameter: float, Q: Floats, legal: Bools, chances: Floats, stream: Words) -> int:
-    """An action, with one random number whatever the values are; -1 when they cannot be compared.
+    """Choose an action, using one random number whatever the values are; -1 if they cannot be compared.
 
     `chances` is overwritten with the probability of each action.
     """

@@ -1,11 +1,11 @@
-"""The policy of the posterior mean as a file of plain arrays, for NumPy alone.
+"""Export of the policy of the posterior mean as a file of plain arrays that needs only NumPy.
 
-`layout` is JSON: where the numbers of an observation are (bases/layout.py); `counts` how many values each counted
-one has. Then either a table: `actions` (H, S), H being 1 where periods are alike, S the values of all counted
-numbers together, the last one running fastest. Or features: `low` and `high` (m,) of the measured numbers, `waves`
-(m, f) and `scale` (f,) of their cosines, or `centres` (f - 1, m) and `width` of radial functions, which follow a
-1; `weights` (A, d), `first_action`, and whether the features are `crossed` with what is counted.
-docs/interoperability.md has a reader.
+`layout` is JSON and says where the numbers of an observation are (bases/layout.py); `counts` is the number of
+values of each discrete one. A table follows: `actions` (H, S), where H is 1 if all periods are alike, and S runs
+over the values of all discrete numbers, the last one fastest. Or features: `low` and `high` (m,) of the measured
+numbers, `waves` (m, f) and `scale` (f,) of their cosines, or a 1 followed by radial functions with `centres` (f -
+1, m) and `width`; `weights` (A, d), `first_action`, and whether the features are `crossed` with the discrete
+numbers. docs/interoperability.md has a reader.
 """
 
 import json
@@ -18,11 +18,11 @@ import numpy as np
 from rlsvi.bases.layout import Layout
 from rlsvi.core.files import whole_file
 
-MOST = 1_000_000  # cells of a table
+MOST = 1_000_000  # the largest number of table cells
 
 
 def export(agent: Any, path: str | os.PathLike[str]) -> None:
-    """Write the policy, all of it or nothing."""
+    """Write the policy, completely or not at all."""
     task = agent._task
     if task is None or agent.steps == 0:
         raise RuntimeError("this agent has learned nothing yet: call learn first")
@@ -42,7 +42,7 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _numbered(agent: Any, periods: int, first: int, states: int) -> Any:
-    """The action of every period and state, as the agent itself says."""
+    """Return the agent's action in every period and state."""
     if periods * states > MOST:
         raise ValueError(f"a table of {periods} x {states} actions is too large to export: more than {MOST:,}")
     actions = [[agent.predict(first + s, h, deterministic=True)[0] for s in range(states)] for h in range(periods)]

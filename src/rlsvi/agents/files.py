@@ -1,7 +1,7 @@
-"""Agents to and from files: every argument, array and random stream, so that learning goes on bit for bit.
+"""Saving and loading of agents: all arguments, arrays and random streams, so that learning continues bit for bit.
 
-A file holds a header and arrays (core/archive.py): the arguments of the agent, the task, its random streams, and
-what its learner says with `state()`. Loading checks all of it, and runs no code that the file brings.
+A file contains a header and arrays (core/archive.py): the arguments of the agent, the task, its random streams,
+and the `state()` of its learner. Loading checks everything, and runs no code from the file.
 """
 
 import os
@@ -19,12 +19,12 @@ from rlsvi.core.checks import whole
 from rlsvi.core.plain import from_plain, to_plain
 from rlsvi.envs.making import Made
 
-ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which no file holds
+ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which is not stored
 WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, ArithmeticError, AssertionError)
 
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
-    """Write an agent to a file, all of it or nothing."""
+    """Write an agent to a file, completely or not at all."""
     learned = agent.steps > 0
     kind = next((name for name, known in contract.REGISTRY.items() if known is type(agent)), None)
     if kind is None:
@@ -47,7 +47,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], basis: Any = None) -> Any:
-    """Read an agent from a file. `basis` is needed if it was a Python function, which no file holds."""
+    """Read an agent from a file. `basis` is required if it was a Python function, which files do not contain."""
     with archive.opened(path) as file:
         try:
             return _agent(file, basis)
@@ -95,7 +95,7 @@ def _agent(file: Archive, basis: Any) -> Any:
 
 
 def _learner(agent: Any, file: Archive) -> Any:
-    """What was learned, with counters that make sense."""
+    """Return what was learned, after checking its counters."""
     learner = agent.restored_learner(agent._task, file)
     episodes, steps = (int(count) for count in learner.counters[:2])
     if not 0 <= episodes <= steps <= 2**61 or steps < 1:
@@ -104,7 +104,7 @@ def _learner(agent: Any, file: Archive) -> Any:
 
 
 def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
-    """An argument as JSON; a basis that is code has to be given again on loading."""
+    """Return an argument as JSON; a basis that is code must be passed again on loading."""
     aside: dict[str, Any] = {}
     try:
         plain = to_plain(name, value, aside)

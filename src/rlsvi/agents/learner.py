@@ -1,4 +1,4 @@
-"""A learner whose mind compiled code plans, values and learns with; most families add to it only what differs."""
+"""A learner whose mind compiled code uses to plan, evaluate and learn; most families add only what differs."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -10,11 +10,11 @@ from rlsvi.agents.mind import Episode, new_workspace, plan, remember, values
 from rlsvi.agents.task import Task
 from rlsvi.core.compile import Floats, Longs, Words
 
-Failure = Callable[[Floats], Exception]  # what to raise when an episode of these rewards could not be learned from
+Failure = Callable[[Floats], Exception]  # returns the error for an episode with these rewards
 
 
 class MindLearner:
-    """All that changes in learning is in `mind`, whose arrays compiled code changes one episode at a time."""
+    """Everything that changes in learning is in `mind`; compiled code updates its arrays episode by episode."""
 
     def __init__(
         self, task: Task, mind: Any, features: Any = None, failure: Failure = lambda rewards: broken()
@@ -28,22 +28,22 @@ class MindLearner:
         return counters
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """An observation and its legal actions, checked."""
+        """Return an observation and its legal actions, checked."""
         return Place(h, self.task.checked(observation), self.task.legal(mask))
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
-        """The mind with a sample of what it knows, or with its mean."""
+        """Return the mind with a sample of its posterior, or with the mean."""
         mind = self.mind if learning else self.another_plan()
         if not plan(mind, sampled, stream):
             raise broken()
         return mind
 
     def another_plan(self) -> Any:
-        """The mind with room for one more plan."""
+        """Return the mind with arrays for one more plan."""
         return self.mind
 
     def values(self, plan: Any, place: Place) -> Floats:
-        """What every action is worth in a numbered state."""
+        """Return the value of every action in a numbered state."""
         Q = np.empty(self.task.actions)
         values(plan, place.h, place.observation, Q, np.empty(4, np.uint64))
         return Q
@@ -56,15 +56,15 @@ class MindLearner:
         return self
 
     def state(self) -> dict[str, Any]:
-        """Every array that a file must hold."""
+        """Return all arrays that a file must contain."""
         raise NotImplementedError
 
     def mind_for(self, episodes: int) -> Any:
-        """The mind to learn the next episodes with; there is room for one at least."""
+        """Return the mind for the next episodes; there is room for at least one."""
         return self.mind
 
     def stacked(self, steps: list[Step]) -> Episode:
-        """An episode as compiled code takes it."""
+        """Return an episode in the form that compiled code uses."""
         last, d = steps[-1].following, self.features.dim if self.features else 0
         places = [step.place for step in steps] + ([] if last is None else [last])
         n, A, numbered = len(places), self.task.actions, self.task.states is not None

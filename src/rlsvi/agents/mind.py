@@ -1,12 +1,12 @@
-"""What an agent knows and acts on, as compiled code takes it, and the functions that every kind of mind has.
+"""Minds: the knowledge and plans of agents in compiled code, and the functions that every kind of mind has.
 
-A mind is a named tuple of arrays, small named tuples and numbers, with a class of its own for each kind of agent.
-The file of the kind registers its implementations of the functions below, which the fused loop
-(simulate/finite.py) and the agents call. Where arrays have to grow, another mind is made and replaces the first
-one in one assignment, so that an interruption falls before or after it.
+A mind is a named tuple of arrays, small named tuples and numbers, with its own class for each kind of agent. The
+file of the kind registers its implementations of the functions below, which are called by the fused loop
+(simulate/finite.py) and the agents. If arrays have to grow, a new mind is created and replaces the old one in a
+single assignment, so that an interrupt comes either before or after it.
 
 Every mind counts the episodes and the steps that it has learned from. `learn` and `remember` advance these
-counters last, so that they tell whether an episode was learned from, whatever happened after it.
+counters last, so that they show whether an episode was learned from, whatever happens afterwards.
 """
 
 from typing import Any, NamedTuple
@@ -23,12 +23,12 @@ from rlsvi.mdp.table import Table
 
 
 class Workspace(NamedTuple):
-    """The episode that the fused loop has just played, and room for compiled code to work in."""
+    """The episode that the fused loop has just played, and work arrays for compiled code."""
 
-    states: Longs  # (H,) the episode
+    states: Longs  # (H,) of the episode
     actions: Longs  # (H,)
     rewards: Floats  # (H,)
-    chances: Floats  # (H, A) the probabilities its actions were drawn with
+    chances: Floats  # (H, A) the probabilities of its actions
     visited: Longs  # (H,) rows of the states in memory
     Q: Floats  # (A,)
     nature: Words  # the MDP's random stream
@@ -39,11 +39,11 @@ class Workspace(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """An episode of T steps played outside of compiled code; n = T + 1 if it was cut off and goes on, else T."""
+    """An episode of T steps played outside compiled code; n is T + 1 if it was truncated, T otherwise."""
 
-    rows: Longs  # (n,) the rows of states known before, or -1
-    states: Longs  # (n,) their numbers; -1 for observations of any kind
-    block: Ints  # (n, A) what the basis gives for states that were not known
+    rows: Longs  # (n,) rows of known states, or -1
+    states: Longs  # (n,) their numbers, or -1 if observations are not numbered
+    block: Ints  # (n, A) from the basis, for unknown states
     phi: Floats  # (n, A, d)
     legal: Bools  # (n, A)
     actions: Longs  # (T,)
@@ -53,28 +53,28 @@ class Episode(NamedTuple):
 
 @generic
 def plan(mind: Any, sampled: bool, stream: Words) -> bool:
-    """Draw what to act on from the posterior or, not `sampled`, take its mean. False if a number is not finite."""
+    """Draw a plan from the posterior, or use its mean if not `sampled`. Return False if a number is not finite."""
     raise NotImplementedError
 
 
 @generic
 def values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Q <- what every action is worth in period h and state s, by the last plan."""
+    """Set Q to the value of every action in period h and state s under the last plan."""
     raise NotImplementedError
 
 
 @generic
 def only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
-    """The one legal action of the highest value in period h and state s, or -1 if `values` must decide.
+    """Return the unique legal action of the highest value in period h and state s, or -1 to use `values`.
 
-    `Q` may be overwritten. A kind of minds need not register its own, which saves copying its values.
+    `Q` may be overwritten. Registering an own implementation is optional; it saves copying the values.
     """
     raise NotImplementedError
 
 
 @only_best.register(object)
 def only_best_of_values(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
-    """The same for every kind."""
+    """The default implementation for all kinds."""
     values(mind, h, s, Q, scratch)
     return only_maximum(Q, unsigned(0), legal)
 
@@ -83,7 +83,7 @@ def only_best_of_values(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scra
 def learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
     """Learn from the episode of T steps in `work`.
 
-    False if a reward is outside of the range that the agent can learn from, in which case nothing has changed, or
+    Returns False if a reward is outside the range that the agent can learn from, in which case nothing changes, or
     if a factor is no longer finite.
     """
     raise NotImplementedError
@@ -91,37 +91,37 @@ def learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
 
 @generic
 def remember(mind: Any, episode: Episode, work: Workspace) -> bool:
-    """Learn from an episode that was played outside of compiled code; as `learn`."""
+    """Learn from an episode that was played outside compiled code, like `learn`."""
     raise NotImplementedError
 
 
 @generic
 def is_full(mind: Any) -> bool:
-    """Whether one more episode might not fit."""
+    """Return whether there may be no room for another episode."""
     raise NotImplementedError
 
 
 @is_full.register(tuple)
 def never_full(mind: Any) -> bool:
-    """Most minds do not grow."""
+    """The default, since most minds do not grow."""
     return False
 
 
 @compiled
 def count(counters: Longs, steps: int) -> bool:
-    """One more episode was learned from: True."""
+    """Count one more episode, and return True."""
     counters[EPISODES] += 1
     counters[STEPS] += steps
     return True
 
 
 def new_counters() -> Longs:
-    """Nothing was learned from."""
+    """Return counters at zero."""
     return np.zeros(2, np.int64)
 
 
 def new_workspace(H: int, S: int, A: int) -> Workspace:
-    """Room for a task of this size."""
+    """Return work arrays for a task of this size."""
     return Workspace(
         states=np.empty(H, np.int64),
         actions=np.empty(H, np.int64),
@@ -138,5 +138,5 @@ def new_workspace(H: int, S: int, A: int) -> Workspace:
 
 
 def no_features(d: int) -> FeatureTable:
-    """The table of a basis for observations of any kind, which has none."""
+    """Return the empty table of a basis whose observations are not numbered."""
     return FeatureTable(read_only(np.zeros((1, 0, 0, d))), read_only(np.zeros((0, 0), np.int32)))

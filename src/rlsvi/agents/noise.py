@@ -1,4 +1,4 @@
-"""What is believed of the noise of a target: its standard deviation, or a prior over its variance."""
+"""The noise of a target: its standard deviation, or a prior over its variance."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from rlsvi.core.plain import storable
 class InverseGamma:
     """sigma^2 ~ InverseGamma(shape, scale): density proportional to v^(-shape - 1) exp(-scale / v).
 
-    The weights are then N(prior_mean, sigma^2 I / lam) given sigma^2: the conjugate prior, in which lam counts in
-    transitions, and is the ridge. A small shape says little; sigma^2 is about scale / shape.
+    Given sigma^2, the weights are N(prior_mean, sigma^2 I / lam). This is the conjugate prior, in which lam is the
+    ridge, measured in transitions. A small shape is a weak prior; sigma^2 is about scale / shape.
     """
 
     shape: float = 1.0
@@ -28,11 +28,11 @@ class InverseGamma:
 @storable
 @dataclass(frozen=True)
 class ByEvidence:
-    """lam and sigma are those that all data so far support best, as `rlsvi.evidence` finds them.
+    """Use the lam and sigma that all data so far support best, as found by `rlsvi.evidence`.
 
-    They are found anew at the start of the episodes number first, 2 first, 4 first, ..; before that, and as long
-    as all targets are 0, lam is the one given and sigma is `sigma`. Data cannot speak of what they have not met:
-    where rewards are rare, begin with a `sigma` that explores.
+    They are updated at the start of episodes first, 2 first, 4 first, ..; before that, and as long as all targets
+    are 0, lam is the given one and sigma is `sigma`. Data say nothing about what they do not contain: if rewards
+    are rare, begin with a `sigma` that explores.
     """
 
     sigma: float = 0.1
@@ -43,7 +43,7 @@ class ByEvidence:
         whole("first", self.first, 1)
 
     def due(self, episodes: int) -> bool:
-        """Whether lam and sigma are found anew before this episode."""
+        """Return whether lam and sigma are updated before this episode."""
         times, rest = divmod(episodes, self.first)
         return rest == 0 and times > 0 and times & (times - 1) == 0
 
@@ -56,14 +56,14 @@ class Model(NamedTuple):
 
     mean: Floats  # (B, d) prior mean of the weights
     ridge: float
-    sigma: float  # of known noise
-    shape: float  # of unknown noise; 0: it is known
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
     scale: float
     gamma: float
 
 
 def noise_of(lam: float, sigma: Noise) -> tuple[float, float, float, float]:
-    """The ridge, sigma where it is known, and the shape (0 where it is known) and scale of the prior."""
+    """Return the ridge, sigma if known, and the shape (0 if sigma is known) and scale of the prior."""
     if isinstance(sigma, ByEvidence):
         raise ValueError(
             "sigma=ByEvidence() is for RLSVI, which keeps all it needs of its data: give a number here"

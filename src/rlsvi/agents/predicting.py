@@ -16,12 +16,12 @@ ONE = -1  # the key of the sample for a single environment
 
 
 class Predicting:
-    """The part of an agent that acts, and learns nothing."""
+    """The part of an agent that acts without learning."""
 
     explore: Explore = Greedy()
     basis: Any = None
-    samples: bool = True  # acts on a sample of the posterior, not on its mean ..
-    samples_first: bool = False  # .. from the first episode on, and not only once there are data
+    samples: bool = True  # whether it acts on a sample of the posterior, not on its mean
+    samples_first: bool = False  # from the first episode on, not only once there are data
     broken: Broken = staticmethod(broken)
     _task: Task | None
     _problem_basis: Any
@@ -30,20 +30,20 @@ class Predicting:
 
     @property
     def episodes(self) -> int:
-        """Episodes learned from."""
+        """The number of episodes learned from."""
         return int(self._learner.counters[EPISODES]) if self._learner is not None else 0
 
     @property
     def steps(self) -> int:
-        """Steps learned from."""
+        """The number of steps learned from."""
         return int(self._learner.counters[STEPS]) if self._learner is not None else 0
 
     def sampled(self, learner: Learner) -> bool:
-        """Whether to act on a sample of what a learner knows, and not on the mean."""
+        """Return whether to act on a sample of the learner's posterior rather than on the mean."""
         return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
 
     def settle(self) -> None:
-        """Called before each episode, before saving and before predicting: bring what was learned up to date."""
+        """Called before each episode, before saving and before predicting, to update what was learned."""
 
     def _forget_plans(self) -> None:
         self._version: tuple[int, ...] = ()
@@ -58,17 +58,17 @@ class Predicting:
         deterministic: bool = False,
         action_mask: Any = None,
     ) -> tuple[Any, Any]:
-        """An action, and the state to pass to the next call: the period reached.
+        """Return an action, and the state to pass to the next call, which is the period reached.
 
-        Values may differ from period to period, and a new episode begins with a new sample of the value function:
-        pass the state on. Without it every call acts as in period 0.
+        Values may differ between periods, and each new episode uses a new sample of the value function, so pass
+        the state on. Without it, every call acts as in period 0.
 
-        deterministic : act on the posterior mean, greedily. Otherwise as in learning: on a value function sampled
-            at the start of the episode, or with the exploration given.
-        action_mask : which actions are legal; by default all of them, or those that were legal in learning.
+        deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
+            sampled at the start of the episode, or with the exploration given.
+        action_mask : which actions are legal. By default all, or those that were legal in learning.
 
-        Arrays with one row per environment give arrays, as stable-baselines3 expects it; each environment then
-        plays its episode on a sample of its own.
+        Arrays with one row per environment return arrays, as in stable-baselines3; each environment then plays its
+        episode with its own sample.
         """
         if self._task is None or not self._can_predict():
             raise RuntimeError("this agent has learned nothing yet: call learn first")
@@ -96,7 +96,7 @@ class Predicting:
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
     ) -> tuple[int, int]:
-        """The action of one environment, and its next state."""
+        """Return the action of one environment, and its next state."""
         assert self._task is not None
         h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
         if self._task.horizon and h >= self._task.horizon:
@@ -114,7 +114,7 @@ class Predicting:
         return self._task.first_action + a, h + 1
 
     def plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
-        """The posterior mean, kept until more is learned; or a sample, a new one at the start of an episode."""
+        """Return the posterior mean, kept until more is learned, or a sample, drawn at the start of an episode."""
         version = tuple(self._learner.counters)
         if version != self._version:
             self._version, self._mean, self._drawn = version, None, {}
@@ -129,7 +129,7 @@ class Predicting:
 
 
 def is_batch(task: Task, layout: Layout | None, observation: Any) -> bool:
-    """Whether an observation has one dimension more than those learned from."""
+    """Return whether an observation has one dimension more than those learned from."""
     if task.states is not None:
         return isinstance(observation, np.ndarray | list) and np.ndim(observation) == 1
     if layout is None:
@@ -140,12 +140,12 @@ def is_batch(task: Task, layout: Layout | None, observation: Any) -> bool:
         try:
             observation = observation[key]
         except (TypeError, KeyError, IndexError):
-            return False  # looking at it will say what is wrong
+            return False  # the later check will report what is wrong
     return np.ndim(observation) == len(tree[-1]) + 1
 
 
 def rows_in(observations: Any) -> int:
-    """The number of environments."""
+    """Return the number of environments."""
     leaf = observations
     while isinstance(leaf, dict | tuple):
         leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]
@@ -155,7 +155,7 @@ def rows_in(observations: Any) -> int:
 
 
 def row_of(observations: Any, i: int) -> Any:
-    """The observation of one environment."""
+    """Return the observation of one environment."""
     if isinstance(observations, dict):
         return {key: row_of(part, i) for key, part in observations.items()}
     if isinstance(observations, tuple):

@@ -1,4 +1,4 @@
-"""What an agent needs to know of a Gymnasium environment, and the checks at that border."""
+"""What an agent needs to know about a Gymnasium environment, and the checks of what it returns."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ from rlsvi.tetris.game import Rules
 
 
 class Task(NamedTuple):
-    """Periods, actions, and the number of states where observations are 0..S-1."""
+    """Periods, actions, and the number of states if observations are 0..S-1."""
 
     horizon: int  # 0: episodes of any length
     actions: int
@@ -28,7 +28,7 @@ class Task(NamedTuple):
         return f"a task of {periods}{self.actions} actions and {states}"
 
     def legal(self, mask: Any) -> Bools:
-        """`mask` as booleans, checked; None: everything is legal."""
+        """Return `mask` as checked booleans; None means that everything is legal."""
         if mask is None:
             return np.ones(self.actions, dtype=np.bool_)
         legal = np.asarray(mask)
@@ -39,7 +39,7 @@ class Task(NamedTuple):
         return legal.astype(np.bool_)
 
     def checked(self, observation: Any) -> Any:
-        """An observation one can learn from: a state, counted from 0, or whatever the basis takes, without NaN."""
+        """Return a valid observation: a state, counted from 0, or anything that the basis accepts, without NaN."""
         if self.states is None:
             floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
             if floats and not np.isfinite(observation).all():
@@ -56,7 +56,7 @@ class Task(NamedTuple):
 
     @classmethod
     def read(cls, plain: Any) -> Self:
-        """A task that a file holds, checked."""
+        """Return a task stored in a file, checked."""
         horizon, actions, states, *first = plain
         whole("horizon", horizon, 0)
         whole("actions", actions, 1)
@@ -82,13 +82,13 @@ def checked_env(env: Any) -> None:
 
 
 def endless_task_of(env: Any) -> Task:
-    """The task an environment sets when episodes may be of any length."""
+    """Return the task of an environment whose episodes may have any length."""
     checked_env(env)
     return _task(env, 0)
 
 
 def setting_of(env: Env[Any, Any]) -> dict[str, Any]:
-    """The rules of the game, if the environment says that it is Tetris; an agent remembers them."""
+    """Return the rules of the game if the environment is Tetris; an agent stores them."""
     rules = getattr(env.unwrapped, "rules", None)
     return rules.setting if isinstance(rules, Rules) else {}
 
@@ -105,7 +105,7 @@ def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> Non
 
 
 def task_of(env: Any, horizon: int | None) -> Task:
-    """The task an environment sets, or an error that says what is missing and what to do."""
+    """Return the task of an environment, or raise an error that says what is missing and what to do."""
     checked_env(env)
     limits = {
         "env.unwrapped.horizon": getattr(env.unwrapped, "horizon", None),
@@ -135,7 +135,7 @@ def _task(env: Any, horizon: int) -> Task:
 
 
 def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
-    """What `env.reset(seed=seed)` returns, if it is what Gymnasium says: an observation and a dictionary."""
+    """Return the result of `env.reset(seed=seed)`, checked against Gymnasium: an observation and a dictionary."""
     returned = env.reset(seed=seed)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise TypeError(f"env.reset must return (observation, info), got {returned!r:.100}")
@@ -143,7 +143,7 @@ def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
 
 
 def taken(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
-    """What `env.step(action)` returns, if it is what Gymnasium says: five values, two of them flags."""
+    """Return the result of `env.step(action)`, checked against Gymnasium: five values, two of them flags."""
     returned: Any = env.step(action)
     if not isinstance(returned, tuple) or len(returned) != 5:
         raise TypeError(
@@ -170,7 +170,7 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def checked_reward(reward: Any) -> float:
-    """A reward one can learn from."""
+    """Return a reward that can be learned from."""
     if type(reward) is float and -LARGEST <= reward <= LARGEST:
         return reward
     return float(shaped("reward", finite("reward", reward), ()))

@@ -1,1 +1,1 @@
-"""Many simulations, what is kept of them, and what they show."""
+"""Studies: many simulations, the storage of their results, and statistics."""

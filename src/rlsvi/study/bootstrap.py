@@ -1,7 +1,7 @@
-"""Summaries of runs, and how sure they are: the bootstrap over runs.
+"""Summaries of runs and their uncertainty, by the bootstrap over runs.
 
-A learning time of infinity is censored: the run was not done within the episodes given. Such a time is never
-dropped and never averaged as if it had ended there.
+A learning time of infinity is censored: the run did not learn within its episodes. Such a time is never dropped,
+and never averaged as if the run had ended there.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from scipy import stats
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
 
-BLOCK = 4_000_000  # numbers resampled at a time: 32 MB
+BLOCK = 4_000_000  # numbers resampled at once: 32 MB
 
 
 def measured(name: str, values: Any) -> Floats:
-    """`values` as an array (runs,), if there is at least one and each is a number or plus infinity."""
+    """Return `values` as an array (runs,), if there is at least one and each is a number or plus infinity."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -30,7 +30,7 @@ def measured(name: str, values: Any) -> Floats:
 
 
 def finished(name: str, values: Any, remedy: str = "use the median") -> Floats:
-    """`values` as an array, if every one is finite; those that are not cannot enter an average."""
+    """Return `values` as an array, if all are finite; an average of others is not defined."""
     array = measured(name, values)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} holds infinite values, which cannot enter an average: {remedy}")
@@ -38,30 +38,30 @@ def finished(name: str, values: Any, remedy: str = "use the median") -> Floats:
 
 
 def median(times: Any) -> float:
-    """The middle time, or the midpoint of the two; infinite if half of the runs or more never finished."""
+    """Return the middle time, or the midpoint of the middle two; infinite if half the runs never finished."""
     values = np.sort(measured("times", times))
     low, high = float(values[(len(values) - 1) // 2]), float(values[len(values) // 2])
-    return low if low == high else low + 0.5 * (high - low)  # infinity less infinity is no number
+    return low if low == high else low + 0.5 * (high - low)  # infinity minus infinity is not a number
 
 
 def iqm(x: Any) -> float:
-    """The interquartile mean: that of the runs left when a quarter of them is cut off at either end."""
+    """Return the interquartile mean: the mean of the runs without the lowest and the highest quarter."""
     return float(stats.trim_mean(finished("x", x), 0.25))
 
 
 class Interval(NamedTuple):
-    """An estimate and its interval. Ends of minus and plus infinity: the data do not bound it."""
+    """An estimate and its interval. If both ends are infinite, the data do not bound it."""
 
     value: float
     low: float
     high: float
 
     def inside(self, low: float, high: float) -> bool:
-        """Whether all of the interval lies within [low, high]."""
+        """Return whether the whole interval lies within [low, high]."""
         return low <= self.low and self.high <= high
 
     def overlaps(self, low: float, high: float) -> bool:
-        """Whether some of the interval lies within [low, high]."""
+        """Return whether the interval has a point in common with [low, high]."""
         return self.low <= high and low <= self.high
 
     @property
@@ -77,7 +77,7 @@ class Interval(NamedTuple):
         return f"{self._short(self.value)} ({self._short(self.low)} to {self._short(self.high)})"
 
     def _short(self, number: float) -> str:
-        """Two digits of the interval's width."""
+        """Format a number with two digits of the interval's width."""
         if np.isinf(number):
             return "infinity" if number > 0 else "-infinity"
         if abs(number) >= 1e6:
@@ -89,18 +89,18 @@ class Interval(NamedTuple):
 def bootstrap(
     statistic: Callable[[Any], float], strata: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
 ) -> Interval:
-    """The percentile interval of a statistic under a stratified bootstrap over runs.
+    """Return the percentile interval of a statistic under a stratified bootstrap over runs.
 
     Parameters
     ----------
-    statistic : a function of what `strata` is, to a number, which may be infinite.
-    strata : the runs, an array; or a list of arrays, the runs of one setting each. Runs are drawn again, with
-        replacement, within each setting by itself.
+    statistic : a function that maps an argument like `strata` to a number, which may be infinite.
+    strata : the runs, an array; or a list of arrays, each with the runs of one setting. Runs are resampled with
+        replacement within each setting.
 
-    One run says nothing about the spread: with a setting of a single run the ends are infinite. Few say little,
-    as no draw leaves the range of the runs: the interval of a median of one setting, meant to hold in 95 of 100
-    cases, does so in 50 with two runs, 75 with three, 87 with four and 92 to 94 with five to twenty. It has no
-    width where all runs are equal.
+    A single run says nothing about the spread: if a setting has only one run, the ends are infinite. With few
+    runs, intervals are too short, because no resample leaves the range of the runs: the nominal 95% interval of a
+    median of one setting covers it in 50% of cases with two runs, 75% with three, 87% with four, and 92 to 94%
+    with five to twenty. If all runs are equal, the interval has no width.
     """
     check_bootstrap(resamples, level)
     single = is_one(strata)
@@ -122,10 +122,10 @@ def bootstrap(
 def bootstrap_medians(
     statistic: Callable[[Floats], float], cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
 ) -> Interval:
-    """As `bootstrap`, for a statistic of the medians of the cells, the runs of one setting each; much faster.
+    """Like `bootstrap`, but faster, for a statistic of the medians of cells, each with the runs of one setting.
 
-    If a median is infinite the statistic is unknown: Interval(inf, -inf, inf), undecided. A draw with such a
-    median may have any value and counts beyond both ends.
+    If a median is infinite, the statistic is unknown and the result is Interval(inf, -inf, inf), undecided. A
+    resample with an infinite median could have any value, and counts as beyond both ends.
     """
     check_bootstrap(resamples, level)
     runs = [measured("cells", cell) for cell in cells]
@@ -143,7 +143,7 @@ def bootstrap_medians(
 
 
 def drawn_medians(cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
-    """Medians of cells whose runs are drawn again, (resamples, cells)."""
+    """Return the medians of cells whose runs are resampled, (resamples, cells)."""
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))] for cell in cells]
     return np.column_stack([np.median(runs, axis=1) for runs in drawn])
@@ -158,10 +158,10 @@ def _number(found: float) -> float:
 def band(
     curves: Any, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> tuple[Floats, Floats, Floats]:
-    """The median of curves (runs, points), and its bootstrap interval at each point: middle, low, high.
+    """Return the median of curves (runs, points) and its bootstrap interval at each point: middle, low, high.
 
-    Whole runs are drawn again. It is a band for every point by itself, not for all at once. With a single run
-    the ends are infinite.
+    Whole runs are resampled. The band holds for each point separately, not for all points at once. With a single
+    run the ends are infinite.
     """
     check_bootstrap(resamples, level)
     array = np.asarray(curves, dtype=np.float64)
@@ -182,7 +182,7 @@ def band(
 
 
 def is_one(strata: Any) -> bool:
-    """Whether these are the runs of one setting, not a list of such."""
+    """Return whether these are the runs of one setting rather than a list of settings."""
     if isinstance(strata, np.ndarray) and strata.ndim != 1:
         raise ValueError(f"strata must be one array of runs or a list of them, got the shape {strata.shape}")
     if not hasattr(strata, "__len__") or not len(strata):
@@ -191,10 +191,10 @@ def is_one(strata: Any) -> bool:
 
 
 def check_bootstrap(resamples: int, level: float) -> None:
-    """Whether the level is one, and enough is drawn for it."""
+    """Check the level, and that there are enough resamples for it."""
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
-    whole("resamples", resamples, int(np.ceil(round(2 / (1 - level), 9))))  # one at least beyond either end
+    whole("resamples", resamples, int(np.ceil(round(2 / (1 - level), 9))))  # at least one beyond either end
 
 
 def _tails(found: Floats, level: float, method: Literal["lower", "higher"]) -> Any:
@@ -202,5 +202,5 @@ def _tails(found: Floats, level: float, method: Literal["lower", "higher"]) -> A
 
 
 def percentiles(value: float, least: Floats, most: Floats, level: float) -> Interval:
-    """The ends are draws, not points between two of them, as one may be infinite; rounded outward."""
+    """Return the ends, rounded outward to resamples, since interpolation fails if one of them is infinite."""
     return Interval(value, float(_tails(least, level, "lower")[0]), float(_tails(most, level, "higher")[1]))

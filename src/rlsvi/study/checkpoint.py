@@ -1,8 +1,8 @@
-"""Where a long job keeps what it has done so far, so that one that is killed goes on where it was.
+"""Checkpoints: where a long job stores its progress, so that it can resume after being killed.
 
-A sweep sets a folder of its store aside for each of its jobs, and removes it when the job's results are kept.
-The function of a job asks for it by `checkpoint()`; most do not, and are begun again. The folder is locked while
-the function runs, so that nobody removes it.
+A sweep reserves a folder of its store for each of its jobs, and removes it once the job's results are stored. The
+function of a job obtains it from `checkpoint()`; most functions do not use it and start over. The folder is locked
+while the function runs, so that no other process removes it.
 """
 
 import os
@@ -26,9 +26,9 @@ _set_aside: ContextVar[_Place | None] = ContextVar("set_aside", default=None)
 
 
 def checkpoint() -> Path | None:
-    """The folder of the job that is being computed; None where there is none.
+    """Return the checkpoint folder of the current job, or None if there is none.
 
-    There is none outside of a sweep, and on a machine of a cluster that does not see the store.
+    There is none outside of a sweep, or on a cluster machine that has no access to the store.
     """
     place = _set_aside.get()
     if place is None or not place.folder.parents[1].is_dir():
@@ -41,7 +41,7 @@ def checkpoint() -> Path | None:
 
 @contextmanager
 def checkpoint_in(folder: str | None) -> Iterator[None]:
-    """Have `checkpoint()` give a folder, STORE/unfinished/JOB."""
+    """Make `checkpoint()` return a folder, STORE/unfinished/JOB."""
     place = None if folder is None else _Place(Path(folder))
     token = _set_aside.set(place)
     try:

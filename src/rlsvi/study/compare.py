@@ -1,4 +1,4 @@
-"""Several agents on one problem, many seeds each, on all cores."""
+"""Comparison of several agents on one problem, with many seeds each, on all cores."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -32,10 +32,10 @@ def compare(
 
     Parameters
     ----------
-    agents : named agents. They serve as patterns: every run learns with a fresh clone.
-    problem : a problem, or a function of the seed, so that every seed draws its own.
-    seeds : how many (0, 1, ..), or which.
-    workers : threads; None: one a core. The results do not depend on it.
+    agents : agents by name. They serve as templates: every run learns with a new clone.
+    problem : a problem, or a function that returns one for each seed.
+    seeds : the number of seeds (0, 1, ..), or a list of seeds.
+    workers : number of threads. None: one per core. The results do not depend on it.
     progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
     """
     numbers = _numbers(seeds)
@@ -65,13 +65,13 @@ def compare(
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
         for future in sorted(finished, key=futures.index):
-            future.result()  # raises what went wrong, before the runs that were stopped because of it are read
+            future.result()  # raises an error of any run, before reading runs that were stopped because of it
         runs = {job: future.result() for job, future in zip(jobs, futures, strict=True)}
     return Runs(first.name, tuple(agents), tuple(numbers), runs)
 
 
 def warm_up() -> None:
-    """Load the compiled code, or compile it the first time, before threads or processes need it all at once."""
+    """Load the compiled code, or compile it the first time, before several threads or processes need it."""
     simulate(RLSVI(seed=0), chain(4), 1)
 
 
@@ -91,7 +91,7 @@ def _check(agents: Any) -> None:
 
 
 def _numbers(seeds: Any) -> list[int]:
-    """0 .. seeds - 1, or the seeds listed."""
+    """Return 0 .. seeds - 1, or the seeds listed."""
     if isinstance(seeds, int | np.integer):
         return list(range(whole("seeds", seeds, 1, 10**7)))
     if isinstance(seeds, str) or not isinstance(seeds, Iterable):

@@ -1,4 +1,4 @@
-"""What the policy of an agent is worth, in fresh episodes of a Gymnasium environment."""
+"""Evaluation of an agent's policy in new episodes of a Gymnasium environment."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,11 +16,11 @@ from rlsvi.study.means import mean
 
 
 class Evaluation(NamedTuple):
-    """The returns of fresh episodes."""
+    """The returns of new episodes."""
 
-    returns: Floats  # (n,) the sum of the rewards of each
-    steps: int  # in all of them
-    cut: int  # episodes that were cut off after the most steps allowed
+    returns: Floats  # (n,) the sum of the rewards of each episode
+    steps: int  # in all episodes
+    cut: int  # episodes that were cut off at the limit
 
     @property
     def mean(self) -> float:
@@ -29,17 +29,17 @@ class Evaluation(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Its standard error; of one episode infinite."""
+        """The standard error of the mean; infinite for a single episode."""
         n = len(self.returns)
         return float(self.returns.std(ddof=1) / n**0.5) if n > 1 else np.inf
 
     @property
     def interval(self) -> Interval:
-        """The mean and its 95% interval, Student's."""
+        """The mean and its 95% Student interval."""
         return mean(self.returns)
 
     def summary(self) -> dict[str, Any]:
-        """All of it as plain numbers; what one episode cannot tell is None."""
+        """Return everything as plain numbers, with None for what a single episode cannot tell."""
         _, low, high = (v if np.isfinite(v) else None for v in self.interval)
         return {
             "episodes": len(self.returns),
@@ -82,16 +82,16 @@ def evaluate(
     limit: int = 10_000,
     progress: bool | None = None,
 ) -> Evaluation:
-    """Play fresh episodes, without learning from them.
+    """Play new episodes without learning from them.
 
     Parameters
     ----------
-    agent : anything with `predict`: an agent of this library, or of stable-baselines3.
+    agent : anything with a `predict` method: an agent of this library or of stable-baselines3.
     env : the environment.
-    episodes : how many.
-    seed : decides where each episode begins, and all else that is random in the environment.
-    deterministic : play on the posterior mean, greedily; otherwise as in learning, on a sample an episode.
-    limit : the most steps of an episode; one that goes on is cut off there, and counted as it is.
+    episodes : the number of episodes.
+    seed : determines where each episode begins, and all other randomness of the environment.
+    deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
+    limit : the maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
     progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
     """
     check_player(agent)
@@ -117,7 +117,7 @@ def play(
     limit: int = 10_000,
     show: Callable[[], object] = lambda: None,
 ) -> tuple[float, int, bool]:
-    """One episode: its return, its steps, and whether it came to its end. `show` is called at every position."""
+    """Play one episode: return its return, its steps and whether it ended. `show` is called at every position."""
     (observation, info), state = begun(env, seed), None
     total, steps, over = 0.0, 0, False
     show()
@@ -133,6 +133,6 @@ def play(
 
 
 def check_player(agent: Any) -> None:
-    """Refuse what cannot play."""
+    """Raise an error if the agent cannot play."""
     if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
         raise TypeError(f"agent must have a method predict, as agents that have learned do, got {agent!r:.80}")

@@ -1,7 +1,7 @@
-"""Executors: who computes the jobs of a sweep.
+"""Executors, which compute the jobs of a sweep.
 
-An executor is a function from jobs to an iterator of (job, what it brought), in any order. It keeps nothing:
-the store decides what is done. Jobs are computed by `attempt`, so all executors give the same bits.
+An executor is a function from jobs to an iterator of (job, result), in any order. It has no state: the store
+determines which jobs are done. Jobs are computed by `attempt`, so all executors give the same bits.
 """
 
 import contextlib
@@ -27,11 +27,11 @@ NAMES = ("processes", "serial", "ray")
 
 
 def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
-    """An executor by name.
+    """Return an executor by name.
 
     name : "processes" (on this machine), "serial" (in this process) or "ray".
-    workers : how many processes; None: one a core. With a Ray cluster that is joined, the cluster decides.
-    address : of a Ray cluster to join, as ray.init takes it; None starts one on this machine.
+    workers : number of processes. None: one per core. If a running Ray cluster is joined, the cluster decides.
+    address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {name!r:.80}")
@@ -45,15 +45,15 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
 
 
 def serial(jobs: Sequence[Job]) -> Outcomes:
-    """One job after the other, in this process."""
+    """Compute one job after the other, in this process."""
     for job in jobs:
         yield job, attempt(job, job.version)
 
 
 def processes(workers: int | None = None) -> Callable[[Sequence[Job]], Outcomes]:
-    """Processes on this machine, by default one a core.
+    """Return an executor that uses processes on this machine, by default one per core.
 
-    A process that dies takes only its own job with it; if this one dies, they end too.
+    If a process dies, only its own job is lost; if this process dies, the others end too.
     """
     if workers is not None:
         whole("workers", workers, 1, 10**4)
@@ -80,7 +80,7 @@ def processes(workers: int | None = None) -> Callable[[Sequence[Job]], Outcomes]
 
 
 class _Worker:
-    """A process that computes one job at a time, and is replaced should it die."""
+    """A process that computes one job at a time, and is replaced if it dies."""
 
     job: Job | None = None
 
@@ -103,11 +103,11 @@ class _Worker:
         if not self.process.is_alive():
             self.start()
         self.job = job
-        with contextlib.suppress(OSError):  # it has just died: taking will tell
+        with contextlib.suppress(OSError):  # it has just died: `take` will report it
             self.pipe.send((job, job.version))
 
     def take(self) -> tuple[Job, Done | Failed] | None:
-        """The job and what it brought; None if the process has only said that it is ready."""
+        """Return the job and its result, or None if the process has only reported that it is ready."""
         try:
             outcome: Done | Failed | None = self.pipe.recv()
         except (EOFError, OSError):
@@ -133,8 +133,8 @@ class _Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """The life of a worker: compute what comes until nothing does, or the process that started it is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the first one ends the others
+    """Compute jobs in a worker until there are no more, or the process that started it has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent ends the others
     parent: Any = parent_process()
     threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):

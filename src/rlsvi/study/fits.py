@@ -12,7 +12,7 @@ MEDIANS = "give the medians of cells in which most runs finished"
 
 
 def line(x: Any, y: Any) -> tuple[float, float]:
-    """Slope and intercept of the line of least squares."""
+    """Return the slope and intercept of the least-squares line."""
     at, values = _pairs(x, y)
     if len(np.unique(at)) < 2:
         raise ValueError("x must hold at least two different numbers: a line needs two points")
@@ -22,7 +22,7 @@ def line(x: Any, y: Any) -> tuple[float, float]:
 
 
 def r_squared(y: Any, fitted: Any) -> float:
-    """The share of the variance of y that a fit explains; negative if it does worse than the mean."""
+    """Return the fraction of the variance of y that a fit explains; negative if it is worse than the mean."""
     values, guesses = _pairs(y, fitted, ("y", "fitted"))
     total = np.square(values - values.mean()).sum()
     if total == 0:
@@ -31,10 +31,10 @@ def r_squared(y: Any, fitted: Any) -> float:
 
 
 def local_polynomial(x: Any, y: Any, at: Any, *, span: float = 0.75, degree: int = 2) -> Floats:
-    """Local polynomial regression (Cleveland's loess), evaluated at every point of `at`.
+    """Fit a local polynomial regression (Cleveland's loess) and evaluate it at every point of `at`.
 
-    Around each point a polynomial is fitted to the nearest `span` of all data, by least squares with tricube
-    weights (1 - (d / h)^3)^3, where d is the distance and h that of the farthest of them. No robust iterations.
+    At each point a polynomial is fitted to the nearest fraction `span` of the data, by least squares with tricube
+    weights (1 - (d / h)^3)^3, where d is the distance and h the largest of these. There are no robust iterations.
     """
     where, values = _pairs(x, y)
     points = finished("at", np.atleast_1d(at))
@@ -48,7 +48,7 @@ def local_polynomial(x: Any, y: Any, at: Any, *, span: float = 0.75, degree: int
 
 
 def _local(x: Floats, y: Floats, point: float, count: int, degree: int) -> float:
-    """The value at `point` of the polynomial fitted to the `count` nearest data."""
+    """Return the value at `point` of the polynomial fitted to the `count` nearest data."""
     distance = np.abs(x - point)
     width = np.partition(distance, count - 1)[count - 1]
     near = distance < width
@@ -65,6 +65,6 @@ def _local(x: Floats, y: Floats, point: float, count: int, degree: int) -> float
 
 
 def _pairs(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[Floats, Floats]:
-    """Both as finite arrays of the same length."""
+    """Return both as finite arrays of the same length."""
     at = finished(names[0], x, MEDIANS)
     return at, shaped(names[1], finished(names[1], y, MEDIANS), at.shape)

@@ -1,4 +1,4 @@
-"""A job: one computation, named by what it computes."""
+"""A job: one computation, identified by what it computes."""
 
 import ast
 import hashlib
@@ -34,10 +34,10 @@ class Job:
     """A function and its settings.
 
     function : "module:name" of a function that can be imported wherever the job may run. It takes the settings
-        as keywords and returns the columns of a table: arrays of one length, or single values.
+        as keyword arguments and returns the columns of a table: arrays of one length, or single values.
     settings : names and plain values (text, numbers, booleans, None).
-    cost : about how long it takes, in any unit; tells progress bars how much is left.
-    folder : where `checkpoint()` lets the function keep what it has done so far; set by the sweep.
+    cost : approximate duration in any unit; progress bars use it to estimate what is left.
+    folder : where `checkpoint()` lets the function store its progress; set by the sweep.
     """
 
     function: str
@@ -51,7 +51,7 @@ class Job:
         if not isinstance(self.settings, Mapping):
             raise TypeError(f"settings must be a dictionary of names and values, got {self.settings!r:.80}")
         positive("cost", self.cost)
-        object.__setattr__(self, "settings", dict(self.settings))  # what names it must not change
+        object.__setattr__(self, "settings", dict(self.settings))  # a copy, since the settings determine the name
         module, _, function = self.function.partition(":")
         if module in ("", "__main__") or not function.isidentifier():
             raise ValueError(
@@ -68,20 +68,20 @@ class Job:
 
     @staticmethod
     def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
-        """The job of calling `function` with `settings`."""
+        """Return the job of calling `function` with `settings`."""
         if not callable(function):
             raise TypeError(f"function must be a function at the top level of a module, got {function!r:.80}")
-        name = getattr(function, "__qualname__", repr(function))  # a partial has none
+        name = getattr(function, "__qualname__", repr(function))  # a partial does not have one
         return Job(f"{getattr(function, '__module__', '')}:{name}", settings, cost)
 
     @cached_property
     def version(self) -> str:
-        """The version of what computes it: a digest of sources."""
+        """The version of the code that computes it: a digest of the sources."""
         return version(self.function.partition(":")[0])
 
     @cached_property
     def name(self) -> str:
-        """A digest of function, version and settings: two jobs of one name have the same results."""
+        """A digest of function, version and settings: jobs with the same name have the same results."""
         what = {"function": self.function, "version": self.version, "settings": dict(self.settings)}
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -92,10 +92,10 @@ class Job:
 
 @cache
 def version(module: str) -> str:
-    """A digest of what decides what functions of `module` compute, so that nothing stale is taken for new.
+    """Return a digest of everything that affects the functions of `module`, so that stale results are never used.
 
-    These are the versions of NumPy and numba, all of this package below its studies, the module's own file, and
-    those it imports from this package or from its own.
+    It covers the versions of NumPy and numba, all of this package below its studies, the module's own file, and
+    the files it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
     parts = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory", "problems", "simulate*")
@@ -110,7 +110,7 @@ def version(module: str) -> str:
 
 
 def imported_files(module: str, packages: set[str], found: dict[str, Path] | None = None) -> dict[str, Path]:
-    """The file of a module and of all it imports, directly or not, from some packages; by their names."""
+    """Return the files of a module and of everything it imports from some packages, directly or not, by name."""
     found = {} if found is None else found
     spec = find_spec(module)
     if module in found or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
@@ -124,7 +124,7 @@ def imported_files(module: str, packages: set[str], found: dict[str, Path] | Non
 
 @cache
 def _names_imported(source: bytes) -> list[str]:
-    """What a source file imports: modules, and what may be one; many jobs share most of their sources."""
+    """Return what a source file imports: modules, and names that may be modules. Cached, as jobs share sources."""
     names = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -142,9 +142,9 @@ def _is_module(name: str) -> bool:
 
 
 class Done(NamedTuple):
-    """What a job brought, and the seconds of computing it took, whatever else the machine did.
+    """The results of a job, and the CPU seconds it took, independent of other load on the machine.
 
-    Of a job that went on from a checkpoint they are those of its last part.
+    If the job resumed from a checkpoint, the seconds are those of its last part.
     """
 
     columns: Columns
@@ -152,7 +152,7 @@ class Done(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why a job brought nothing."""
+    """Why a job has no results."""
 
     reason: str
     details: str = ""
@@ -162,10 +162,10 @@ Outcomes = Iterator[tuple[Job, Done | Failed]]
 
 
 def attempt(job: Job, expected: str) -> Done | Failed:
-    """Run `job` here and now; what goes wrong is returned, not raised.
+    """Run `job` in this process; errors are returned, not raised.
 
-    expected : the version of what computes it where the job was made. It is compared with that of the sources
-        here, and not with the job's own, which came with the job.
+    expected : the version of the code where the job was created. It is compared with the version of the sources
+        here, and not with the job's own, which was sent with the job.
     """
     try:
         module, _, name = job.function.partition(":")
@@ -182,9 +182,9 @@ def attempt(job: Job, expected: str) -> Done | Failed:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One thread of linear algebra: neither the bits nor the load then depend on the number of cores.
+    """Limit linear algebra to one thread: then neither bits nor load depend on the number of cores.
 
-    The environment tells libraries that are loaded in the meantime.
+    The environment variables apply to libraries that are loaded in the meantime.
     """
     from threadpoolctl import threadpool_limits
 
@@ -194,7 +194,7 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables for a while."""
+    """Set environment variables temporarily."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -208,7 +208,7 @@ def environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
-    """The table a job's function returned, as arrays of one length."""
+    """Return the table that a job's function returned, as arrays of one length."""
     if not isinstance(result, Mapping) or not result or not all(isinstance(name, str) for name in result):
         raise TypeError(f"{job.function} must return columns by their names, got {result!r:.100}")
     columns = {name: np.atleast_1d(np.asarray(values)) for name, values in result.items()}

@@ -1,8 +1,8 @@
 """Means of runs, and ratios of their means or medians, with 95% intervals.
 
-`mean` and `ratio` are for few runs that are themselves means of many games or customers, and so nearly normal: the
-percentile bootstrap of a mean of five runs, meant to hold in 95 of 100 cases, does so in about 83, and Student's
-interval keeps its promise.
+`mean` and `ratio` are for small numbers of runs that are themselves means of many games or customers, and
+therefore nearly normal. The nominal 95% percentile bootstrap interval of a mean of five runs covers it in about
+83% of cases; Student's interval has the nominal coverage.
 """
 
 import math
@@ -14,11 +14,11 @@ from scipy import optimize, stats
 from rlsvi.core.compile import Floats
 from rlsvi.study.bootstrap import Interval, bootstrap, measured, median
 
-FAR = 30.0  # in the logarithm of a multiple
+FAR = 30.0  # in the logarithm of a ratio
 
 
 def mean(values: Floats, *, level: float = 0.95) -> Interval:
-    """The mean of runs, with Student's interval; of a single run the interval is open."""
+    """Return the mean of runs with Student's interval, which is unbounded for a single run."""
     x = measured("values", values)
     if len(x) < 2:
         return Interval(float(x.mean()), -np.inf, np.inf)
@@ -27,10 +27,10 @@ def mean(values: Floats, *, level: float = 0.95) -> Interval:
 
 
 def ratio(values: Floats, others: Floats, *, level: float = 0.95) -> Interval:
-    """The mean of runs as a multiple of the mean of other runs, none of them negative; with Fieller's interval.
+    """Return the mean of runs divided by the mean of other runs, none negative, with Fieller's interval.
 
-    It holds the multiples f for which the first mean and f times the second may be equal, by Student's test with
-    Welch's degrees of freedom, and is open above if the second mean may be 0. 0 / 0 is 1, a multiple of nothing is
+    It contains the ratios f for which the first mean may equal f times the second, by Student's test with Welch's
+    degrees of freedom, and is unbounded above if the second mean may be 0. 0 / 0 is 1; any other ratio to 0 is
     infinite.
     """
     x, y = measured("values", values), measured("others", others)
@@ -41,7 +41,7 @@ def ratio(values: Floats, others: Floats, *, level: float = 0.95) -> Interval:
         return Interval(value, value, value)
 
     def beyond(log_f: float) -> float:
-        """How far the difference is from 0, in units of what the test allows: 1 and -1 are the ends."""
+        """Return the difference in units of what the test allows: 1 and -1 are the ends."""
         f = math.exp(log_f)
         a, b = _error(x) ** 2, (f * _error(y)) ** 2
         freedom = (a + b) ** 2 / (a**2 / (len(x) - 1) + b**2 / (len(y) - 1))
@@ -53,7 +53,7 @@ def ratio(values: Floats, others: Floats, *, level: float = 0.95) -> Interval:
 
 
 def _where(beyond: Callable[[float], float], at: float, side: float) -> float:
-    """The multiple at which `beyond` is `side`: looked for downwards from exp(at) for 1, upwards for -1."""
+    """Return the ratio at which `beyond` is `side`: searched downwards from exp(at) for 1, upwards for -1."""
     near, step = at, -0.01 * side
     while abs(near - at) < FAR:
         far = near + step
@@ -64,9 +64,9 @@ def _where(beyond: Callable[[float], float], at: float, side: float) -> float:
 
 
 def paired_ratio(values: Floats, others: Floats) -> Interval:
-    """The mean over problem instances as a multiple of another mean over the same instances, by the bootstrap.
+    """Return the ratio of two means over the same problem instances, with a bootstrap interval.
 
-    It is infinite where the other mean is not positive.
+    It is infinite if the second mean is not positive.
     """
 
     def ratio(drawn: Floats) -> float:
@@ -77,12 +77,12 @@ def paired_ratio(values: Floats, others: Floats) -> Interval:
 
 
 def ratio_of_medians(values: Floats, others: Floats) -> Interval:
-    """The median of runs as a multiple of the median of other runs, by the bootstrap; runs may be infinite."""
+    """Return the ratio of the medians of two sets of runs, by the bootstrap; runs may be infinite."""
     return bootstrap(lambda drawn: multiple(median(drawn[0]), median(drawn[1])), [values, others])
 
 
 def multiple(x: float, y: float) -> float:
-    """x / y for what may be nothing at all, or never: 0 / 0 and infinity / infinity are 1."""
+    """Return x / y for numbers that may be 0 or infinite: 0 / 0 and infinity / infinity are 1."""
     if x == y:
         return 1.0
     return float(x / y) if y > 0 else math.inf

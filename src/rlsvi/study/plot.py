@@ -1,4 +1,4 @@
-"""Figures one can publish."""
+"""Figures in publication quality."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,15 @@ from rlsvi.study.bootstrap import band
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
-# Okabe and Ito's colours, told apart by readers of all kinds of sight.
+# Okabe and Ito's colours, which readers with colour blindness can distinguish.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442"]
 LINES = ["-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2))]
 INK, PALE = "#222222", "#d9d9d9"
-POINTS = 600  # of a curve, at most; the first and the last episode are among them
+POINTS = 600  # maximum number of points of a curve, including the first and the last episode
 
 
 def styled(axes: Axes) -> Axes:
-    """No frame but two thin axes, a pale grid behind the data."""
+    """Show only two thin axes without a frame, and a pale grid behind the data."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
     axes.grid(color=PALE, linewidth=0.6)
@@ -30,7 +30,7 @@ def styled(axes: Axes) -> Axes:
 
 
 def new_axes() -> Axes:
-    """The axes of a new figure. In a notebook it is one of pyplot's, which the notebook shows."""
+    """Return the axes of a new figure. In a notebook it is a pyplot figure, which the notebook shows."""
     size: Any = {"figsize": (7.2, 4.2), "layout": "constrained"}
     if in_notebook():
         from matplotlib import pyplot
@@ -40,10 +40,10 @@ def new_axes() -> Axes:
 
 
 def draw_regret(runs: "Runs", axes: Axes) -> Axes:
-    """Cumulative expected regret against episodes, one colour per agent."""
+    """Draw cumulative expected regret against episodes, one colour per agent."""
     styled(axes)
     at = np.unique(np.linspace(0, runs.episodes - 1, min(POINTS, runs.episodes)).round().astype(np.int64))
-    several = len(runs.seeds) > 1  # one run bounds nothing
+    several = len(runs.seeds) > 1  # a single run gives no bounds
     for i, agent in enumerate(runs.agents):
         curves = runs.cumulative(agent)[:, at]
         colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]

@@ -10,17 +10,17 @@ from typing import Any
 from rlsvi.core.machine import cores
 from rlsvi.study.job import Done, Failed, Job, Outcomes, attempt, environment
 
-RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # asks nobody, warns of nothing
-RAY_HERE = {**RAY, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on every system: it listens on loopback alone
-RAY_ELSEWHERE = {**RAY, "RAY_NUM_REDIS_GET_RETRIES": "1"}  # it would ask for a quarter of an hour
+RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no telemetry, no warnings
+RAY_HERE = {**RAY, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on every system: it listens on loopback only
+RAY_ELSEWHERE = {**RAY, "RAY_NUM_REDIS_GET_RETRIES": "1"}  # by default it retries for 15 minutes
 
 
 def ray_cluster(workers: int | None = None, address: str | None = None) -> Callable[[Sequence[Job]], Outcomes]:
-    """A Ray cluster: one that is running at `address`, or one started on this machine for the time of the sweep.
+    """Return an executor on a Ray cluster: the one at `address`, or one started on this machine for the sweep.
 
-    Whether anybody answers at the address is asked at once. The cluster it starts listens on this machine alone,
-    unless Ray was imported before. Every node needs the same rlsvi installed; results come back to this process,
-    so no disk need be shared.
+    The address is tried at once. A cluster that is started here listens on this machine only, unless Ray was
+    imported before. Every node needs the same version of rlsvi. Results are sent back to this process, so no
+    shared disk is needed.
     """
     if address is not None:
         _answers(address)
@@ -50,13 +50,13 @@ def ray_cluster(workers: int | None = None, address: str | None = None) -> Calla
 
 
 def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
-    """A job, with modules looked for also where the process that sent it does: Ray passes on only some of it."""
+    """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
     sys.path.extend(folder for folder in path if folder not in sys.path)
     return attempt(job, expected)
 
 
 def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
-    """Ray, connected, and whether it was not before."""
+    """Return Ray, connected, and whether it was connected by this call."""
     with environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ}):
         try:
             import ray
@@ -76,7 +76,7 @@ def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
 
 
 def _answers(address: str, seconds: float = 5.0) -> None:
-    """Ask whether anybody listens: Ray itself asks for minutes, and may end the process."""
+    """Check that a server listens: Ray itself keeps trying for minutes, and may end the process."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
         return

@@ -1,4 +1,4 @@
-"""What a comparison brought: a table of episodes, a summary, a figure."""
+"""The results of a comparison: a table of episodes, a summary, and a figure."""
 
 import os
 from collections.abc import Mapping
@@ -28,16 +28,16 @@ CAPTION = (
 
 
 class Run(NamedTuple):
-    """One run: what each episode brought, and what random play would lose an episode."""
+    """One run: the results of each episode, and the regret per episode of random play."""
 
     history: History
     random_regret: float
 
     def learned(self, share: float = 0.05, window: int = 100) -> float:
-        """Episodes until the regret is at most `share` of that of random play, for good; infinite if never.
+        """Return the episodes until the regret stays at most `share` of random play's; infinite if it never does.
 
-        The regret is that of `window` episodes together, of a tenth of the run if it is short; for good means of
-        every later window too.
+        The regret is that of `window` consecutive episodes, or of a tenth of the run if it is short, and it must
+        stay low in every later window.
         """
         regret = self.history.regret
         width = max(min(window, len(regret) // 10), 1)
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Runs:
-    """The runs of several agents on one problem, one a seed."""
+    """The runs of several agents on one problem, one per seed."""
 
     problem: str
     agents: tuple[str, ...]
@@ -58,7 +58,7 @@ class Runs:
 
     @property
     def episodes(self) -> int:
-        """Episodes a run."""
+        """The number of episodes per run."""
         return len(next(iter(self.runs.values())).history.reward)
 
     def __repr__(self) -> str:
@@ -74,14 +74,14 @@ class Runs:
         return f"{self.problem}, {self.episodes} episodes, {many} seed{'s' * (many > 1)}"
 
     def of(self, agent: str) -> list[Run]:
-        """The runs of an agent, in the order of the seeds."""
+        """Return the runs of an agent, in the order of the seeds."""
         if agent not in self.agents:
             raise ValueError(f"there is no agent {agent!r}: there are {', '.join(self.agents)}")
         return [self.runs[agent, seed] for seed in self.seeds]
 
     @cached_property
     def frame(self) -> "pl.DataFrame":
-        """One row per episode: agent, seed, episode, reward, regret (expected) and realised (realised regret)."""
+        """Return one row per episode: agent, seed, episode, reward, regret (expected), realised (regret)."""
         import polars as pl
 
         episode = np.arange(self.episodes)
@@ -100,21 +100,21 @@ class Runs:
         )
 
     def cumulative(self, agent: str) -> Floats:
-        """Expected regret up to each episode, (seeds, episodes)."""
+        """Return the expected regret up to each episode, (seeds, episodes)."""
         return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
 
     def total_regret(self, agent: str) -> Floats:
-        """Expected regret of all episodes together, (seeds,)."""
+        """Return the total expected regret of all episodes, (seeds,)."""
         return np.array([run.history.regret.sum() for run in self.of(agent)])
 
     def improvement(self, agent: str, over: str) -> "Interval":
-        """The probability that a run of `agent` has less regret than one of `over`, ties counted half."""
+        """Return the probability that a run of `agent` has less regret than one of `over`; ties count half."""
         from rlsvi.study.statistics import probability_of_improvement
 
         return probability_of_improvement(self.total_regret(agent), self.total_regret(over))
 
     def learning_times(self, agent: str, rewards: float = 10.0) -> Floats:
-        """Episodes until the rewards sum to `rewards`, for every seed; infinite if they never did.
+        """Return the episodes until the rewards sum to `rewards`, for every seed; infinite if they never do.
 
         On the chain, whose rewards are 0 or 1, this is the paper's proxy of the learning time.
         """
@@ -123,15 +123,15 @@ class Runs:
         return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)
 
     def summary(self) -> "pl.DataFrame":
-        """A row an agent, medians over the seeds.
+        """Return one row per agent, with medians over the seeds.
 
-        regret, regret_low, regret_high : expected regret of all episodes together, and the 95% bootstrap interval
-            of its median; null with a single seed, which bounds nothing.
+        regret, regret_low, regret_high : total expected regret of all episodes, and the 95% bootstrap interval of
+            its median; null with a single seed, which gives no bounds.
         regret_iqm : the mean of the middle half of the seeds.
-        regret_left : expected regret an episode over the last tenth, as a share of that of random play.
-        reward : rewards of all episodes together.
-        learned : seeds that learned, that is whose regret from some episode on stays at most 5% of that of
-            random play, on average; `after` : how many episodes that took, null if half of them or more did not.
+        regret_left : expected regret per episode over the last tenth, as a fraction of that of random play.
+        reward : total reward of all episodes.
+        learned : number of seeds that learned, meaning that the regret from some episode on stays on average at
+            most 5% of that of random play; `after` : the episodes this took, null if half of them or more did not.
         """
         import polars as pl
 
@@ -139,7 +139,7 @@ class Runs:
         return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides=maybe)
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The summary as text, a row an agent, in the columns `COLUMNS`."""
+        """Return the summary as text, one row per agent, with the columns `COLUMNS`."""
         return [
             (
                 row["agent"],
@@ -175,9 +175,9 @@ class Runs:
         }
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
-        """Draw the cumulative expected regret of every run, its median and the bootstrap band of that.
+        """Draw the cumulative expected regret of every run, with the median and its bootstrap band.
 
-        path : a file to save the figure to, if any; the ending of its name says the format.
+        path : a file to save the figure to, if any; its suffix determines the format.
         ax : matplotlib axes to draw on. None: those of a new figure, which a notebook shows.
 
         Returns the axes; their figure is `axes.figure`.

@@ -1,7 +1,7 @@
-"""What runs with different seeds say, and how sure it is: every estimate with its 95% interval.
+"""Statistics of runs with different seeds: every estimate has a 95% interval.
 
-Nothing here assumes a normal distribution: learning times have heavy tails, and some are infinite. This is the
-front of `bootstrap` and `fits`, and adds shares and power laws.
+Nothing here assumes a normal distribution: learning times have heavy tails, and some are infinite. This module
+re-exports `bootstrap` and `fits`, and adds proportions and power laws.
 """
 
 from typing import Any, Literal
@@ -30,7 +30,7 @@ from rlsvi.study.fits import line, local_polynomial, r_squared
 def proportion(
     successes: int, trials: int, *, level: float = 0.95, method: Literal["wilson", "exact"] = "wilson"
 ) -> Interval:
-    """A share of successes, with Wilson's interval, or the exact one of Clopper and Pearson, which is wider."""
+    """Return a proportion with Wilson's interval, or with the exact, wider one of Clopper and Pearson."""
     whole("trials", trials, 1)
     if whole("successes", successes, 0) > trials:
         raise ValueError(f"successes must be at most trials, got {successes} of {trials}")
@@ -41,7 +41,7 @@ def proportion(
 def difference(
     successes: int, trials: int, other_successes: int, other_trials: int, *, level: float = 0.95
 ) -> Interval:
-    """A share of successes less another one, with Newcombe's interval, made of the two of Wilson."""
+    """Return the difference of two proportions with Newcombe's interval, which combines the two of Wilson."""
     first = proportion(successes, trials, level=level)
     second = proportion(other_successes, other_trials, level=level)
     value = first.value - second.value
@@ -53,11 +53,11 @@ def difference(
 def probability_of_improvement(
     x: Any, y: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
 ) -> Interval:
-    """The probability that a run of x is smaller than one of y, ties counted half: P(X < Y) + P(X = Y) / 2.
+    """Return the probability that a run of x is smaller than one of y, with ties: P(X < Y) + P(X = Y) / 2.
 
-    For regrets and times, where less is better. Lists of arrays: one a setting, the mean over settings. Two
-    infinite times are a tie. Where every pair comes out alike, as when one side always wins, the bootstrap sees no
-    spread; then the share of pairs that might come out otherwise is bounded as Wilson does, with a pair a run.
+    For regrets and times, smaller is better. Lists of arrays contain one array per setting, and the result is the
+    mean over settings. Two infinite times are a tie. If all pairs have the same outcome, as when one side always
+    wins, the bootstrap has no spread; Wilson's bound on other outcomes, with one pair per run, is then used.
     """
     if is_one(x) != is_one(y) or (not is_one(x) and len(x) != len(y)):
         raise ValueError("x and y must both be the runs of one setting, or lists of as many settings")
@@ -83,21 +83,21 @@ def _wins(x: Floats, y: Floats) -> float:
 
 
 def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> Interval:
-    """The exponent b of T ~ x^b, fitted to the medians of the cells; see `power_laws`."""
+    """Fit the exponent b of T ~ x^b to the medians of the cells; see `power_laws`."""
     at = measured("x", x)[:, None]
     return power_laws(at, cells, resamples=resamples, level=level, seed=seed)[0]
 
 
 def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> list[Interval]:
-    """The exponents b_j of T ~ prod_j x_j^b_j, by least squares on the logarithms of the cells' median times.
+    """Fit the exponents b_j of T ~ prod_j x_j^b_j by least squares on the logarithms of the cells' median times.
 
     Parameters
     ----------
     X : the settings, (cells, regressors), positive.
     cells : a list of arrays, the times of the runs of each setting, positive or infinite.
 
-    The intervals are those of a stratified bootstrap. If a cell's median is infinite there is no exponent:
-    Interval(inf, -inf, inf), undecided. A draw with such a cell may have any exponent and counts beyond both ends.
+    The intervals come from a stratified bootstrap. If a cell's median is infinite, there is no exponent and the
+    result is Interval(inf, -inf, inf), undecided. A resample with such a cell counts as beyond both ends.
     """
     check_bootstrap(resamples, level)
     runs = [measured(f"cells[{i}]", cell) for i, cell in enumerate(cells)]
@@ -118,7 +118,7 @@ def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95
 
 
 def _design(X: Any, cells: int) -> Floats:
-    """A column of ones and the logarithms of the settings."""
+    """Return a column of ones and the logarithms of the settings."""
     settings = np.asarray(X, dtype=np.float64)
     if settings.ndim != 2 or len(settings) != cells:
         raise ValueError(f"X must have shape (cells, regressors) with {cells} cells, got {settings.shape}")

@@ -1,8 +1,8 @@
 """A store: a folder with one sealed Parquet file for every finished job.
 
-A file is written under a temporary name, synced to the disk and renamed, so it is there whole or not at all.
-It carries the job's settings as columns, what computed it as metadata, and a digest of its own bytes.
-Any of them can be read with polars alone, and all together if their settings have the same names and types:
+A file is written under a temporary name, synced to disk and renamed, so it exists completely or not at all. It
+contains the job's settings as columns, what computed it as metadata, and a digest of its own bytes. Each file can
+be read with polars alone, and all of them together if their settings have the same names and types:
 `pl.read_parquet("store/*.parquet")`.
 """
 
@@ -33,11 +33,11 @@ ABANDONED = 30 * 24 * 3600.0  # seconds
 
 
 class DamagedFile(UserWarning):
-    """A file of the store was not what had been written, and was set aside."""
+    """A file of the store had unexpected contents and was renamed."""
 
 
 class Store:
-    """The results of finished jobs, in `folder`, which is made if it is not there."""
+    """The results of finished jobs, in `folder`, which is created if necessary."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
@@ -46,7 +46,7 @@ class Store:
         label = self.folder / LABEL
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            filled = any(self.folder.glob("*.parquet"))  # looked for first: another process may be at it
+            filled = any(self.folder.glob("*.parquet"))  # checked first, since another process may be using it
             if not label.exists():
                 if filled:
                     raise ValueError(f"{self.folder} holds Parquet files but is no store: choose another folder")
@@ -59,15 +59,15 @@ class Store:
         return f"Store({str(self.folder)!r})"
 
     def path(self, job: Job) -> Path:
-        """Where the results of `job` are, or will be."""
+        """Return the path of the results of `job`."""
         return self.folder / f"{job.name}.parquet"
 
     def unfinished(self, job: Job) -> Path:
-        """Where `job` may keep what it has done, until it is finished. See `rlsvi.study.checkpoint`."""
+        """Return the folder for the progress of `job` until it is finished. See `rlsvi.study.checkpoint`."""
         return self.folder.absolute() / "unfinished" / job.name
 
     def write(self, job: Job, done: Done) -> None:
-        """Keep what `job` brought; when this returns it is on the disk, and what was unfinished is gone."""
+        """Store the results of `job` and sync them to disk, then remove its checkpoint."""
         settings = {name: pl.lit(value, _type(value)) for name, value in job.settings.items()}
         frame = pl.DataFrame(done.columns).select(**settings, **{name: pl.col(name) for name in done.columns})
         try:
@@ -77,14 +77,14 @@ class Store:
         self.forget(job)
 
     def forget(self, job: Job) -> None:
-        """Remove what `job` has kept of unfinished work."""
+        """Remove the checkpoint of `job`."""
         checkpoint.remove(self.unfinished(job))
 
     def tidy(self) -> None:
-        """Remove what killed processes have left and nobody will go on from.
+        """Remove what killed processes have left and no process will resume.
 
-        These are temporary files, checkpoints of finished jobs, and checkpoints that nobody has touched for a
-        month. Nothing that a living process uses is removed.
+        These are temporary files, checkpoints of finished jobs, and checkpoints that were not touched for a month.
+        Nothing that a running process uses is removed.
         """
         remove_left_over(self.folder)
         for folder in (self.folder / "unfinished").glob("*"):
@@ -94,9 +94,9 @@ class Store:
                 checkpoint.remove(folder)
 
     def read(self, job: Job) -> tuple[pl.DataFrame, float] | None:
-        """The table of `job` and the seconds it took; None if it is not there.
+        """Return the table of `job` and the seconds it took, or None if there is none.
 
-        A file that is not what was written is set aside, with a warning, and counts as not there.
+        A file with unexpected contents is renamed, with a warning, and counts as missing.
         """
         path = self.path(job)
         try:
@@ -109,7 +109,7 @@ class Store:
         return pl.read_parquet(io.BytesIO(data)), float(metadata["seconds"])
 
     def _set_aside(self, job: Job, path: Path) -> tuple[pl.DataFrame, float] | None:
-        """Give a damaged file another name; unless another process has just put a sound one in its place."""
+        """Rename a damaged file, unless another process has just replaced it by a valid one."""
         aside = path.with_name(f"{path.name}.damaged-{uuid.uuid4().hex[:8]}")
         try:
             os.replace(path, aside)
@@ -123,15 +123,15 @@ class Store:
         return None
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Those of `jobs` whose results are not there."""
+        """Return those of `jobs` that have no results."""
         return [job for job in jobs if self.read(job) is None]
 
     def frame(self, jobs: Sequence[Job]) -> pl.DataFrame:
-        """All results of `jobs` in one table, in their order: columns of settings, then of what was found."""
+        """Return all results of `jobs` in one table, in order: columns of settings, then of results."""
         return self.gather(jobs)[0]
 
     def gather(self, jobs: Sequence[Job]) -> tuple[pl.DataFrame, float]:
-        """All results of `jobs` in one table, in their order, and the seconds they took together."""
+        """Return all results of `jobs` in one table, in order, and the total seconds they took."""
         tables = [self.read(job) for job in jobs]
         if lost := [job for job, table in zip(jobs, tables, strict=True) if table is None]:
             many = f"{len(lost)} of {len(jobs)} jobs"
@@ -143,7 +143,7 @@ class Store:
 
 
 def _last_touched(path: Path) -> float:
-    """When a file, or a folder or one of its files, was last written; -inf if it is not there."""
+    """Return when a file, or a folder or one of its files, was last written; -inf if it does not exist."""
     times = [-math.inf]
     for each in (path, *path.glob("*")):
         with contextlib.suppress(OSError):
@@ -156,7 +156,7 @@ def _type(value: object) -> type[pl.DataType] | None:
 
 
 def _sealed(frame: pl.DataFrame, job: Job, seconds: float) -> bytes:
-    """The bytes of a Parquet file that holds a digest of itself."""
+    """Return the bytes of a Parquet file that contains its own digest."""
     what = {name: getattr(job, name) for name in ("name", "function", "version")}
     what |= {"seconds": seconds, "machine": platform.machine(), "polars": pl.__version__}
     buffer = io.BytesIO()
@@ -167,13 +167,13 @@ def _sealed(frame: pl.DataFrame, job: Job, seconds: float) -> bytes:
 
 
 def _around_seal(data: bytes) -> tuple[bytes, bytes]:
-    """What comes before and after the digest: the metadata stand at the end of the file."""
+    """Return the parts before and after the digest; the metadata is at the end of the file."""
     place = data.rfind(SEAL) + len(SEAL)
     return data[:place], data[place + len(UNSEALED) :]
 
 
 def _unsealed(data: bytes) -> dict[str, str] | None:
-    """What a sealed file says of itself; None, before anything in it is interpreted, if its digest is wrong."""
+    """Return the metadata of a sealed file, or None if its digest, which is checked first, is wrong."""
     before, after = _around_seal(data)
     digest = hashlib.sha256(before + UNSEALED + after).hexdigest().encode()
     if data != before + digest + after:
@@ -183,7 +183,7 @@ def _unsealed(data: bytes) -> dict[str, str] | None:
 
 
 def _check_label(label: Path) -> None:
-    """That the store is one this version can read."""
+    """Check that this version can read the store."""
     try:
         found = json.loads(label.read_bytes())
         known = (found["store"], found["format"]) == ("rlsvi", FORMAT)

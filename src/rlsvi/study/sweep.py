@@ -1,4 +1,4 @@
-"""A sweep: many jobs, computed once each, whatever happens on the way."""
+"""A sweep: many jobs, each computed once, even if the sweep is interrupted."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from rlsvi.study.store import Store
 
 
 class SweepError(RuntimeError):
-    """Some jobs failed; the others are finished and kept."""
+    """Some jobs failed; the results of the others are stored."""
 
 
 def sweep(
@@ -27,15 +27,15 @@ def sweep(
 ) -> pl.DataFrame:
     """Compute those of `jobs` whose results are not in `store`, and return the table of all.
 
-    A sweep that was stopped, by whatever, goes on where it was when it is called again. A job whose function keeps
-    checkpoints (`rlsvi.study.checkpoint`) goes on where it was too; others are begun anew.
+    If a sweep was interrupted, calling it again resumes it. A job whose function writes checkpoints
+    (`rlsvi.study.checkpoint`) resumes too; other unfinished jobs start over.
 
     Parameters
     ----------
     store : a Store, or its folder.
-    executor : "processes" (one a core), "serial", "ray", or what `executors.executor` returns.
-    redo : compute all of them, also those whose results are there.
-    advance : called with each job that is done, and whether it was computed now.
+    executor : "processes" (one per core), "serial", "ray", or a result of `executors.executor`.
+    redo : compute all jobs, including those with stored results.
+    advance : called with each finished job, and whether it was computed now.
     """
     jobs = list(jobs) if isinstance(jobs, Iterable) else [jobs]
     if not all(isinstance(job, Job) for job in jobs):
@@ -56,7 +56,7 @@ def compute(
     redo: bool = False,
     advance: Callable[[Job, bool], None] = lambda job, fresh: None,
 ) -> None:
-    """Have the results of all jobs, given by their names, in `store`. See `sweep`."""
+    """Make sure that `store` contains the results of all jobs, given by name. See `sweep`."""
     run = named(executor) if isinstance(executor, str) else executor
     if not callable(run):
         raise TypeError(f"executor must be a name or what executors.executor returns, got {executor!r:.80}")
@@ -76,7 +76,7 @@ def compute(
             if isinstance(outcome, Failed):
                 failures.append((job, outcome))
             else:
-                with uninterrupted():  # polars panics, or interrupts twice and so the tidying up too
+                with uninterrupted():  # polars panics, or interrupts twice and so also interrupts the cleanup
                     store.write(wanted[job.name], outcome)
             advance(wanted[job.name], True)
     finally:

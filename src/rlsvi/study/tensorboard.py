@@ -1,4 +1,4 @@
-"""Learning curves for TensorBoard, where it is installed: `pip install tensorboard`."""
+"""Learning curves for TensorBoard, if it is installed: `pip install tensorboard`."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What the agents of a known number of periods share: value iteration by regression over all past episodes."""
+"""The common part of agents with a known number of periods: value iteration by regression on all episodes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from rlsvi.core.random import Seed
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class FiniteHorizonAgent(Agent):
-    """Value iteration by regression over a known number of periods. RLSVI and LSVI say how."""
+    """Value iteration by regression over a known number of periods, the base of RLSVI and LSVI."""
 
     lam: float = 1.0
     basis: Basis | None = None
@@ -31,39 +31,39 @@ class FiniteHorizonAgent(Agent):
     fused = True
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         noise_of(*self.parameters())
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
 
     def parameters(self) -> tuple[float, Noise]:
-        """The lam and sigma in use."""
+        """Return the lam and sigma in use."""
         return self.lam, self.sigma
 
     def prior(self, task: Task, features: Features) -> Prior:
-        """The prior of the weights."""
+        """Return the prior of the weights."""
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
         lam, sigma = self.parameters()
         ridge, known, shape, scale = noise_of(lam, sigma)
         return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
 
     def new_learner(self, task: Task, example: Any) -> Any:
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         return self.learner_of(task, self.features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         learner = self.learner_of(task, read_features(self, task, file))
         learner.restore(file)
         return learner
 
     def learner_of(self, task: Task, features: Features) -> Any:
-        """A learner with these features that has seen nothing."""
+        """Return a learner with these features and without experience."""
         return FiniteLearner(task, new_mind(task, features, self.prior(task, features)), features)
 
 
 def read_features(agent: Agent, task: Task, file: Archive) -> Features:
-    """The features that a file was learned with, after looking at the shapes of its arrays."""
+    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays."""
     H, B, d, _ = file.shape("factor.U", 4)
     if H != max(task.horizon, 1) or min(B, d) < 1:
         raise ArchiveError(f"is damaged: factors of shape {(H, B, d, d)} are not those of {task}")

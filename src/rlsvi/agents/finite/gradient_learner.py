@@ -17,7 +17,7 @@ NOBODY = -1
 
 
 class Settings(NamedTuple):
-    """What GradientRLSVI was given."""
+    """The arguments of GradientRLSVI."""
 
     ensemble: int
     updates: int
@@ -26,7 +26,7 @@ class Settings(NamedTuple):
 
 
 class GradientPlan(NamedTuple):
-    """Weights to act on; and who of the ensemble has them, with the mass that goes with them."""
+    """Weights to act on, the member of the ensemble they belong to, and their mass."""
 
     theta: Floats  # (H, K)
     mass: Floats
@@ -34,17 +34,17 @@ class GradientPlan(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Rows of features without their zeros: row j owns the entries start[j] .. start[j + 1]."""
+    """Rows of features without zeros: row j consists of the entries start[j] .. start[j + 1]."""
 
     start: Longs
-    weight: Longs  # its number
+    weight: Longs  # index of the weight
     value: Floats
 
 
 class Transition(NamedTuple):
-    """What was seen in one step: its features, its reward, and the features of the legal actions that followed."""
+    """One step: its features, its reward, and the features of the legal actions in the next state."""
 
-    key: int  # names its noise
+    key: int  # identifies its noise
     reward: float
     phi: Sparse  # one row
     following: Sparse
@@ -54,7 +54,7 @@ NOTHING = Sparse(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
-    """The rows of some actions."""
+    """Return the rows of some actions."""
     places = [np.flatnonzero(phi[a]) for a in actions]
     index, start = _joined([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
     value = np.concatenate([phi[a][p] for a, p in zip(actions, places, strict=True)])
@@ -62,10 +62,10 @@ def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
 
 
 class GradientLearner:
-    """The ensemble, and the transitions of every period, numbered as they came.
+    """The ensemble, and the transitions of every period, numbered in order of arrival.
 
-    Those kept in period h are first[h] .. next[h]; what else is in `past` belongs to an episode that was not
-    learned from, or is no longer remembered, and is not looked at.
+    Period h keeps first[h] .. next[h]. Other entries of `past` belong to an episode that was not learned from, or
+    are too old, and are ignored.
     """
 
     def __init__(self, task: Task, features: Features, prior: Prior, settings: Settings) -> None:
@@ -73,7 +73,7 @@ class GradientLearner:
         M, H, K = settings.ensemble, task.horizon, features.blocks * features.dim
         try:
             self.theta, self.start, self.mass = (np.zeros((M, H, K)) for _ in range(3))
-            self.touching = np.zeros((H, K))  # transitions
+            self.touching = np.zeros((H, K))  # number of transitions that touch each weight
         except MemoryError:
             raise MemoryError(
                 f"ensemble={M} x {H} periods x {K} weights need {24e-9 * M * H * K:.0f} GB"
@@ -85,13 +85,13 @@ class GradientLearner:
         self._scratch = np.zeros(4, np.uint64)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """The features of an observation."""
+        """Return the features of an observation."""
         observation, legal = self.task.checked(observation), self.task.legal(mask)
         block, phi = self.features.at(h, observation)
         return Place(h, observation, legal, -1, block, np.array(phi, dtype=np.float64))
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> GradientPlan:
-        """The weights of one of the ensemble, or their mean; to learn from an episode it takes its steps first."""
+        """Return the weights of one member, or the mean; before learning, the member takes gradient steps."""
         if not sampled:
             if learning and self.counters[0] == 0:
                 self._begin(stream)
@@ -104,7 +104,7 @@ class GradientLearner:
         return plan
 
     def _begin(self, stream: Words) -> None:
-        """Draw theta_p of all, and the names of their noise."""
+        """Draw theta_p and the noise keys of all members."""
         fill_normal(self.start.reshape(-1), stream)
         self.start /= np.sqrt(self.prior.lam)
         self.start += self.prior.mean.reshape(self.theta.shape[1:])
@@ -113,7 +113,7 @@ class GradientLearner:
             self.keys[m] = bits(stream)
 
     def _improve(self, plan: GradientPlan, stream: Words) -> None:
-        """Gradient steps of one of the ensemble, from the last period to the first."""
+        """Take the gradient steps of one member, from the last period to the first."""
         start, H = self.start[plan.member], self.task.horizon
         for h in reversed(range(H)):
             first, kept = int(self.first[h]), int(self.next[h] - self.first[h])
@@ -127,16 +127,16 @@ class GradientLearner:
                     raise broken()
 
     def values(self, plan: GradientPlan, place: Place) -> Floats:
-        """Q_h(s, .) at a place."""
+        """Return Q_h(s, .) at a place."""
         rows = sparse(place.block, place.x, self.features.dim, range(self.task.actions))
         return np.array([row_product(plan.theta[place.h], rows, a) for a in range(self.task.actions)])
 
     def remember(self, steps: list[Step], plan: GradientPlan, ended: bool) -> Self:
-        """Learn from an episode; what counts of it changes in one compiled call."""
+        """Learn from an episode; all relevant state changes in one compiled call."""
         d, touched, dropped = self.features.dim, [], []
         for h, (place, a, reward, following) in enumerate(steps):
             past, number = self.past[h], int(self.next[h])
-            past.pop(int(self.first[h]) - 1, None)  # no longer remembered since the last episode
+            past.pop(int(self.first[h]) - 1, None)  # dropped with the last episode
             then = NOTHING
             if following is not None:
                 then = sparse(following.block, following.x, d, np.flatnonzero(following.legal))
@@ -150,11 +150,11 @@ class GradientLearner:
         return self
 
     def transitions(self, h: int) -> list[Transition]:
-        """Those kept in period h, oldest first."""
+        """Return the transitions kept in period h, oldest first."""
         return [self.past[h][n] for n in range(int(self.first[h]), int(self.next[h]))]
 
     def state(self) -> dict[str, Any]:
-        """The ensemble, and all transitions one after another, period by period."""
+        """Return the ensemble, and all transitions one after another, period by period."""
         kept = [self.transitions(h) for h in range(self.task.horizon)]
         flat = [seen for past in kept for seen in past]
         arrays = {name: getattr(self, name) for name in ("theta", "start", "mass", "keys", "counters")}
@@ -172,13 +172,13 @@ class GradientLearner:
 
 
 def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
-    """Arrays one after another, and where each begins."""
+    """Concatenate arrays, and return where each begins."""
     sizes = [len(part) for part in parts]
     return np.concatenate(parts).astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def read_past(file: Archive, learner: GradientLearner) -> None:
-    """Give a learner the transitions of a file, if they fit together and point nowhere outside."""
+    """Read the transitions of a learner from a file, checking that they are consistent and within bounds."""
     H, (T,) = learner.task.horizon, file.shape("key", 1)
     counts = file.take_within("count", (H,), np.int64, 0, learner.settings.memory)
     keys, rewards = file.take("key", (T,), np.uint64), file.take("reward", (T,))
@@ -224,9 +224,9 @@ def commit(
     following: Longs,
     counters: Longs,
 ) -> None:
-    """Take the weights of an episode as those of a member, count its transitions, and drop those that are too old.
+    """Store the weights of a member after an episode, count its transitions, and drop those that are too old.
 
-    A weight that no transition touches any more is theta_p again.
+    A weight that is no longer touched by any transition returns to theta_p.
     """
     if plan.member >= 0:
         for h in range(plan.theta.shape[0]):
@@ -252,14 +252,14 @@ def commit(
 
 @compiled
 def fill_normal(out: Floats, stream: Words) -> None:
-    """Standard normals."""
+    """Fill an array with standard normal variates."""
     for k in range(out.size):
         out[k] = normal(stream)
 
 
 @compiled
 def row_product(theta: Floats, rows: Sparse, j: int) -> float:
-    """phi . theta for row j."""
+    """Return phi . theta for row j."""
     total = 0.0
     for e in range(rows.start[j], rows.start[j + 1]):
         total += rows.value[e] * theta[rows.weight[e]]
@@ -279,9 +279,9 @@ def nudge(
     ridge: float,
     nu: float,
 ) -> bool:
-    """One step towards target + max_a of the rows that follow under `then`, and towards theta_p, which is `start`.
+    """Take one step towards target + max_a of the next rows under `then`, and towards theta_p, which is `start`.
 
-    False if it is not finite.
+    Returns False if the result is not finite.
     """
     best = -np.inf
     for j in range(following.start.size - 1):

@@ -1,4 +1,4 @@
-"""Incremental RLSVI (appendix F): summary statistics, updated by the last episode alone.
+"""Incremental RLSVI (appendix F): summary statistics, updated with the last episode only.
 
 for l = 0, 1, ..
     sample theta_lh from N(theta-bar_lh, Sigma_lh) for all h, where theta-bar_lh = Sigma_lh y_lh    (plan)
@@ -7,11 +7,11 @@ for l = 0, 1, ..
         Sigma_l+1,h^-1 = (1 - nu_l) Sigma_lh^-1 + phi' phi / sigma^2                             (forget, add_step)
         y_l+1,h = (1 - nu_l) y_lh + (r_lh + max_a (Phi_h+1 theta_l,h+1)(s_l,h+1, a)) phi' / sigma^2
 
-A target is made once, from the value function its episode was played with, and never again: an episode costs the
-same whatever came before, and no state is kept. Here, as everywhere, Sigma^-1 and y are kept times sigma^2.
-In this form the prior is forgotten too: the variance of what is never visited grows without bound. So by default
-nu_l lam I is added to Sigma_l+1,h^-1, and nu_l lam prior_mean to y_l+1,h: the data are forgotten, the prior is
-kept. As for RLSVI the weights of the first episode are the prior mean.
+A target is computed once, from the value function its episode was played with, and never updated. The cost of an
+episode is therefore constant, and no states are stored. As everywhere, Sigma^-1 and y are stored times sigma^2. In
+this form the prior is forgotten too, and the variance of unvisited features grows without bound. By default, nu_l
+lam I is therefore added to Sigma_l+1,h^-1, and nu_l lam prior_mean to y_l+1,h: the data are forgotten, but the
+prior is kept. As for RLSVI, the weights of the first episode are the prior mean.
 """
 
 from dataclasses import dataclass
@@ -34,17 +34,17 @@ from rlsvi.core.compile import Floats
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class IncrementalRLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration at a constant cost an episode.
+    """Randomized least-squares value iteration at a constant cost per episode.
 
-    Cheaper than RLSVI, and less efficient with data: what is learned of later periods does not change the targets
-    that earlier ones have seen.
+    It is cheaper than RLSVI but less data-efficient: what is learned about later periods does not change the
+    targets of earlier ones.
 
     Parameters
     ----------
     lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    nu : how much of the past is forgotten in an episode, in [0, 1): a number, or a function of the episode such as
-        Linear or Exponential. 0 forgets nothing.
-    keep_prior : only the data are forgotten. False: the prior too, as the paper writes it.
+    nu : the fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
+        such as Linear or Exponential. 0 forgets nothing.
+    keep_prior : forget only the data. False: forget the prior too, as in the paper.
     """
 
     sigma: Noise = 0.1
@@ -52,22 +52,22 @@ class IncrementalRLSVI(FiniteHorizonAgent):
     keep_prior: bool = True
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         super().check()
         flag("keep_prior", self.keep_prior)
         self.step_sizes(0, 1)
 
     def step_sizes(self, first: int, episodes: int) -> Floats:
-        """nu_l in `episodes` episodes from `first` on."""
+        """Return nu_l in `episodes` episodes from `first` on."""
         values = scheduled("nu", self.nu, first, episodes)
         if not ((values >= 0) & (values < 1)).all():
             raise ValueError(f"nu must lie in [0, 1), got {self.nu!r}")
         return values
 
     def learner_of(self, task: Task, features: Features) -> Any:
-        """A learner with these features that has seen nothing."""
+        """Return a learner with these features and without experience."""
         finite = new_mind(task, features, self.prior(task, features))
-        if not self.keep_prior:  # the variance of every block changes
+        if not self.keep_prior:  # the variance of all blocks changes
             finite.memory.alive[:] = True
             finite.memory.lives[:] = features.blocks
             finite.memory.live[:] = np.arange(features.blocks)
@@ -76,7 +76,7 @@ class IncrementalRLSVI(FiniteHorizonAgent):
 
 
 class IncrementalLearner(FiniteLearner):
-    """A learner that keeps sums of targets, each made once, and no state."""
+    """A learner that stores sums of targets, each computed once, and no states."""
 
     keeps_data = False
 
@@ -85,7 +85,7 @@ class IncrementalLearner(FiniteLearner):
         self.agent = agent
 
     def mind_for(self, episodes: int) -> Any:
-        """The mind with the step sizes of the next episodes."""
+        """Return the mind with the step sizes of the next episodes."""
         first = int(self.counters[EPISODES])
         mind: Any = self.mind
         return mind._replace(nu=self.agent.step_sizes(first, episodes), first=first)

@@ -1,4 +1,4 @@
-"""The mind of incremental RLSVI: Sigma^-1 and y, updated by the last episode alone."""
+"""The mind of incremental RLSVI: Sigma^-1 and y, updated with the last episode only."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from rlsvi.core.compile import Floats, Ints, compiled
 from rlsvi.core.regression import Factor, add
 from rlsvi.mdp.table import Table, mask_of
 
-LARGEST_TARGET = 1e150  # whose square is a number
-FADED = 1e100  # the standard deviation of a weight that is forgotten no further
+LARGEST_TARGET = 1e150  # its square is finite
+FADED = 1e100  # the standard deviation at which a weight is forgotten no further
 
 
 class IncrementalMind(NamedTuple):
-    """As FiniteMind, but `factor` holds Sigma^-1 and `memory.reward` y, and no state is kept."""
+    """Like FiniteMind, but `factor` contains Sigma^-1 and `memory.reward` y, and no states are stored."""
 
     features: FeatureTable
     rows: Ints  # (H, S) or (H, 0); all -1
@@ -28,11 +28,11 @@ class IncrementalMind(NamedTuple):
     factor: Factor
     prior: Prior
     values: Values
-    x: Floats  # (d,) room
-    lanes: Lanes  # room to forget in
+    x: Floats  # (d,) work array
+    lanes: Lanes  # work arrays of `forget`
     keep_prior: bool
-    nu: Floats  # (n,) the step sizes of the next episodes
-    first: int  # how many episodes were learned from before the first of these
+    nu: Floats  # (n,) step sizes of the next episodes
+    first: int  # number of episodes learned from before these
 
 
 plan.register(IncrementalMind)(value_iteration)
@@ -42,7 +42,7 @@ is_full.register(IncrementalMind)(finite_is_full)
 
 @learn.register(IncrementalMind)
 def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspace) -> bool:
-    """Forget, then add the steps of the episode. `work.rewards` become the targets."""
+    """Forget, then add the steps of the episode. `work.rewards` is overwritten with the targets."""
     for h in range(1, T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         finite_values(mind, h, s, work.Q, work.scratch)
@@ -60,7 +60,7 @@ def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspa
 
 @remember.register(IncrementalMind)
 def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere; `episode.rewards` become the targets."""
+    """The same for an episode played elsewhere; `episode.rewards` is overwritten with the targets."""
     T = episode.actions.size
     for h in range(1, episode.rows.size):
         phi, block = episode.phi[h], episode.block[h]
@@ -78,7 +78,7 @@ def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspac
 
 @compiled
 def are_targets(y: Floats) -> bool:
-    """Whether one can learn from these numbers."""
+    """Return whether all numbers are valid targets."""
     fine = True
     for k in range(y.size):
         fine = fine and abs(y[k]) < LARGEST_TARGET
@@ -87,9 +87,9 @@ def are_targets(y: Floats) -> bool:
 
 @compiled
 def forget(mind: IncrementalMind) -> bool:
-    """Sigma^-1 and y times 1 - nu; with what that takes of the prior added back, if it is kept.
+    """Multiply Sigma^-1 and y by 1 - nu, and restore the prior's part if it is kept.
 
-    `memory.reward` holds y without its part ridge prior_mean. False when a factor failed.
+    `memory.reward` contains y without ridge prior_mean. Returns False if a factor failed.
     """
     memory, factor, prior = mind.memory, mind.factor, mind.prior
     nu = mind.nu[memory.counters[EPISODES] - mind.first]
@@ -115,7 +115,7 @@ def forget(mind: IncrementalMind) -> bool:
 
 @compiled
 def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: Lanes, x: Floats) -> bool:
-    """P <- by P + amount I for all blocks alive, four at a time, or one by one if they are wide."""
+    """P <- by P + amount I for all live blocks, four at a time, or one by one if they are wide."""
     many, fine = 0, True
     for h in range(memory.lives.size):
         for i in range(memory.lives[h]):
@@ -124,7 +124,7 @@ def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: 
                 shrink(factor.U[h, b], factor.inv[h, b], by)
                 fine = add_diagonal(factor.U[h, b], factor.inv[h, b], amount, x) and fine
                 continue
-            for lane in range(many, LANES):  # what is empty repeats the last one
+            for lane in range(many, LANES):  # unused lanes repeat the last one
                 lanes.place[lane, 0], lanes.place[lane, 1] = h, b
             many += 1
             if many == LANES:
@@ -137,7 +137,7 @@ def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: 
 
 @compiled
 def add_step(memory: Memory, factor: Factor, h: int, b: int, phi: Floats, target: float, x: Floats) -> bool:
-    """Sigma^-1 += phi' phi and y += target phi'. False when a factor failed. `x` (d,) is overwritten."""
+    """Sigma^-1 += phi' phi and y += target phi'. Returns False if a factor failed. `x` (d,) is overwritten."""
     if not memory.alive[h, b]:
         memory.alive[h, b] = True
         memory.live[h, memory.lives[h]] = b

@@ -21,12 +21,12 @@ from rlsvi.core.regression import prior_factor
 class FiniteLearner(MindLearner):
     """Regressions for finitely many states, or for observations of any kind.
 
-    A state has one row in the tables of a period (`mind.rows` says which); observations of any kind get a row each
-    time. All that changes in learning is in `mind`: compiled code changes its arrays, one episode at a time, and
-    where arrays have to grow the whole mind is replaced.
+    A state has one row in the tables of a period (see `mind.rows`); other observations get a new row each time.
+    All that changes in learning is in `mind`: compiled code updates its arrays one episode at a time, and if
+    arrays have to grow, the whole mind is replaced.
     """
 
-    keeps_data = True  # sums of them, from which everything can be made anew
+    keeps_data = True  # as sums, from which everything can be recomputed
 
     mind: FiniteMind
     features: Features
@@ -37,7 +37,7 @@ class FiniteLearner(MindLearner):
         return self.mind.memory.counters
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """Where an observation stands in period h, and its features if it is not known."""
+        """Return the row of an observation in period h, and its features if it is not known."""
         observation, legal = self.task.checked(observation), self.task.legal(mask)
         row = int(self.mind.rows[h, observation]) if self.task.states is not None else -1
         if row < 0:
@@ -47,14 +47,14 @@ class FiniteLearner(MindLearner):
         return Place(h, observation, legal, row).narrowed(known, learning)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
-        """A value function sampled from the posterior, or its mean, by Algorithm 1."""
+        """Return a value function sampled from the posterior, or its mean, by Algorithm 1."""
         mind = self.mind if learning else self.mind._replace(values=self.blank_values())
         if not plan(mind, sampled, stream):
             raise broken()
         return mind.values
 
     def values(self, plan: Values, place: Place) -> Floats:
-        """Q_h(s, .) under a plan, also where nothing has been seen; -inf for what was not legal."""
+        """Return Q_h(s, .) under a plan, also for unseen states; -inf for actions that were not legal."""
         if place.block is None:
             return plan.Q[place.h, self.pairs(place.row)].copy()
         Q, scratch = np.empty(self.task.actions), np.empty(4, dtype=np.uint64)
@@ -63,29 +63,29 @@ class FiniteLearner(MindLearner):
         return Q
 
     def mind_for(self, episodes: int) -> Any:
-        """The mind to learn the next episodes with; there is room for one at least."""
+        """Return the mind for the next episodes; there is room for at least one."""
         self.make_room()
         return self.mind
 
     def pairs(self, row: int) -> slice:
-        """Where the actions of a known state stand."""
+        """Return the positions of the actions of a known state."""
         return slice(row * self.task.actions, (row + 1) * self.task.actions)
 
     def blank_values(self, room: int | None = None) -> Values:
-        """Arrays for one more value function, with room for so many states, or for those known."""
+        """Return arrays for another value function, with room for `room` states, or for those known."""
         memory = self.mind.memory
         H, d, _ = memory.phi.shape
         room = memory.sum_head.shape[1] if room is None else room
         return no_values(H, self.task.actions, memory.alive.shape[1], d, room)
 
     def make_room(self, spare: int = 0) -> None:
-        """See to it that one more episode fits, and `spare` more states."""
+        """Make sure that there is room for another episode and `spare` more states."""
         memory, old = self.mind.memory, self.mind.values
         used = memory.states.max(initial=0) + spare, memory.sums.max(initial=0) + spare
         rooms = memory.sum_head.shape[1], memory.into.shape[1]
         if used[0] < rooms[0] and used[1] < rooms[1]:
             return
-        # a quarter more, as idle room costs planning time
+        # a quarter more, since unused room slows down planning
         rooms = tuple(r if n < r else r + max(r // 4, 4) for n, r in zip(used, rooms, strict=True))
         values = self.blank_values(rooms[0])
         for name in ("theta", "key", "spread", "sigma"):
@@ -94,14 +94,14 @@ class FiniteLearner(MindLearner):
         self.mind = self.mind._replace(memory=resized(memory, *rooms), values=values)
 
     def state(self) -> dict[str, Any]:
-        """Memory without idle room, and factors."""
+        """Return the memory without unused room, and the factors."""
         mind = self.mind
         memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
         arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
         return arrays | {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "rows": mind.rows}
 
     def restore(self, file: Archive) -> None:
-        """Take what a file holds, after checking every array of it."""
+        """Restore the learner from a file, after checking all its arrays."""
         mind, H = self.mind, len(self.mind.memory.states)
         memory = read_memory(file, H, self.task.actions, self.features.blocks, self.features.dim)
         room = memory.sum_head.shape[1]
@@ -119,7 +119,7 @@ class FiniteLearner(MindLearner):
 
 
 def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
-    """Whether the states in memory have the features of a table, but for rounding on another machine."""
+    """Return whether the states in memory have the features of a table, up to rounding on another machine."""
     A = table.block.shape[1]
     for h in range(len(rows)):
         s = np.flatnonzero(rows[h] >= 0)
@@ -131,7 +131,7 @@ def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
 
 
 def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
-    """The mind of a learner that has seen nothing."""
+    """Return the mind of a learner without experience."""
     shape = task.horizon, task.actions, features.blocks, features.dim
     memory = empty(*shape)
     try:

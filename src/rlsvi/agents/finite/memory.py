@@ -1,11 +1,11 @@
-"""All past episodes, in sums whose size does not grow with their number.
+"""All past episodes, as sums whose size does not grow with their number.
 
-A period h keeps the states it has seen, with their features, and for the regression of Algorithm 1
+A period h stores the states it has seen, with their features, and for the regression of Algorithm 1
     A'b = sum_i phi_i r_i + sum_i phi_i V_{h+1}(s_i')
 the first sum and, for every block and next state s' seen, the sum of the phi that led there. The targets
-change with every sampled V_{h+1}, these sums do not: A'b is rebuilt exactly, at a cost that depends on
-the number of distinct states only. States that never repeat are rows of the same tables.
-For noise that is not known, |b|^2 is rebuilt likewise, from the sum of all r^2 and, for every block and next
+change with every sampled V_{h+1}, but these sums do not: A'b is rebuilt exactly, at a cost that depends only
+on the number of distinct states. States that never repeat are rows of the same tables.
+For unknown noise, |b|^2 is rebuilt in the same way, from the sum of all r^2 and, for every block and next
 state, the number of transitions that led there and the sum of their rewards.
 """
 
@@ -20,23 +20,23 @@ from rlsvi.core.regression import add
 
 
 class Memory(NamedTuple):
-    """H periods, B blocks of d weights, A actions; room for C states and E sums a period."""
+    """H periods, B blocks of d weights, A actions; room for C states and E sums per period."""
 
     counters: Longs  # (2,) episodes and steps learned from
-    states: Longs  # (H,) known states
-    phi: Floats  # (H, d, C A) the features of each pair of a known state j and an action a, at j A + a
+    states: Longs  # (H,) number of known states
+    phi: Floats  # (H, d, C A) features of each known state j and action a, at j A + a
     block: Ints  # (H, C A)
-    barred: Floats  # (H, C A) 0 where the action is legal, -inf where it is not
+    barred: Floats  # (H, C A) 0 if the action is legal, -inf otherwise
     alive: Bools  # (H, B) blocks that a known state can touch
-    lives: Longs  # (H,) how many
-    live: Ints  # (H, B) which, in order of their first sight
+    lives: Longs  # (H,) number of live blocks
+    live: Ints  # (H, B) the live blocks, in the order they were first seen
     reward: Floats  # (H, B, d) sum of phi r
     reward_error: Floats
-    counts: Floats  # (H,) transitions; fewer where the past is discounted
+    counts: Floats  # (H,) transitions; fewer if the past is discounted
     squares: Floats  # (H,) sum of r^2
     sums: Longs  # (H,) distinct pairs of a block and a next state
     sum_block: Ints  # (H, E)
-    sum_next: Ints  # (H, E) the next state, as known in period h + 1
+    sum_next: Ints  # (H, E) the next state, as a row of period h + 1
     sum_link: Ints  # (H, E) another sum into the same next state, or -1
     sum_head: Ints  # (H, C) the last sum into a next state, or -1
     into: Floats  # (H, E, d) sum of phi
@@ -59,21 +59,21 @@ _TYPES = (
 
 
 def _layout(H: int, A: int, B: int, d: int, C: int, E: int) -> dict[str, tuple[tuple[int, ...], Any]]:
-    """The shape and type of every array of a memory of this size."""
+    """Return the shape and type of every array of a memory of this size."""
     sizes = {"2": 2, "H": H, "P": C * A, "B": B, "d": d, "C": C, "E": E}
     shapes = {name: tuple(sizes[axis] for axis in _AXES.get(name, "H")) for name in Memory._fields}
     return {name: (shape, _TYPES.get(name, np.float64)) for name, shape in shapes.items()}
 
 
 def empty(H: int, A: int, B: int, d: int, states: int = 16, sums: int = 16) -> Memory:
-    """A memory of nothing, with room for so many states and sums a period."""
+    """Return an empty memory, with room for `states` states and `sums` sums per period."""
     memory = Memory(**{name: np.zeros(*each) for name, each in _layout(H, A, B, d, states, sums).items()})
     memory.sum_link[:] = memory.sum_head[:] = -1
     return memory
 
 
 def resized(memory: Memory, states: int, sums: int) -> Memory:
-    """The same memory with room for `states` states and `sums` sums a period."""
+    """Return the same memory with room for `states` states and `sums` sums per period."""
     (H, d, pairs), room = memory.phi.shape, memory.sum_head.shape[1]
     larger = empty(H, pairs // room, memory.alive.shape[1], d, states, sums)
     pairs_of_arrays: Any = zip(memory, larger, strict=True)
@@ -85,7 +85,7 @@ def resized(memory: Memory, states: int, sums: int) -> Memory:
 
 @compiled
 def add_state(memory: Memory, h: int, phi: Floats, block: Ints, legal: Bools) -> int:
-    """Make a state known in period h, from the features (A, d) and blocks (A,) of its actions."""
+    """Add a state to period h, given the features (A, d) and blocks (A,) of its actions."""
     j: int = memory.states[h]
     memory.states[h] = j + 1
     for a in range(block.size):
@@ -103,7 +103,7 @@ def add_state(memory: Memory, h: int, phi: Floats, block: Ints, legal: Bools) ->
 
 @compiled
 def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
-    """The sum of features of `block` that led to the state `following` of period h + 1."""
+    """Return the index of the sum of features of `block` that led to the state `following` of period h + 1."""
     e: int = memory.sum_head[h, following]
     while e >= 0:
         if memory.sum_block[h, e] == block:
@@ -122,8 +122,8 @@ def _sum_of(memory: Memory, h: int, block: int, following: int) -> int:
 def add_transitions(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool) -> bool:
     """Add the transitions of T steps through the known states `visited` to the sums and the factors of a mind.
 
-    `goes_on`: it was cut off, and visited[T] is where it would have gone on; otherwise it ended.
-    False when a factor failed.
+    `goes_on`: the episode was truncated in state visited[T]; otherwise it terminated.
+    Returns False if a factor failed.
     """
     memory, factor, x = mind.memory, mind.factor, mind.x
     A = memory.block.shape[1] // memory.sum_head.shape[1]
@@ -134,7 +134,7 @@ def add_transitions(mind: Any, visited: Longs, actions: Longs, rewards: Floats, 
             x[k] = memory.phi[h, k, pair]
         memory.counts[h] += 1.0
         memory.squares[h] += rewards[h] * rewards[h]
-        if rewards[h] != 0.0:  # adding nothing changes nothing
+        if rewards[h] != 0.0:  # adding zero changes nothing
             add(memory.reward[h, b], memory.reward_error[h, b], x, rewards[h])
         if goes_on or h + 1 < T:
             e = _sum_of(memory, h, b, visited[h + 1])
@@ -147,7 +147,7 @@ def add_transitions(mind: Any, visited: Longs, actions: Longs, rewards: Floats, 
 
 
 def read_memory(file: Archive, H: int, A: int, B: int, d: int) -> Memory:
-    """The memory of a file, if its arrays fit together and point nowhere outside."""
+    """Read the memory from a file, checking that its arrays are consistent and all indices are within bounds."""
     (_, room), (_, sums, _) = file.shape("memory.sum_head", 2), file.shape("memory.into", 3)
     if room < 1 or sums < 1:
         raise ArchiveError("is damaged: its memory has no room")
@@ -186,7 +186,7 @@ def read_memory(file: Archive, H: int, A: int, B: int, d: int) -> Memory:
 
 
 def _is_linked(memory: Memory, h: int) -> bool:
-    """Whether every sum of a period is found from its next state, once."""
+    """Return whether every sum of a period is reached from its next state exactly once."""
     last: dict[int, int] = {}
     for e, (following, link) in enumerate(zip(memory.sum_next[h], memory.sum_link[h], strict=True)):
         if e >= memory.sums[h]:

@@ -1,4 +1,4 @@
-"""The mind of RLSVI and LSVI: all past episodes in sums, the posterior, and the value function acted on."""
+"""The mind of RLSVI and LSVI: all past episodes as sums, the posterior, and the value function acted on."""
 
 from typing import Any, NamedTuple
 
@@ -13,15 +13,15 @@ from rlsvi.mdp.table import Table, mask_of
 
 
 class FiniteMind(NamedTuple):
-    """Regression in every period, for finitely many states or for observations of any kind."""
+    """A regression in every period, for finitely many states or for observations of any kind."""
 
-    features: FeatureTable  # of finitely many states; else it is empty
+    features: FeatureTable  # of finitely many states, otherwise empty
     rows: Ints  # (H, S) the row of a state in memory, or -1; (H, 0) for observations of any kind
     memory: Memory
     factor: Factor
     prior: Prior
     values: Values
-    x: Floats  # (d,) room
+    x: Floats  # (d,) work array
 
 
 plan.register(FiniteMind)(value_iteration)
@@ -29,7 +29,7 @@ plan.register(FiniteMind)(value_iteration)
 
 @values.register(FiniteMind)
 def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Q_h(s, .) for one of finitely many states, also where nothing has been seen."""
+    """Compute Q_h(s, .) for one of finitely many states, seen or unseen."""
     row = mind.rows[h, s]
     if row >= 0:
         for a in range(Q.size):
@@ -42,14 +42,14 @@ def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
 
 @only_best.register(FiniteMind)
 def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
-    """The one best action, read where the values of a known state are."""
+    """Return the unique best action, read directly from the values of a known state."""
     row = mind.rows[h, s]
     return only_maximum(mind.values.Q[h], unsigned(row) * unsigned(Q.size), legal) if row >= 0 else -1
 
 
 @learn.register(FiniteMind)
 def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> bool:
-    """Make the states of the episode known, then add it to the sums."""
+    """Add the states of the episode that are new, then add the episode to the sums."""
     for h in range(T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
         work.visited[h] = known_row(mind, h, s, legal[s])
@@ -74,7 +74,7 @@ def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool
 
 @is_full.register(FiniteMind)
 def finite_is_full(mind: FiniteMind) -> bool:
-    """Whether one more episode, which adds at most one state and one sum a period, might not fit."""
+    """Return whether there may be no room for another episode, which adds at most a state and a sum per period."""
     memory = mind.memory
     for h in range(memory.states.size):
         if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
@@ -84,7 +84,7 @@ def finite_is_full(mind: FiniteMind) -> bool:
 
 @compiled
 def known_row(mind: FiniteMind, h: int, s: int, legal: Bools) -> int:
-    """The row of one of finitely many states, which becomes known if it was not."""
+    """Return the row of one of finitely many states, adding it if it is new."""
     if mind.rows[h, s] < 0:
         phi, block = mind.features.phi, mind.features.block
         mind.rows[h, s] = add_state(mind.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)

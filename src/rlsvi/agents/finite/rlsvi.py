@@ -6,7 +6,7 @@ Algorithm 2 of the paper, with Algorithm 1 in value_iteration.py:
         compute theta_l0, .., theta_l,H-1 by Algorithm 1            (plan)
         observe s_l0
         for h = 0, .., H-1
-            sample a_lh from argmax_a (Phi_h theta_lh)(s_lh, a)     (act, ties broken fairly)
+            sample a_lh from argmax_a (Phi_h theta_lh)(s_lh, a)     (act, ties broken uniformly)
             observe r_lh and s_l,h+1
         observe r_lH                                                (paid with the last step)
 """
@@ -31,37 +31,37 @@ class RLSVI(FiniteHorizonAgent):
     Parameters
     ----------
     lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target r + V, > 0. Larger explores longer. Or InverseGamma(shape,
-        scale), a prior over its square, one for each period; the prior of the weights is then
-        N(prior_mean, sigma^2 I / lam). Or ByEvidence(): lam and sigma are found from the data as they come.
-    basis : how states and actions map to weights; None: the problem's own, or a table.
-    horizon : number of periods H; None: what the environment says.
+    sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
+        InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
+        then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
+    basis : how states and actions map to weights. None: the problem's own, or a table.
+    horizon : number of periods H. None: that of the environment.
     prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
-    reward_offset : added to every reward before it is learned from; -1 turns rewards {0, 1} into {-1, 0}.
-    seed : decides all randomness, the environment's included.
+    reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
+    seed : determines all randomness, including the environment's.
 
     In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
     """
 
     sigma: Noise | ByEvidence = 0.1
 
-    found: Any = field(default=None, init=False)  # lam and sigma by evidence, and after how many episodes
+    found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
 
     def parameters(self) -> tuple[float, Noise]:
-        """The lam and sigma in use."""
+        """Return the lam and sigma in use."""
         if not isinstance(self.sigma, ByEvidence):
             return self.lam, self.sigma
         return self.found[:2] if self.found else (self.lam, float(self.sigma.sigma))
 
     def settle(self) -> None:
-        """Find lam and sigma anew where they are due; a second time does nothing."""
+        """Update lam and sigma if they are due; calling it again has no effect."""
         due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
         if due and (self.found is None or self.found[2] != self.episodes):
             lam, sigma, mind = settled(self._learner, *self.parameters())  # type: ignore[arg-type]
             self._learner.mind, self.found = mind, (lam, sigma, self.episodes)
 
     def mind_for(self, episodes: int) -> tuple[Any, int]:
-        """The mind for the fused loop, and for how many of the next `episodes` its lam and sigma are good."""
+        """Return the mind for the fused loop, and for how many `episodes` its lam and sigma are valid."""
         if isinstance(self.sigma, ByEvidence):
             following = int(self.sigma.first)
             while following <= self.episodes:
@@ -70,11 +70,11 @@ class RLSVI(FiniteHorizonAgent):
         return super().mind_for(episodes)
 
     def state(self) -> dict[str, Any]:
-        """Every array that a file must hold."""
+        """Return all arrays that a file must contain."""
         return super().state() | ({} if self.found is None else {"found": np.array(self.found, np.float64)})
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         if isinstance(self.sigma, ByEvidence) and "found" in file:
             lam, sigma, at = (float(number) for number in file.take("found", (3,)))
             ridge_of(lam, sigma)

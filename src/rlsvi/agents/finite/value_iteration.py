@@ -1,7 +1,7 @@
-"""Algorithm 1, Randomized Least-Squares Value Iteration, and, without its noise, LSVI.
+"""Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise.
 
 Known noise: theta_h ~ N(mean, I / lam), targets b_i = x_i . theta_h + N(0, sigma^2), and ridge = lam sigma^2.
-Unknown noise, one sigma_h^2 a period: sigma_h^2 ~ InverseGamma(shape, scale), theta_h | sigma_h^2 ~ N(mean,
+Unknown noise, one sigma_h^2 per period: sigma_h^2 ~ InverseGamma(shape, scale), theta_h | sigma_h^2 ~ N(mean,
 sigma_h^2 I / lam), and ridge = lam. With n transitions sigma_h^2 is then drawn from
 InverseGamma(shape + n / 2, scale + (|b|^2 + ridge |mean|^2 - |L^-1 y|^2) / 2), where P = ridge I + A'A = L L' and
 y = A'b + ridge mean, and theta_h from N(P^-1 y, sigma_h^2 P^-1).
@@ -19,22 +19,22 @@ from rlsvi.core.dispatch import generic
 from rlsvi.core.random import bits, normal, reseed
 from rlsvi.core.random import gamma as gamma_variate
 
-WIDTH = 64  # pairs whose values are worked out together, at least
+WIDTH = 64  # minimum number of pairs whose values are computed together
 
 
 class Prior(NamedTuple):
-    """What is believed before anything is seen: of the weights, and of the noise of a target."""
+    """The prior of the weights, and of the noise of a target."""
 
     mean: Floats  # (H, B, d)
     lam: float
     ridge: float
-    sigma: float  # of known noise
-    shape: float  # of unknown noise; 0: it is known
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
     scale: float
 
 
 class PriorOfNoise(Prior):
-    """The same for unknown noise; a class of its own, so that known noise compiles no sampling of sigma."""
+    """The same for unknown noise; a separate class, so that known noise compiles no sampling of sigma."""
 
     __slots__ = ()
 
@@ -42,18 +42,18 @@ class PriorOfNoise(Prior):
 class Values(NamedTuple):
     """One value function: the weights theta_h, and Q_h and V_h at the known states."""
 
-    theta: Floats  # (H, B, d); blocks that are not alive hold nothing
+    theta: Floats  # (H, B, d); undefined for blocks that are not live
     Q: Floats  # (H, C A)
     V: Floats  # (H, C)
-    key: Words  # (1,) names the noise of the blocks that are not alive
+    key: Words  # (1,) identifies the noise of the blocks that are not live
     spread: Floats  # (H,) and its scale
-    sigma: Floats  # (H,) of the targets, as known or drawn
-    ordered: Longs  # (H,) how many of the first known states have one block per action, in their order
-    tile: Floats  # (d, a multiple of A) room for theta_h side by side, if there are as many blocks as actions
+    sigma: Floats  # (H,) of the targets, known or drawn
+    ordered: Longs  # (H,) number of leading known states with one block per action, in order
+    tile: Floats  # (d, a multiple of A) work array: copies of theta_h, if B = A
 
 
 def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
-    """Arrays for a value function."""
+    """Return arrays for a value function."""
     return Values(
         np.zeros((H, B, d)),
         np.zeros((H, room * A)),
@@ -70,8 +70,8 @@ def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
 def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
     """Algorithm 1: for h = H-1, .., 0 regress r + V_{h+1} on the features, and sample theta_h.
 
-    Not `sampled`: theta_h is the posterior mean, which is LSVI with the same ridge.
-    False when a weight is not a finite number.
+    If not `sampled`, theta_h is the posterior mean, which is LSVI with the same ridge.
+    Returns False if a weight is not finite.
     """
     memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
     values.key[0] = bits(stream) if sampled else np.uint64(0)
@@ -96,13 +96,13 @@ def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
 
 @generic
 def draw_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
-    """Set sigma_h and the spread of the prior. True if the live theta_h, which were y, have become L^-1 y."""
+    """Set sigma_h and the prior's spread. Return True if this turned the live theta_h from y into L^-1 y."""
     raise NotImplementedError
 
 
 @draw_sigma.register(Prior)
 def known_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
-    """sigma_h is known."""
+    """Set the known sigma_h."""
     mind.values.sigma[h] = prior.sigma
     mind.values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
     return False
@@ -110,7 +110,7 @@ def known_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> 
 
 @draw_sigma.register(PriorOfNoise)
 def sampled_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
-    """sigma_h is drawn, unless the posterior mean is asked for, which needs none."""
+    """Draw sigma_h, unless only the posterior mean is needed, which does not depend on it."""
     if not sampled:
         return known_sigma(prior, mind, h, sampled, stream)
     memory, factor, values = mind.memory, mind.factor, mind.values
@@ -129,7 +129,7 @@ def sampled_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -
 
 @compiled
 def squared_targets(memory: Memory, values: Values, h: int) -> float:
-    """|b|^2 in period h."""
+    """Return |b|^2 in period h."""
     total: float = memory.squares[h]
     for e in range(memory.sums[h]):
         v = values.V[h + 1, memory.sum_next[h, e]]
@@ -139,7 +139,7 @@ def squared_targets(memory: Memory, values: Values, h: int) -> float:
 
 @compiled
 def all_finite(theta: Floats) -> bool:
-    """Whether every number is finite; no early end, so that several are looked at together."""
+    """Return whether all numbers are finite, without an early exit, so that the loop can be vectorized."""
     broken = 0
     for k in range(theta.size):
         broken += 0 if abs(theta[k]) < np.inf else 1
@@ -155,7 +155,7 @@ def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> 
         theta, reward, mean = values.theta[h, b], memory.reward[h, b], prior.mean[h, b]
         for k in range(d):
             theta[k] = reward[k] + prior.ridge * mean[k]
-    if sums == 0:  # as in the last period, which no V follows
+    if sums == 0:  # as in the last period, which has no next V
         return
     V, following, into = values.V[h + 1], memory.sum_next[h], memory.into[h]
     if values.theta.shape[1] == 1:
@@ -185,7 +185,7 @@ def add_in_order(theta: Floats, into: Floats, following: Ints, V: Floats, count:
 
 @compiled
 def known_values(memory: Memory, values: Values, h: int) -> None:
-    """Q_h = phi . theta_h, -inf where illegal, and V_h = max_a Q_h at the states known in period h."""
+    """Compute Q_h = phi . theta_h, -inf if illegal, and V_h = max_a Q_h at the states known in period h."""
     Q, V, theta, phi = values.Q[h], values.V[h], values.theta[h], memory.phi[h]
     n, A = unsigned(memory.states[h]), unsigned(Q.size // V.size)
     if theta.shape[0] == 1:
@@ -198,7 +198,7 @@ def known_values(memory: Memory, values: Values, h: int) -> None:
         for k in range(theta.shape[1]):
             for pair in range(n * A):
                 Q[pair] += phi[k, pair] * theta[memory.block[h, pair], k]
-    for j in range(n):  # the first action and the last, which with two actions are all
+    for j in range(n):  # the first and the last action, which is all if there are two
         V[j] = max(Q[j * A], Q[j * A + (A - ONE)])
     for a in range(ONE, A - ONE):
         for j in range(n):
@@ -207,7 +207,7 @@ def known_values(memory: Memory, values: Values, h: int) -> None:
 
 @kernel
 def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: unsigned) -> None:
-    """Q = barred + theta . phi for one block: features are added in their order, four a pass over Q."""
+    """Q = barred + theta . phi for one block; features are added in order, four per pass over Q."""
     d = unsigned(theta.size)
     head = (d - ONE) % FOUR + ONE  # 1 to 4 features, then fours
     w0 = theta[0]
@@ -231,7 +231,7 @@ def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: u
 
 @compiled
 def in_order(memory: Memory, values: Values, h: int) -> bool:
-    """Whether every known state has one block per action, in their order; looks at new states only."""
+    """Return whether every known state has one block per action, in order; checks only new states."""
     B = values.theta.shape[1]
     if values.tile.shape[1] == 0:
         return False
@@ -246,7 +246,7 @@ def in_order(memory: Memory, values: Values, h: int) -> bool:
 
 @kernel
 def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: Floats, pairs: unsigned) -> None:
-    """Q = barred + theta . phi for one block per action, in the order of features: theta laid out as phi is."""
+    """Q = barred + theta . phi for one block per action; features are added in order, theta laid out like phi."""
     B, d, width = unsigned(theta.shape[0]), unsigned(theta.shape[1]), unsigned(tile.shape[1])
     for k in range(d):
         for b in range(B):
@@ -273,10 +273,9 @@ def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: 
 def new_values(
     alive: Bools, prior: Prior, values: Values, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words
 ) -> None:
-    """Q_h = phi . theta_h at a state that is not known yet, from the blocks and features of its actions.
+    """Q_h = phi . theta_h at a state that is not known yet, given the blocks and features of its actions.
 
-    A block that is not alive has seen no data: its weights come from the prior, the same ones whenever
-    they are asked for within the episode.
+    A block that is not live has no data: its weights come from the prior, and are the same throughout an episode.
     """
     for a in range(block.size):
         b, q, x = block[a], 0.0, phi[a]
