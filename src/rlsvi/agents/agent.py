@@ -125,7 +125,7 @@ class Agent(Predicting):
 
         The agent's seed determines everything, since it also seeds the environment at the start of every episode.
         Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
-        a and then b equals learning a + b. After an error or interrupt, it is as after its last episode.
+        a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
 
         progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
         on_episode : called after each episode with the agent and the return; returning False ends learning.

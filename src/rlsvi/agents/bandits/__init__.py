@@ -1,1 +1,1 @@
-"""Agents that look no further than the reward of a step, and policies known beforehand (appendix E)."""
+"""Agents that consider only the immediate reward, and policies known beforehand (appendix E)."""

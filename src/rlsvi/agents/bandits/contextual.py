@@ -4,9 +4,9 @@ for l = 0, 1, ..
     for h = 0, .., H-1: theta_h ~ the posterior of r_h = Phi_h(s, a) theta_h + noise       (its Algorithm 7)
     in period h take an action of argmax_a (Phi_h theta_h)(s_h, a)
 
-Without a next state nothing depends on the order of the weights, so that a block of them is sampled only when an
-action asks for it, from a random stream of its own: the cost of a step is that of the blocks it touches, and that
-of learning one rank-one update, however many episodes there were.
+Without a next state, the order in which weights are sampled does not matter. A block is therefore sampled only
+when an action needs it, from its own random stream. The cost of a step is that of the blocks it touches, and
+learning takes one rank-one update, independent of the number of episodes.
 """
 
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ from rlsvi.core.regression import Factor, prior_factor
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ContextualBandit(Agent):
-    """Thompson sampling of a linear model of the reward, for each period or for all of them.
+    """Thompson sampling for a linear model of the reward, with one model per period or one for all periods.
 
     Parameters
     ----------
     lam, sigma : prior precision of the weights and noise of a reward, as for RLSVI; both > 0.
-    pooled : one regression for all periods, instead of one a period. It needs no horizon.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; one prior mean a weight is (weights,), or
+    pooled : one regression for all periods, instead of one per period. No horizon is needed then.
+    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; prior_mean may have shape (weights,), or
         (H, weights) unless pooled.
 
-    As RLSVI, it plays the first episode on the mean of the prior.
+    Like RLSVI, it plays the first episode with the prior mean.
     """
 
     lam: float = 1.0
@@ -54,17 +54,17 @@ class ContextualBandit(Agent):
     seed: Seed = None
 
     fused = True
-    needs_horizon = None  # only if it is not pooled
+    needs_horizon = None  # only if not pooled
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         ridge_of(self.lam, self.sigma)
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
         flag("pooled", self.pooled)
 
     def task_of(self, env: Any) -> Task:
-        """The task that an environment sets; a pooled bandit needs no horizon."""
+        """Return the task that an environment poses; a pooled bandit needs no horizon."""
         try:
             return task_of(env, self.horizon)
         except ValueError:
@@ -73,7 +73,7 @@ class ContextualBandit(Agent):
             return endless_task_of(env)
 
     def features(self, task: Task, example: Any) -> Features:
-        """The agent's basis, or the problem's, or else a table, bound to the task."""
+        """Return the agent's basis, the problem's, or a table, bound to the task."""
         if task.states is None and isinstance(self.basis or self._problem_basis or Tabular(), Tabular):
             raise ValueError(
                 f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {example!r:.60}: "
@@ -82,11 +82,11 @@ class ContextualBandit(Agent):
         return super().features(task, example)
 
     def new_learner(self, task: Task, example: Any) -> "ContextualLearner":
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         return self._learner_of(task, self.features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> "ContextualLearner":
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         P, B, d = file.shape("reward", 3)
         if P != (1 if self.pooled else task.horizon) or min(P, B, d) < 1:
             raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
@@ -121,23 +121,23 @@ class ContextualLearner(MindLearner):
     mind: ContextualMind
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """The features of an observation."""
+        """Return the features of an observation."""
         place = super().look(h, observation, mask)
         block, phi = self.features.at(h, place.observation)
         return place._replace(block=block, x=np.array(phi, dtype=np.float64))
 
     def another_plan(self) -> ContextualMind:
-        """The mind with room for one more sample."""
+        """Return the mind with arrays for one more sample."""
         return self.mind._replace(sample=new_draw(*self.mind.reward.shape))
 
     def values(self, plan: ContextualMind, place: Place) -> Floats:
-        """Q = phi . theta_h of a sample."""
+        """Return Q = phi . theta_h of a sample."""
         Q = np.empty(self.task.actions)
         sampled_values(plan, place.h, place.block, place.x, Q, np.empty(4, np.uint64))
         return Q
 
     def state(self) -> dict[str, Any]:
-        """The regressions."""
+        """Return the regressions."""
         mind = self.mind
         arrays = {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "counters": mind.counters}
         return arrays | {"reward": mind.reward, "error": mind.error}

@@ -14,19 +14,19 @@ from rlsvi.mdp.table import Table
 
 
 class Draw(NamedTuple):
-    """A sample of the posterior, or its mean, worked out block by block when needed."""
+    """A sample of the posterior, or its mean, computed block by block when needed."""
 
     theta: Floats  # (P, B, d)
-    made: Longs  # (P, B) the number of the draw that theta belongs to
-    number: Longs  # (1,) of this draw
-    key: Words  # (1,) names its noise
-    sampled: Bools  # (1,) else it is the mean
+    made: Longs  # (P, B) number of the draw that theta belongs to
+    number: Longs  # (1,) number of this draw
+    key: Words  # (1,) identifies its noise
+    sampled: Bools  # (1,) whether it is a sample rather than the mean
 
 
 class ContextualMind(NamedTuple):
-    """The posterior of P = H regressions, or of one for all periods, each in B blocks of d weights."""
+    """The posterior of P = H regressions, or of one for all periods, each with B blocks of d weights."""
 
-    features: FeatureTable  # of finitely many states; else it is empty
+    features: FeatureTable  # of finitely many states, otherwise empty
     factor: Factor
     reward: Floats  # (P, B, d) sum of phi r
     error: Floats
@@ -34,12 +34,12 @@ class ContextualMind(NamedTuple):
     lam: float
     sigma: float
     sample: Draw  # to act on
-    x: Floats  # (d,) room
+    x: Floats  # (d,) work array
     counters: Longs  # (2,) episodes and steps learned from
 
 
 def new_draw(P: int, B: int, d: int) -> Draw:
-    """Room for a sample."""
+    """Return arrays for a sample."""
     return Draw(
         np.zeros((P, B, d)),
         np.zeros((P, B), np.int64),
@@ -51,7 +51,7 @@ def new_draw(P: int, B: int, d: int) -> Draw:
 
 @plan.register(ContextualMind)
 def contextual_plan(mind: ContextualMind, sampled: bool, stream: Words) -> bool:
-    """Begin another draw, with one random number."""
+    """Start another draw, using one random number."""
     mind.sample.number[0] += 1
     mind.sample.key[0] = bits(stream) if sampled else np.uint64(0)
     mind.sample.sampled[0] = sampled
@@ -60,14 +60,14 @@ def contextual_plan(mind: ContextualMind, sampled: bool, stream: Words) -> bool:
 
 @values.register(ContextualMind)
 def contextual_values(mind: ContextualMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Q for one of finitely many states."""
+    """Compute Q for one of finitely many states."""
     phi, block = mind.features.phi, mind.features.block
     sampled_values(mind, h, block[s], phi[h if phi.shape[0] > 1 else 0, s], Q, scratch)
 
 
 @compiled
 def sampled_values(mind: ContextualMind, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words) -> None:
-    """Q = phi . theta_h, from the blocks (A,) and features (A, d) of the actions."""
+    """Compute Q = phi . theta_h, given the blocks (A,) and features (A, d) of the actions."""
     sample = mind.sample
     p = h if sample.theta.shape[0] > 1 else 0
     for a in range(block.size):
@@ -82,7 +82,7 @@ def sampled_values(mind: ContextualMind, h: int, block: Ints, phi: Floats, Q: Fl
 
 @compiled
 def draw_block(mind: ContextualMind, p: int, b: int, scratch: Words) -> None:
-    """The weights of one block."""
+    """Draw the weights of one block."""
     sample = mind.sample
     theta, ridge = sample.theta[p, b], mind.lam * mind.sigma * mind.sigma
     for k in range(theta.size):
@@ -105,7 +105,7 @@ def contextual_learn(mind: ContextualMind, table: Table, T: int, work: Workspace
 
 @remember.register(ContextualMind)
 def contextual_remember(mind: ContextualMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere, whose places are the states of a table of its own."""
+    """The same for an episode played elsewhere, whose places form a table of their own."""
     features = FeatureTable(episode.phi.reshape((1, *episode.phi.shape)), episode.block)
     T = episode.actions.size
     for h in range(T):
@@ -117,7 +117,7 @@ def contextual_remember(mind: ContextualMind, episode: Episode, work: Workspace)
 def add_steps(
     mind: ContextualMind, features: FeatureTable, states: Longs, actions: Longs, rewards: Floats, T: int
 ) -> bool:
-    """P += phi phi' for all steps, and then y += phi r. False when a factor failed."""
+    """P += phi phi' for all steps, and then y += phi r. Returns False if a factor failed."""
     phi, pooled = features.phi, mind.reward.shape[0] == 1
     for h in range(T):
         p, s, a = 0 if pooled else h, states[h], actions[h]

@@ -1,4 +1,4 @@
-"""The optimal policy of a known MDP as an agent, and the best that looks no further than one step: yardsticks."""
+"""Reference agents for a known MDP: its optimal policy, and the best policy that looks only one step ahead."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from rlsvi.mdp.table import Table
 
 
 class FixedValues(NamedTuple):
-    """Values that were known beforehand and stay as they are."""
+    """Values that are known beforehand and never change."""
 
     Q: Floats  # (H, S, A)
     counters: Longs  # (2,) episodes and steps played
@@ -28,13 +28,13 @@ class FixedValues(NamedTuple):
 
 @plan.register(FixedValues)
 def fixed_plan(mind: FixedValues, sampled: bool, stream: Words) -> bool:
-    """There is nothing to plan."""
+    """Do nothing, since there is nothing to plan."""
     return True
 
 
 @values.register(FixedValues)
 def fixed_values(mind: FixedValues, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Look the values up."""
+    """Look up the values."""
     for a in range(Q.size):
         Q[a] = mind.Q[h, s, a]
 
@@ -53,13 +53,13 @@ def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class OptimalPolicy(Agent):
-    """The optimal policy, by exact dynamic programming, ties broken fairly. `learn` plays, and learns nothing.
+    """The optimal policy by exact dynamic programming, with ties broken uniformly. `learn` only plays.
 
     Parameters
     ----------
-    myopic : take the action of the highest expected reward of the step alone, the paper's optimal myopic policy.
-    mdp : the MDP that is played; None: the problem's, or the one that an environment of this package has.
-    seed : breaks ties, and decides the environment's randomness.
+    myopic : take the action with the highest expected immediate reward, the paper's optimal myopic policy.
+    mdp : the MDP that is played. None: the problem's, or that of an environment of this package.
+    seed : determines how ties are broken, and the environment's randomness.
     """
 
     myopic: bool = False
@@ -70,10 +70,10 @@ class OptimalPolicy(Agent):
     takes_basis = False
     needs_states = True
     samples = False
-    _known = None  # the MDP that its values are of
+    _known = None  # the MDP that its values belong to
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
             raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
 
@@ -83,11 +83,11 @@ class OptimalPolicy(Agent):
             self.adopt(self.mdp)
 
     def adopt(self, mdp: FiniteMDP, basis: Basis | None = None) -> None:
-        """Take on an MDP, unless the agent was given one of its own."""
+        """Start an MDP, unless the agent was given its own."""
         self._solve(self.task_in(mdp), self.mdp or mdp)
 
     def take_on(self, task: Task, env: Any = None) -> None:
-        """Take on the task of an environment whose MDP is known."""
+        """Start the task of an environment whose MDP is known."""
         mdp = self.mdp or getattr(env.unwrapped, "mdp", None)
         if not isinstance(mdp, FiniteMDP):
             raise ValueError("the MDP behind env is not known: pass mdp= to the agent")
@@ -95,7 +95,7 @@ class OptimalPolicy(Agent):
         self.environment = Made.of(env)
 
     def _solve(self, task: Task, mdp: FiniteMDP) -> None:
-        """The values of an MDP, for a task that must be the one it sets; as nothing is learned, any may follow."""
+        """Compute the values of an MDP that must match the task; as nothing is learned, the task may change."""
         known = self.task_in(mdp)
         if task[:3] != known[:3]:
             raise ValueError(f"mdp is {known}, not {task}: pass the mdp that is played, or leave mdp out")
@@ -107,7 +107,7 @@ class OptimalPolicy(Agent):
         self._task = task
 
     def restored_learner(self, task: Task, file: Archive) -> "FixedLearner":
-        """The values that a file holds."""
+        """Return the values stored in a file."""
         Q = file.take("Q", (task.horizon, task.states or 0, task.actions), finite=False)
         if np.isnan(Q).any() or not np.isfinite(Q.max(axis=2)).all():
             raise ArchiveError("is damaged: Q holds numbers that are not finite")
@@ -118,10 +118,10 @@ class OptimalPolicy(Agent):
 
 
 class FixedLearner(MindLearner):
-    """It counts what was played, and learns nothing."""
+    """A learner that counts what was played, and learns nothing."""
 
     mind: FixedValues
 
     def state(self) -> dict[str, Any]:
-        """The values, and how much was played."""
+        """Return the values and the counters."""
         return self.mind._asdict()

@@ -5,7 +5,7 @@ for l = 0, 1, ..
     in every period take the legal action of the highest p_a     (for recommendations: the products in order of p)
     for every action taken: alpha_a += r, beta_a += 1 - r
 
-It knows nothing of states, and learns which actions are good wherever they are taken.
+It ignores states, and learns which actions are good regardless of where they are taken.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from rlsvi.mdp.table import Table
 
 
 class ThompsonMind(NamedTuple):
-    """What is known of every action."""
+    """The counts and the sample of every action."""
 
     counts: Floats  # (2, A) alpha and beta
     p: Floats  # (A,) the sample to act on
@@ -45,7 +45,7 @@ def thompson_plan(mind: ThompsonMind, sampled: bool, stream: Words) -> bool:
 
 @values.register(ThompsonMind)
 def thompson_values(mind: ThompsonMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """The same in every state."""
+    """Set the values, which are the same in every state."""
     for a in range(Q.size):
         Q[a] = mind.p[a]
 
@@ -64,7 +64,7 @@ def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> 
 
 @compiled
 def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: int) -> bool:
-    """Learn from an episode; False, and nothing is learned, if a reward does not lie in [0, 1]."""
+    """Learn from an episode, or return False and learn nothing if a reward is not in [0, 1]."""
     for t in range(steps):
         if not 0.0 <= rewards[t] <= 1.0:
             return False
@@ -76,14 +76,14 @@ def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: in
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ThompsonSampling(Agent):
-    """Bernoulli Thompson sampling over the actions, whatever the state.
+    """Bernoulli Thompson sampling over the actions, independent of the state.
 
     Parameters
     ----------
-    prior : alpha and beta of every action before anything is seen, each at least 0.1; (1, 1) is uniform.
-    reward_offset : added to every reward before it is learned from, which must then lie in [0, 1]: 1 for rewards
-        {-1, 0}. A reward between 0 and 1 counts as that share of a success.
-    seed : decides all randomness, the environment's included.
+    prior : prior alpha and beta of every action, each at least 0.1; (1, 1) is uniform.
+    reward_offset : added to every reward before learning. The result must lie in [0, 1]: use 1 for rewards {-1,
+        0}. A reward between 0 and 1 counts as that fraction of a success.
+    seed : determines all randomness, including the environment's.
     """
 
     prior: tuple[float, float] = (1.0, 1.0)
@@ -96,34 +96,34 @@ class ThompsonSampling(Agent):
     samples_first = True
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
             raise ValueError(f"prior must be two numbers of at least 0.1, got {self.prior!r}")
 
     def task_of(self, env: Any) -> Task:
-        """The task that an environment sets, of which only the actions matter."""
+        """Return the task that an environment poses; only its actions matter."""
         return super().task_of(env)._replace(states=None, first_state=0)
 
     def task_in(self, mdp: FiniteMDP) -> Task:
-        """The task that an MDP sets, of which only the actions matter."""
+        """Return the task that an MDP poses; only its actions matter."""
         return Task(0, mdp.table.actions, None)
 
     def failure(self, rewards: Floats) -> ValueError:
-        """What to raise for a reward that is no share of a success."""
+        """Return the error for a reward outside [0, 1]."""
         return ValueError(
             "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for "
             "rewards {-1, 0}, or wrap the environment (gymnasium.wrappers.TransformReward)"
         )
 
     def new_learner(self, task: Task, example: Any) -> "ThompsonLearner":
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
         return ThompsonLearner(
             task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self.failure
         )
 
     def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         counts = file.take("counts", (2, task.actions))
         if (counts < 0.1).any():
             raise ArchiveError("is damaged: a count in it is too small")
@@ -137,13 +137,13 @@ class ThompsonLearner(MindLearner):
     mind: ThompsonMind
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """It looks at the legal actions alone."""
+        """Return a place that contains only the legal actions."""
         return Place(h, 0, self.task.legal(mask))
 
     def another_plan(self) -> ThompsonMind:
-        """The mind with room for one more sample."""
+        """Return the mind with arrays for one more sample."""
         return self.mind._replace(p=np.empty_like(self.mind.p))
 
     def state(self) -> dict[str, Any]:
-        """The counts."""
+        """Return the counts."""
         return {"counts": self.mind.counts, "counters": self.mind.counters}

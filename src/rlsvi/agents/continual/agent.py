@@ -2,12 +2,12 @@
 
 theta_0 = prior mean, w_0 = 0
 for t = 0, 1, ..
-    sample a_t from argmax_a (Phi theta_t)(x_t, a)                          (ties broken fairly)
+    sample a_t from argmax_a (Phi theta_t)(x_t, a)                          (ties broken uniformly)
     observe r_t and x_t+1
     theta_t+1 = theta-bar_t+1 + w_t+1, by one regression over all data      (step.py)
 
-The noise w moves slowly, so that the agent can follow a plan of several steps. Without noise, and with dithering
-instead, this is ContinualLSVI. An environment that ends all the same is begun anew, and learning goes on.
+The noise w changes slowly, so that the agent can follow a plan of several steps. With dithering instead of noise,
+this is ContinualLSVI. If an environment ends nevertheless, it is reset and learning continues.
 """
 
 import math
@@ -40,7 +40,7 @@ KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ContinualAgent(DiscountedAgent):
-    """One value function for ever, regressed anew in every step. ContinualRLSVI and ContinualLSVI say how."""
+    """One value function, regressed anew in every step, the base of ContinualRLSVI and ContinualLSVI."""
 
     lam: float = 1.0
     gamma: float = 0.99
@@ -52,10 +52,10 @@ class ContinualAgent(DiscountedAgent):
     samples_first = True
     noise = "none"
     update_every = 1
-    _env = None  # the environment that stands where the agent stands
+    _env = None  # the environment in which the agent acted last
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         super().check()
         ridge_of(self.lam, self.sigma)
         if self.gamma == 1:
@@ -66,9 +66,9 @@ class ContinualAgent(DiscountedAgent):
     ) -> Self:
         """Act and learn for `steps` more steps.
 
-        reset : begin the environment anew, with a seed that the agent's own decides. None: unless it was the last
-            to act in it. False: never; the environment must stand where the agent's last step led, as when both
-            come from a checkpoint.
+        reset : reset the environment, with a seed derived from the agent's own. None: unless the agent was the
+            last to act in it. False: never; the environment must be in the state that the agent's last step led
+            to, as when both come from a checkpoint.
         progress : as for other agents.
         """
         whole("steps", steps, 0)
@@ -84,7 +84,7 @@ class ContinualAgent(DiscountedAgent):
         return self
 
     def _step(self, env: Env[Any, Any], anew: bool) -> None:
-        """Act once, and learn from it. If it fails before it is learned from, nothing has been learned."""
+        """Act once and learn from it. If it fails before learning, nothing has been learned."""
         assert self._task is not None
         self._env = None
         with self.undone_unless_learned():
@@ -101,20 +101,20 @@ class ContinualAgent(DiscountedAgent):
         self.notice()
 
     def _predict(self, *given: Any) -> tuple[int, int]:
-        """An action; and a state, which is always 0, for there is one value function whatever came before."""
+        """Return an action, and a state that is always 0, since there is one value function for all steps."""
         action, _ = super()._predict(*given)
         return action, 0
 
     def plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
-        """The values of theta-bar_t, or of theta_t, on which it learns."""
+        """Return the values of theta-bar_t, or of theta_t, with which it learns."""
         return super().plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
 
     def new_learner(self, task: Task, example: Any) -> ContinualLearner:
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         return self._learner_of(task, self.features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> ContinualLearner:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         learner = self._learner_of(task, read_features(self, task, file))
         learner.restore(file)
         return learner
@@ -130,18 +130,18 @@ class ContinualAgent(DiscountedAgent):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ContinualRLSVI(ContinualAgent):
-    """Randomized least-squares value iteration for discounted problems without end.
+    """Randomized least-squares value iteration for discounted problems that never end.
 
     Parameters
     ----------
     lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target, > 0. Larger explores longer.
+    sigma : standard deviation of the noise of a target, > 0. Larger values explore longer.
     gamma : discount, in [0, 1).
-    noise : how w follows itself. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which at gamma = .99
-        has a correlation of .14 only; "whitened": an autoregression of correlation gamma in units of Sigma;
-        "independent": anew in every step. All have covariance Sigma.
-    basis : how states and actions map to weights; None: a table. Observations that are not numbered states are all
-        kept, and a step costs as much as there are.
+    noise : how w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of
+        only .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma;
+        "independent": drawn anew in every step. All have covariance Sigma.
+    basis : how states and actions map to weights. None: a table. Observations that are not numbered states are all
+        stored, and the cost of a step is proportional to their number.
     prior_mean, diverged_above, seed : as for StationaryRLSVI.
     """
 
@@ -149,7 +149,7 @@ class ContinualRLSVI(ContinualAgent):
     noise: NoiseRecursion = "paper"
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         super().check()
         if str(self.noise) == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
@@ -158,7 +158,7 @@ class ContinualRLSVI(ContinualAgent):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class ContinualLSVI(ContinualAgent):
-    """Least-squares value iteration for discounted problems without end: ContinualRLSVI without noise.
+    """Least-squares value iteration for discounted problems that never end: ContinualRLSVI without noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The learner of continual agents: a memory of which all periods are one, its posterior, and theta_t."""
+"""The learner of continual agents: a memory with a single period, its posterior, and theta_t."""
 
 from copy import deepcopy
 from typing import Any, Self
@@ -17,9 +17,9 @@ from rlsvi.core.compile import Floats, Words
 
 
 class ContinualLearner(FiniteLearner):
-    """The regression of one value function, anew in every step; an episode of the contract is one step."""
+    """The regression of one value function, repeated in every step; an episode of the contract is one step."""
 
-    keeps_data = False  # its targets are discounted, which evidence does not know
+    keeps_data = False  # its targets are discounted, which `evidence` does not support
 
     def __init__(self, task: Task, mind: FiniteMind, features: Features, rule: Rule) -> None:
         super().__init__(task, mind, features)
@@ -27,25 +27,25 @@ class ContinualLearner(FiniteLearner):
         self.mind.values.theta[:] = self.walk.mean[:] = self.mind.prior.mean
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """Where an observation stands, and its features if it is not known; all periods are one."""
+        """Return the row of an observation, and its features if it is not known; there is a single period."""
         return super().look(0, observation, mask, learning)
 
     def here(self) -> Place | None:
-        """Where the agent stands; None at the beginning of a life."""
+        """Where the agent is; None at the beginning of a life."""
         row = int(self.walk.row[0])
         if row < 0:
             return None
-        state = np.flatnonzero(self.mind.rows[0] == row)  # none for observations of any kind
+        state = np.flatnonzero(self.mind.rows[0] == row)  # empty if observations are not numbered
         legal = self.mind.memory.barred[0, self.pairs(row)] == 0.0
         return Place(0, int(state[0]) if len(state) else -1, legal, row)
 
     def watched(self) -> tuple[float, bool, float]:
-        """The largest target over what is explained, whether it was ever too large, and what is explained."""
+        """The largest target over the explained one, whether it was ever too large, and the explained one."""
         excess, diverged = self.walk.watch
         return excess, diverged > 0.0, explained_target(self.walk, self.rule)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
-        """The values of theta_t, which the last step has brought; or of theta-bar_t."""
+        """Return the values of theta_t from the last step, or of theta-bar_t."""
         if sampled:
             return self.mind.values
         mean = self.blank_values()
@@ -54,7 +54,7 @@ class ContinualLearner(FiniteLearner):
         return mean
 
     def values(self, plan: Values, place: Place) -> Floats:
-        """Q under a plan, also where nothing has been seen."""
+        """Return Q under a plan, for seen and unseen states."""
         if place.block is None:
             return plan.Q[0, self.pairs(place.row)].copy()
         Q = np.empty(self.task.actions)
@@ -72,22 +72,22 @@ class ContinualLearner(FiniteLearner):
         return self
 
     def _may_break(self, phi: Floats) -> bool:
-        """Whether the numbers are so large that those of the next step could be beyond float64."""
+        """Return whether numbers are so large that the next step could overflow float64."""
         theta, ridge = self.mind.values.theta, self.mind.prior.ridge
         largest = max(np.abs(theta).max(initial=0.0), np.abs(phi).max(initial=0.0) ** 2)
         return not max(largest, self.rule.spread, 1.0 / ridge) < 1e40
 
     def remember(self, steps: list[Step], plan: Values, ended: bool) -> Self:
-        """It learns step by step, not from episodes."""
+        """Raise an error: this learner learns step by step, not from episodes."""
         raise NotImplementedError("a continual learner learns from one step at a time: call live")
 
     def state(self) -> dict[str, Any]:
-        """Memory, factor, theta, its noise, and where the agent stands."""
+        """Return the memory, the factor, theta, its noise, and where the agent is."""
         walk = {f"walk.{name}": array for name, array in self.walk._asdict().items() if name != "e"}
         return super().state() | walk | {"theta": self.mind.values.theta}
 
     def restore(self, file: Archive) -> None:
-        """Take what a file holds, after checking every array of it."""
+        """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
         memory, walk = self.mind.memory, self.walk
         for name in Walk._fields:

@@ -1,6 +1,6 @@
-"""One step of Continual RLSVI (appendix F, Algorithm "Continual RLSVI"), and what it needs to know.
+"""One step of Continual RLSVI (appendix F, Algorithm "Continual RLSVI"), and the state it needs.
 
-A transition is added to the sums of memory.py, of which here all periods are one; then
+A transition is added to the sums of memory.py, here with a single period; then
     b_i = r_i + gamma max_a (Phi theta_t)(x_i+1, a), or r_i if x_i+1 is terminal
     theta-bar_t+1 = P^-1 (A'b + ridge prior_mean), Sigma_t+1 = sigma^2 P^-1, where P = ridge I + A'A = L L'
     theta_t+1 = theta-bar_t+1 + w_t+1
@@ -26,33 +26,33 @@ from rlsvi.core.random import normal
 from rlsvi.core.regression import solve
 
 PAPER, WHITENED, INDEPENDENT, NONE = range(4)
-EXCESS, DIVERGED = range(2)  # of Walk.watch
+EXCESS, DIVERGED = range(2)  # indices of Walk.watch
 
 
 class Walk(NamedTuple):
-    """What goes on from step to step, beside memory, factor and values."""
+    """The state that is carried from step to step, besides memory, factor and values."""
 
     w: Floats  # (B, d) the paper's w_t, or the whitened z_t
-    begun: Longs  # (1,) how many of the live blocks have such noise
+    begun: Longs  # (1,) number of live blocks that have such noise
     mean: Floats  # (1, B, d) theta-bar_t
-    e: Floats  # (d,) room
-    reach: Floats  # (3,) the largest |r| and |phi| so far, and the largest |b| there can be in the next step
-    watch: Floats  # (2,) that |b| as a multiple of what is explained, and whether it was ever too much
-    row: Longs  # (1,) where the agent stands, as a row of its memory; -1: at the beginning of a life
+    e: Floats  # (d,) work array
+    reach: Floats  # (3,) the largest |r| and |phi| so far, and a bound on |b| in the next step
+    watch: Floats  # (2,) that |b| as a multiple of what is explained, and whether it was ever too large
+    row: Longs  # (1,) the row in memory where the agent is; -1 at the beginning of a life
     world: Words  # (4,) the random stream of an MDP in the fused loop
 
 
 class Rule(NamedTuple):
-    """How a step is learned from."""
+    """The parameters of a learning step."""
 
     gamma: float
     kind: int  # of the noise
-    spread: float  # the largest size of a weight that the prior explains
+    spread: float  # the largest absolute weight that the prior explains
     diverged_above: float
 
 
 def new_walk(B: int, d: int) -> Walk:
-    """A walk that has not begun: w_0 = 0."""
+    """Return the initial state, with w_0 = 0."""
     return Walk(
         w=np.zeros((B, d)),
         begun=np.zeros(1, np.int64),
@@ -69,14 +69,14 @@ def new_walk(B: int, d: int) -> Walk:
 def live(
     mind: FiniteMind, walk: Walk, rule: Rule, episode: Episode, over: bool, visited: Longs, stream: Words
 ) -> bool:
-    """Learn from one step: make its states known, go from theta_t to theta_t+1, and move on.
+    """Learn from one step: add its states if they are new, update theta_t to theta_t+1, and move on.
 
-    `over`: a new life begins after it. False when a number is not finite. `visited` (2,) is overwritten.
+    `over`: a new life begins after it. Returns False if a number is not finite. `visited` (2,) is overwritten.
     """
     for i in range(episode.rows.size):
         visited[i] = episode.rows[i]
         if visited[i] < 0 and mind.rows.shape[1] > 0:
-            visited[i] = mind.rows[0, episode.states[i]]  # a step may lead back to where it began
+            visited[i] = mind.rows[0, episode.states[i]]  # a step may lead back to its own state
         if visited[i] < 0:
             visited[i] = add_state(mind.memory, 0, episode.phi[i], episode.block[i], episode.legal[i])
             if mind.rows.shape[1] > 0:
@@ -86,7 +86,7 @@ def live(
         return False
     walk.row[0] = -1 if over else visited[1]
     for k in range(walk.world.size):
-        walk.world[k] = np.uint64(0)  # it stands in an environment outside
+        walk.world[k] = np.uint64(0)  # the environment is outside compiled code
     return True
 
 
@@ -103,7 +103,7 @@ def advance(
 ) -> bool:
     """Learn from the transition from row visited[0] to visited[1], or to the end; theta_t becomes theta_t+1.
 
-    False when a factor or weight is not a finite number.
+    Returns False if a factor or weight is not finite.
     """
     memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
     if not add_transitions(mind, visited, actions, rewards, 1, goes_on):
@@ -144,9 +144,9 @@ def targets(memory: Memory, prior: Prior, values: Values, gamma: float) -> None:
 def disturb(
     U: Floats, inv: Floats, theta: Floats, w: Floats, walk: Walk, i: int, sigma: float, rule: Rule, stream: Words
 ) -> None:
-    """theta <- theta + w_t+1 for the i-th live block; `w` holds w_t or z_t and then w_t+1 or z_t+1.
+    """theta <- theta + w_t+1 for the i-th live block; `w` contains w_t or z_t and is updated to t + 1.
 
-    The whitened noise of a block begins with its own distribution, that of the paper with 0.
+    The whitened noise of a block starts from its stationary distribution, the paper's noise from 0.
     """
     e, gamma, kind = walk.e, rule.gamma, rule.kind
     other = math.sqrt(1.0 - gamma * gamma)
@@ -166,7 +166,7 @@ def disturb(
 
 @compiled
 def watch(memory: Memory, values: Values, walk: Walk, rule: Rule, reward: float, pair: int) -> None:
-    """Note the largest reward, feature and target, and whether rewards, prior and discount explain it."""
+    """Record the largest reward, feature and target, and whether rewards, prior and discount explain it."""
     walk.reach[0] = max(walk.reach[0], abs(reward))
     for k in range(memory.phi.shape[1]):
         walk.reach[1] = max(walk.reach[1], abs(memory.phi[0, k, pair]))
@@ -182,13 +182,13 @@ def watch(memory: Memory, values: Values, walk: Walk, rule: Rule, reward: float,
 
 @compiled
 def explained_target(walk: Walk, rule: Rule) -> float:
-    """The largest target that rewards, prior and discount explain."""
+    """Return the largest target that rewards, prior and discount explain."""
     return float((walk.reach[0] + walk.reach[1] * rule.spread) / (1.0 - rule.gamma))
 
 
 @compiled
 def row_values(memory: Memory, values: Values, row: int) -> None:
-    """Q and V under theta_t at one known state, as when it has just become known."""
+    """Compute Q and V under theta_t at one known state, for instance when it was just added."""
     Q, V, theta = values.Q[0], values.V[0], values.theta[0]
     A = Q.size // V.size
     best = -np.inf
@@ -202,7 +202,7 @@ def row_values(memory: Memory, values: Values, row: int) -> None:
 
 @compiled
 def place_values(theta: Floats, block: Ints, phi: Floats, Q: Floats) -> None:
-    """Q under theta (B, d) at an observation that is not known yet: what `row_values` will say of it."""
+    """Compute Q under theta (B, d) at an observation that is not known yet, equal to a later `row_values`."""
     for a in range(Q.size):
         Q[a] = 0.0
         for k in range(theta.shape[1]):

@@ -1,4 +1,4 @@
-"""What stationary RLSVI and LSVI share: one value function, learned from the latest transitions."""
+"""The common part of stationary RLSVI and LSVI: one value function, learned from the most recent transitions."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -22,7 +22,7 @@ Form = Literal["literal", "afterstate"]
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class StationaryAgent(DiscountedAgent):
-    """Regression of one value function. StationaryRLSVI and StationaryLSVI say how."""
+    """Regression of one value function, the base of StationaryRLSVI and StationaryLSVI."""
 
     lam: float = 1.0
     gamma: float = 0.99
@@ -35,7 +35,7 @@ class StationaryAgent(DiscountedAgent):
     seed: Seed = None
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         super().check()
         one_of("form", self.form, ("literal", "afterstate"))
         if self.memory is not None:
@@ -44,11 +44,11 @@ class StationaryAgent(DiscountedAgent):
 
     @property
     def setting(self) -> dict[str, Any]:
-        """What it has learned by, as far as it was told: of Tetris height, width, pieces and game_over."""
+        """The setting it has learned in, as far as known: for Tetris, height, width, pieces and game_over."""
         return dict(self._setting) if self.episodes > 0 else {}
 
     def take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
-        """Take on a task, or check that it is the one learned so far; `setting` is what else is known of it."""
+        """Start a task, or check that it is the one learned so far; `setting` contains its other properties."""
         offered = setting_of(env) if setting is None else setting
         if self.steps == 0:
             self._setting = offered
@@ -57,7 +57,7 @@ class StationaryAgent(DiscountedAgent):
         super().take_on(task, env)
 
     def prepare(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
-        """Take on a task with observations like `example`, for a fused loop."""
+        """Start a task with observations like `example`, for a fused loop."""
         self.take_on(task, None, setting)
         if self._learner is None:
             self._learner = self.new_learner(task, task.checked(example))
@@ -66,7 +66,7 @@ class StationaryAgent(DiscountedAgent):
         return learner
 
     def new_learner(self, task: Task, example: Any) -> StationaryLearner:
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         features = self._bind(task, example)
         self._setting = {**features.setting, **self._setting}
         ring = empty_ring(
@@ -75,7 +75,7 @@ class StationaryAgent(DiscountedAgent):
         return self._learner_of(task, ring, features)
 
     def restored_learner(self, task: Task, file: Archive) -> StationaryLearner:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         ring = read_ring(file, task.actions, self.memory, self.form == "afterstate")
         learner = self._learner_of(task, ring, None)
         mind = learner.mind

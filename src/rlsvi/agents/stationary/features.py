@@ -1,4 +1,4 @@
-"""Features as the ring keeps them: numbers of one type, times units."""
+"""Features as stored in the ring: numbers of one type, times units."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -11,22 +11,22 @@ from rlsvi.bases import Basis
 from rlsvi.bases.binding import bound
 from rlsvi.core.compile import Floats, Ints
 
-WHOLE = KEPT[:2]  # kept as they are; all other features are kept as float64
+WHOLE = KEPT[:2]  # stored as they are; all other features are stored as float64
 
 
 class BoundFeatures(NamedTuple):
-    """A basis bound to a task, for a ring."""
+    """A basis bound to a task, for use with a ring."""
 
     blocks: int
     units: Floats  # (d,)
     dtype: Any
-    known: bool  # the last column holds the reward of each action
+    known: bool  # whether the last column is the reward of each action
     at: Callable[[Any], tuple[Ints, Numbers]]  # the blocks (A,) and the numbers (A, P) of all actions
     setting: Mapping[str, Any]  # what else the features depend on
 
 
 def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
-    """Bind a basis; small whole numbers are kept as such where it gives them. `known`: with rewards."""
+    """Bind a basis; small integers are stored as such if it provides them. `known`: with rewards."""
     features = bound(basis, task.states, task.actions, 1, example)
     numbers, rewards = features.numbers if features.blocks == 1 else None, features.rewards
     units = np.ones(features.dim) if numbers is None or features.units is None else features.units

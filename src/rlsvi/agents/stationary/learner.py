@@ -23,11 +23,11 @@ class StationaryPlan(NamedTuple):
 
     theta: Floats  # (B, d)
     w: Floats  # (P, B) the weights of the planes
-    largest: float  # size of a target that it was regressed on
+    largest: float  # largest absolute target of its regression
 
 
 class StationaryLearner:
-    """The ring, the prior, and theta. After loading, the first observation brings the features."""
+    """The ring, the prior, and theta. After loading, the features are bound with the first observation."""
 
     def __init__(
         self, task: Task, mind: StationaryMind, regressions: int, bind: Bind, features: BoundFeatures | None
@@ -37,12 +37,12 @@ class StationaryLearner:
         self.counters = mind.counters
 
     def watched(self) -> tuple[float, bool, float]:
-        """The largest target over what is explained, whether it was ever too large, and what is explained."""
+        """The largest target over the explained one, whether it was ever too large, and the explained one."""
         _, excess, diverged = self.mind.watch
         return excess, diverged > 0.0, explained_target(self.mind)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """The features of an observation, checked."""
+        """Return the features of an observation, checked."""
         observation, legal = self.task.checked(observation), self.task.legal(mask)
         if self.features is None:
             features = self.bind(observation)
@@ -52,7 +52,7 @@ class StationaryLearner:
         return Place(h, observation, legal, -1, block, x)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> StationaryPlan:
-        """From theta^- to a sample of the posterior or its mean; before the first data it is the prior mean."""
+        """Compute a sample of the posterior or its mean from theta^-; without data it is the prior mean."""
         mind, theta, largest = self.mind, self.mind.theta.copy(), 0.0
         if self.counters[0] > 0:
             status = plan(mind.ring, mind.model, mind.work, theta, sampled, self.regressions, stream)
@@ -68,7 +68,7 @@ class StationaryLearner:
         return StationaryPlan(theta, mind.work.weights.w.copy(), largest)
 
     def values(self, plan: StationaryPlan, place: Place) -> Floats:
-        """Q of every action."""
+        """Return Q of every action."""
         Q = np.empty(len(place.block))
         action_values(plan.w, place.x, place.block, Q)
         return Q
@@ -96,9 +96,9 @@ class StationaryLearner:
         return self
 
     def make_room(self, pairs: Ints) -> None:
-        """See to it that more transitions fit, with so many next actions each.
+        """Make room for more transitions, given the number of next actions of each.
 
-        Columns are used in a circle. Fewer than A may be lost at its end, and fewer than A before the oldest
+        Columns are used in a circle. Fewer than A may be wasted at its end, and fewer than A before the oldest
         transition, so 2 A more than are used are always enough.
         """
         ring, work, A, limit = self.mind.ring, self.mind.work, self.task.actions, int(self.mind.ring.limit[0])
@@ -113,7 +113,7 @@ class StationaryLearner:
         self.mind = self.mind._replace(ring=resized(ring, room, columns), work=work)
 
     def state(self) -> dict[str, Any]:
-        """The ring without idle room, theta, counters and what is watched."""
+        """Return the ring without unused room, theta, counters and what is monitored."""
         ring = self.mind.ring
         ring = resized(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
         arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
@@ -121,7 +121,7 @@ class StationaryLearner:
 
 
 def check_same(ring: Ring, features: BoundFeatures) -> None:
-    """Refuse features that are unlike those learned with."""
+    """Raise an error if features differ from those learned with."""
     learned, offered = (len(ring.gram), len(ring.units)), (features.blocks, len(features.units))
     if learned != offered:
         other = f"the basis gives {offered[0]} of {offered[1]}"

@@ -1,4 +1,4 @@
-"""Stationary LSVI: stationary RLSVI without its noise, and with dithering instead (appendix D)."""
+"""Stationary LSVI: stationary RLSVI with dithering instead of noise (appendix D)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a stationary agent has learned, as compiled code takes it; and learning from an episode in one call."""
+"""The mind of a stationary agent, and learning from an episode in one compiled call."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from rlsvi.agents.stationary.ring import Numbers, Ring, begin_transition
 from rlsvi.agents.stationary.sweeps import Work, new_work
 from rlsvi.core.compile import Floats, Ints, Longs, compiled
 
-LONGEST, EXCESS, DIVERGED = range(3)  # of StationaryMind.watch
+LONGEST, EXCESS, DIVERGED = range(3)  # indices of StationaryMind.watch
 
 
 class StationaryMind(NamedTuple):
@@ -23,13 +23,13 @@ class StationaryMind(NamedTuple):
     theta: Floats  # (B, d) of the last episode: theta^-
     counters: Longs  # (2,) episodes and steps learned from
     watch: Floats  # (3,) steps of the longest episode, size of the last targets as multiples of what is
-    # explained, and whether that was ever too much
-    spread: float  # the largest size of a weight that the prior explains
+    # explained, and whether that was ever too large
+    spread: float  # the largest absolute weight that the prior explains
     diverged_above: float
 
 
 def new_mind(ring: Ring, model: Model, actions: int, diverged_above: float) -> StationaryMind:
-    """A mind with this ring that has learned nothing else."""
+    """Return a mind with this ring that has learned nothing else."""
     ridge = model.ridge
     sd = math.sqrt(model.scale / model.shape / ridge) if model.shape else model.sigma / math.sqrt(ridge)
     spread = float(np.abs(model.mean).max()) + sd
@@ -50,10 +50,10 @@ def remember_episode(
     next_block: Ints,
     row: Numbers,
 ) -> None:
-    """Learn from an episode that was played on `theta`; the ring must have room for it.
+    """Learn from an episode that was played with `theta`; the ring must have room for it.
 
-    `pairs` (T,) says how many next actions each transition has, 0 if it terminated; `next_x` (M, P) and
-    `next_block` (M,) hold them one after another. `row` (d,), of the type of gram, is overwritten.
+    `pairs` (T,) is the number of next actions of each transition, 0 if it terminated; `next_x` (M, P) and
+    `next_block` (M,) contain them one after another. `row` (d,), of the type of gram, is overwritten.
     """
     ring, j = mind.ring, 0
     for t in range(rewards.size):
@@ -68,7 +68,7 @@ def remember_episode(
 
 @compiled
 def count_episode(mind: StationaryMind, theta: Floats, largest: float, steps: int) -> None:
-    """Keep theta as theta^-, see whether its targets can be explained, and count the episode."""
+    """Store theta as theta^-, check whether its targets can be explained, and count the episode."""
     watch = mind.watch
     for b in range(theta.shape[0]):
         for k in range(theta.shape[1]):
@@ -83,7 +83,7 @@ def count_episode(mind: StationaryMind, theta: Floats, largest: float, steps: in
 
 @compiled
 def explained_target(mind: StationaryMind) -> float:
-    """The largest target that rewards, prior and discount explain."""
+    """Return the largest target that rewards, prior and discount explain."""
     gamma = mind.model.gamma
     periods = 1.0 / (1.0 - gamma) if gamma < 1.0 else mind.watch[LONGEST]
     return float((mind.ring.reach[0] + mind.ring.reach[1] * mind.spread) * periods)

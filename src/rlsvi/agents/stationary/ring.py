@@ -1,10 +1,10 @@
-"""The most recent transitions, with all that a regression over them needs, added and evicted exactly.
+"""The most recent transitions, with everything that a regression over them needs, added and evicted exactly.
 
-A transition is kept as the features of its state and action, its reward, and the features of every legal action
-of the next state: none if that is terminal. Features may be uint8, int16 (times `units` when used) or float64.
-Those of the next actions lie in planes, one plane a feature and transitions side by side, which is how they are
-read fastest. Nothing computed from a ring depends on where in it the transitions lie, only on which they are and
-in what order.
+A transition is stored as the features of its state and action, its reward, and the features of every legal action
+in the next state, or none if that is terminal. Features are uint8, int16 (times `units` when used) or float64.
+Those of the next actions are stored in planes, one plane per feature with transitions side by side, which is the
+fastest layout to read. Nothing computed from a ring depends on the positions of the transitions in it, only on
+which they are and in what order.
 """
 
 from typing import Any, NamedTuple
@@ -17,35 +17,35 @@ from rlsvi.core.compile import Floats, Ints, Longs, compiled
 from rlsvi.core.exact import add_outer
 
 Numbers = NDArray[Any]
-FOREVER = 2**62  # a ring of so many transitions evicts none
-KEPT = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float64))  # types of features
-LINE = 64  # columns: planes of bytes that all begin alike within a line of the cache are read faster
+FOREVER = 2**62  # a ring of this many transitions evicts none
+KEPT = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float64))  # types of stored features
+LINE = 64  # columns: planes of bytes aligned alike within cache lines are read faster
 
 
 class Ring(NamedTuple):
     """Room for N transitions and M next actions; B blocks of d features; P = d planes, or d + 1 with rewards."""
 
-    limit: Longs  # (1,) the most transitions kept
-    first: Longs  # (1,) where the oldest one lies
-    size: Longs  # (1,) how many there are
+    limit: Longs  # (1,) the maximum number of transitions
+    first: Longs  # (1,) position of the oldest one
+    size: Longs  # (1,) number of transitions
     head: Longs  # (1,) the first free column of next_x
     x: Numbers  # (N, d) features of the state and action
     block: Ints  # (N,)
     reward: Floats  # (N,)
-    start: Longs  # (N,) the columns of next_x from `start` on ..
-    following: Ints  # (N,) .. and how many: the legal actions of the next state
-    next_x: Numbers  # (P, M) features of the next actions; in plane d, if there, their known rewards
+    start: Longs  # (N,) first column in next_x
+    following: Ints  # (N,) number of columns: the legal actions of the next state
+    next_x: Numbers  # (P, M) features of the next actions; plane d, if any, contains known rewards
     next_block: Ints  # (M,)
-    units: Floats  # (d,) a feature is the number kept times its unit
-    gram: Numbers  # (B, d, d) the sum of x x', upper triangle: int64, or float64 ..
-    low: Floats  # (B, d, d) .. and what that leaves out; (B, 0, 0) for int64
-    reach: Floats  # (2,) the largest |reward| and |x units| ever kept
+    units: Floats  # (d,) a feature is the stored number times its unit
+    gram: Numbers  # (B, d, d) the sum of x x', upper triangle: int64, or float64
+    low: Floats  # (B, d, d) the rounding error of gram; (B, 0, 0) for int64
+    reach: Floats  # (2,) the largest |reward| and |x units| ever stored
 
 
 def empty_ring(
     actions: int, blocks: int, units: Floats, dtype: Any, known: bool, memory: int | None, room: int = 256
 ) -> Ring:
-    """A ring of nothing. `known`: the rewards of the next actions are kept with them."""
+    """Return an empty ring. `known`: the rewards of the next actions are stored with them."""
     d, M, whole = len(units), columns_for(room * actions), np.dtype(dtype).kind in "iu"
     limit = FOREVER if memory is None else memory
     return Ring(
@@ -68,12 +68,12 @@ def empty_ring(
 
 
 def columns_for(pairs: int) -> int:
-    """Columns for so many next actions: an odd number of lines, so that planes compete less for the cache."""
+    """Return the columns for `pairs` next actions: an odd number of lines, to reduce cache conflicts of planes."""
     return (-(-pairs // LINE) | 1) * LINE
 
 
 def resized(ring: Ring, transitions: int, pairs: int) -> Ring:
-    """The same transitions, the oldest in front, with room for so many and for so many next actions."""
+    """Return the same transitions, oldest first, with room for `transitions` and `pairs` next actions."""
     size, room = int(ring.size[0]), len(ring.x)
     order = (int(ring.first[0]) + np.arange(size)) % room
     counts = ring.following[order].astype(np.int64)
@@ -100,13 +100,13 @@ def resized(ring: Ring, transitions: int, pairs: int) -> Ring:
 
 
 def pairs_of(ring: Ring) -> int:
-    """How many next actions are kept."""
+    """Return the number of next actions stored."""
     order = (int(ring.first[0]) + np.arange(int(ring.size[0]))) % len(ring.x)
     return int(ring.following[order].sum())
 
 
 def used_columns(ring: Ring) -> int:
-    """The columns from the oldest transition on to the first free one, with those lost in between."""
+    """Return the number of columns from the oldest transition to the first free one, including gaps."""
     if ring.size[0] == 0:
         return 0
     head, tail = int(ring.head[0]), int(ring.start[ring.first[0]])
@@ -114,7 +114,7 @@ def used_columns(ring: Ring) -> int:
 
 
 def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> Ring:
-    """The ring of a file, if its arrays fit together and point nowhere outside."""
+    """Read the ring from a file, checking that its arrays are consistent and all indices are within bounds."""
     (room, d), (planes, columns), (blocks, *_) = (
         file.shape(f"ring.{name}", n) for name, n in (("x", 2), ("next_x", 2), ("gram", 3))
     )
@@ -145,7 +145,7 @@ def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> R
 
 @compiled
 def place_for(ring: Ring, pairs: int) -> int:
-    """The first of so many free columns side by side, or -1. Columns are used in a circle, without breaks."""
+    """Return the first of `pairs` adjacent free columns, or -1. Columns are used in a circle, without breaks."""
     head, columns = ring.head[0], ring.next_x.shape[1]
     if ring.size[0] == 0:
         return 0 if pairs <= columns else -1
@@ -159,7 +159,7 @@ def place_for(ring: Ring, pairs: int) -> int:
 
 @compiled
 def evict(ring: Ring, row: Numbers) -> None:
-    """Forget the oldest transition. `row` (d,), of the type of gram, is overwritten."""
+    """Remove the oldest transition. `row` (d,), of the type of gram, is overwritten."""
     i = ring.first[0]
     b = ring.block[i]
     for k in range(row.size):
@@ -171,7 +171,7 @@ def evict(ring: Ring, row: Numbers) -> None:
 
 @compiled
 def begin_transition(ring: Ring, x: Numbers, block: int, reward: float, pairs: int, row: Numbers) -> int:
-    """Keep a transition but for its next actions: so many, from the column returned on; -1 if there is no room."""
+    """Store a transition without its next actions and return the first column for these; -1 if there is none."""
     if ring.size[0] == ring.limit[0]:
         evict(ring, row)
     p = place_for(ring, pairs)

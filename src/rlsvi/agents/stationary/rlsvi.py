@@ -4,9 +4,9 @@ theta^-_0 = prior mean
 for l = 0, 1, ..
     b_i = r_i + gamma max_a (Phi theta^-)(s_i', a), or r_i if s_i' is terminal      (targets.py)
     sample theta_l from the posterior of the regression of b on Phi                 (sweeps.py)
-    (again with theta^- = theta_l, and the same noise, if `regressions` says so)
+    (repeated with theta^- = theta_l and the same noise if `regressions` > 1)
     until the end of the episode
-        sample a_t from argmax_a (Phi theta_l)(s_t, a)                              (ties broken fairly)
+        sample a_t from argmax_a (Phi theta_l)(s_t, a)                              (ties broken uniformly)
         observe r_t and s_t+1                                                       (ring.py)
     theta^-_l+1 = theta_l
 """
@@ -25,18 +25,18 @@ class StationaryRLSVI(StationaryAgent):
     ----------
     lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
     sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
-        square, and then the prior of the weights is N(prior_mean, sigma^2 I / lam).
+        square, in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
     gamma : discount, in [0, 1].
-    basis : how states and actions map to weights; None: a table. One whose Features have `numbers` is kept in few
-        bytes, one whose Features have `rewards` can be used in the afterstate form.
+    basis : how states and actions map to weights. None: a table. Features with `numbers` are stored in few bytes;
+        features with `rewards` can be used in the afterstate form.
     form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
-        with r(s, a) known, where phi describes what the action leads to.
-    memory : the number of most recent transitions learned from; None: all.
-    regressions : sweeps of value iteration an episode, all with the same noise.
+        with r(s, a) known, where phi describes the result of the action.
+    memory : the number of most recent transitions to learn from. None: all.
+    regressions : number of sweeps of value iteration per episode, all with the same noise.
     prior_mean : prior mean of the weights: a number or (weights,).
-    diverged_above : a target so many times larger than rewards, prior and discount explain is reported, by a
-        DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
-    seed : decides all randomness, the environment's included.
+    diverged_above : a target larger than this multiple of what rewards, prior and discount explain is reported by
+        a DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
+    seed : determines all randomness, including the environment's.
 
     In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
     """

@@ -1,13 +1,13 @@
-"""Algorithm "Stationary RLSVI" (appendix D), and, without its noise, stationary LSVI.
+"""Algorithm "Stationary RLSVI" (appendix D), and stationary LSVI, which omits its noise.
 
 Known noise: b_i = x_i . theta + N(0, sigma^2), theta ~ N(mean, I / lam), and ridge = lam sigma^2.
 Unknown noise: sigma^2 ~ InverseGamma(shape, scale), theta | sigma^2 ~ N(mean, sigma^2 I / lam), and ridge = lam;
 with n transitions and posterior mean m, sigma^2 is drawn from
 InverseGamma(shape + n / 2, scale + (|A m - b|^2 + ridge |m - mean|^2) / 2), one sigma^2 for all blocks, and then
 theta from N(m, sigma^2 P^-1).
-In both P = ridge I + A'A, block by block, and a sample is m + sigma L^-T z for the Cholesky factor L of P.
-Within an episode z, and the gamma variate that sigma^2 is made of, are drawn once and kept through all its sweeps:
-the iteration then has a fixed point, a value function that is optimistic or pessimistic in one and the same way.
+In both cases P = ridge I + A'A, block by block, and a sample is m + sigma L^-T z for the Cholesky factor L of P.
+Within an episode z, and the gamma variate that determines sigma^2, are drawn once and kept through all sweeps. The
+iteration then has a fixed point, a value function that is consistently optimistic or pessimistic.
 """
 
 import math
@@ -30,20 +30,20 @@ FINE, NO_FACTOR, NOT_FINITE = range(3)
 
 
 class Work(NamedTuple):
-    """Room for a regression."""
+    """Work arrays for a regression."""
 
     factor: Factor  # (B, d, d), (B, d)
     low: Floats  # (d, d)
     z: Floats  # (B, d) L^-T z
     b: Floats  # (N,) targets, oldest transition first
-    error: Floats  # (B, d) what rounding leaves out of A'b
+    error: Floats  # (B, d) rounding error of A'b
     weights: Weights
     largest: Floats  # (1,) |b|
     sigma: Floats  # (1,) of the last sample
 
 
 def new_work(ring: Ring, actions: int) -> Work:
-    """Room for the regressions of a ring."""
+    """Return work arrays for the regressions of a ring."""
     B, d = len(ring.gram), len(ring.units)
     return Work(
         Factor(np.zeros((B, d, d)), np.zeros((B, d))),
@@ -59,7 +59,7 @@ def new_work(ring: Ring, actions: int) -> Work:
 
 @compiled
 def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, sweeps: int, stream: Words) -> int:
-    """theta (B, d), which is theta^- before, becomes a sample of the posterior, or its mean if not `sampled`."""
+    """Replace theta (B, d), which is theta^-, by a sample of the posterior, or by its mean if not `sampled`."""
     if not precision_factors(ring, model.ridge, work):
         return NO_FACTOR
     variate = draw(ring, model, work, stream) if sampled else 1.0
@@ -77,7 +77,7 @@ def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, swe
 
 @compiled
 def precision_factors(ring: Ring, ridge: float, work: Work) -> bool:
-    """The factors of P = ridge I + A'A, from the exact sums of the ring. False if one is not positive definite."""
+    """Factor P = ridge I + A'A from the exact sums of the ring. Return False if it is not positive definite."""
     U, units, d = work.factor.U, ring.units, ring.units.size
     for b in range(ring.gram.shape[0]):
         for i in range(d):
@@ -94,7 +94,7 @@ def precision_factors(ring: Ring, ridge: float, work: Work) -> bool:
 
 @compiled
 def draw(ring: Ring, model: Model, work: Work, stream: Words) -> float:
-    """Draw the noise of an episode: z <- L^-T z for every block, and a gamma variate if sigma is not known."""
+    """Draw the noise of an episode: z <- L^-T z for every block, and a gamma variate if sigma is unknown."""
     variate = 1.0
     if model.shape > 0.0:
         variate = gamma_variate(stream, model.shape + 0.5 * ring.size[0])
@@ -126,7 +126,7 @@ def regress(ring: Ring, model: Model, work: Work, theta: Floats) -> None:
 
 @compiled
 def add_dense(ring: Ring, work: Work, theta: Floats) -> None:
-    """theta += A'b for one block: eight transitions in float64, and their sum with what rounding leaves out."""
+    """theta += A'b for one block: sums of eight transitions in float64, added with compensation for rounding."""
     x, b, part, first, room, size = ring.x, work.b, work.low[0], ring.first[0], ring.x.shape[0], ring.size[0]
     d = unsigned(theta.size)
     eights = size - size % 8
@@ -147,7 +147,7 @@ def add_dense(ring: Ring, work: Work, theta: Floats) -> None:
 
 @compiled
 def disturb(ring: Ring, model: Model, work: Work, theta: Floats, variate: float) -> None:
-    """theta <- theta + sigma L^-T z, a sample; sigma is known, or drawn."""
+    """theta <- theta + sigma L^-T z, a sample; sigma is known or drawn."""
     sigma = model.sigma
     if model.shape > 0.0:
         sigma = math.sqrt((model.scale + 0.5 * misfit(ring, model, work, theta)) / variate)
@@ -159,7 +159,7 @@ def disturb(ring: Ring, model: Model, work: Work, theta: Floats, variate: float)
 
 @compiled
 def misfit(ring: Ring, model: Model, work: Work, theta: Floats) -> float:
-    """|A theta - b|^2 + ridge |theta - mean|^2; as a sum of squares, so that nothing cancels."""
+    """Return |A theta - b|^2 + ridge |theta - mean|^2, computed as a sum of squares to avoid cancellation."""
     total = 0.0
     i = ring.first[0]
     for t in range(ring.size[0]):

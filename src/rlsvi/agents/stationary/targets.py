@@ -3,9 +3,9 @@
 literal:    Q(s, a) = theta . phi(s, a),                    b_i = r_i + gamma max_a Q(s_i', a)
 afterstate: Q(s, a) = r(s, a) + gamma theta . phi(s, a),    b_i = max_a Q(s_i', a)
 
-where the maximum is over the legal actions, and 0 after a terminal state. A Q is always the sum over the planes of
-numbers times weights, in their order and in float64: the known reward of the afterstate form is one more plane, of
-weight 1. One pass over all next actions is all that this costs, but most of a regression.
+where the maximum is over the legal actions, and 0 after a terminal state. Q is always the sum over the planes of
+numbers times weights, in order and in float64. The known reward of the afterstate form is one more plane, with
+weight 1. This takes a single pass over all next actions, which is most of the cost of a regression.
 """
 
 from typing import NamedTuple
@@ -15,25 +15,25 @@ import numpy as np
 from rlsvi.agents.stationary.ring import Numbers, Ring
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, compiled, unsigned
 
-BATCH = 2048  # next actions looked at together, so that what is computed of them stays in the nearest cache
+BATCH = 2048  # next actions processed together, so that their values stay in the nearest cache
 
 
 class Weights(NamedTuple):
-    """The weights of the planes, and room to work in."""
+    """The weights of the planes, and work arrays."""
 
     w: Floats  # (P, B) of Q, times the units
     q: Floats  # (batch,) of next actions
 
 
 def new_weights(ring: Ring, actions: int) -> Weights:
-    """Room for the weights of a ring."""
+    """Return arrays for the weights of a ring."""
     planes, batch = len(ring.next_x), max(BATCH, actions)
     return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch))
 
 
 @compiled
 def set_weights(weights: Weights, units: Floats, theta: Floats, gamma: float) -> None:
-    """The weights of Q for theta (B, d)."""
+    """Set the weights of Q for theta (B, d)."""
     w, d = weights.w, units.size
     known = w.shape[0] > d
     for b in range(theta.shape[0]):
@@ -45,7 +45,7 @@ def set_weights(weights: Weights, units: Floats, theta: Floats, gamma: float) ->
 
 @compiled
 def action_values(w: Floats, x: Numbers, block: Ints, Q: Floats) -> None:
-    """Q of every action, from the numbers (A, P) and the blocks (A,) of all of them."""
+    """Compute Q of every action, given the numbers (A, P) and the blocks (A,) of all of them."""
     for a in range(Q.size):
         q = 0.0
         for k in range(x.shape[1]):
@@ -55,7 +55,7 @@ def action_values(w: Floats, x: Numbers, block: Ints, Q: Floats) -> None:
 
 @compiled
 def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
-    """The targets b of all transitions, oldest first; and the largest of their sizes."""
+    """Compute the targets b of all transitions, oldest first, and return the largest absolute value."""
     room, size, first = ring.x.shape[0], ring.size[0], ring.first[0]
     known = ring.next_x.shape[0] > ring.units.size
     t = 0
@@ -82,7 +82,7 @@ def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
 
 @compiled
 def best_of(q: Floats, begin: int, n: int) -> float:
-    """The largest of n values, 0 of none; NaN if it comes first, which is noticed where the targets are summed."""
+    """Return the largest of n values, or 0 if n = 0; a leading NaN is detected when the targets are summed."""
     best: float = q[begin] if n > 0 else 0.0
     for p in range(begin + 1, begin + n):
         best = max(best, q[p])
@@ -91,7 +91,7 @@ def best_of(q: Floats, begin: int, n: int) -> float:
 
 @compiled
 def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> None:
-    """q of n columns for one block: planes are added in their order, four a pass over q."""
+    """Compute q of n columns for one block; planes are added in order, four per pass over q."""
     q, w = weights.q, weights.w
     planes = unsigned(w.shape[0])
     fours = planes - planes % FOUR
@@ -111,7 +111,7 @@ def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> 
 
 @compiled
 def block_values(weights: Weights, x: Numbers, block: Ints, begin: int, n: int) -> None:
-    """q of n columns, each with the weights of its block."""
+    """Compute q of n columns, each with the weights of its block."""
     q, w = weights.q, weights.w
     for p in range(n):
         q[p] = 0.0

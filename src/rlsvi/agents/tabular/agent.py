@@ -1,4 +1,4 @@
-"""What the tabular agents share: counts of a finite problem, from which each algorithm makes its plan."""
+"""The common part of tabular agents: counts of a finite problem, from which each algorithm computes its plan."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -19,11 +19,11 @@ from rlsvi.core.random import Seed
 from rlsvi.mdp.dirichlet import weights_of
 
 SAVED = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
-UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before anything was planned, and where an action is illegal
+UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before the first plan, and for illegal actions
 
 
 class TabularLearner(MindLearner):
-    """Counts in the mind; the plan of an episode becomes part of them when the episode is learned from."""
+    """Counts in the mind; the plan of an episode is stored when the episode is learned from."""
 
     mind: TabularMind
 
@@ -33,14 +33,14 @@ class TabularLearner(MindLearner):
         return self.mind.counts.counters
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
-        """A state and its legal actions, which may only be narrowed down in predicting."""
+        """Return a state and its legal actions, which only a prediction may restrict further."""
         place, counts = super().look(h, observation, mask), self.mind.counts
         if not counts.seen[h, place.observation]:
             return place
         return place.narrowed(counts.legal[h, place.observation], learning)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> TabularMind:
-        """The mind with a plan of its own, made from the last one."""
+        """Return the mind with a new plan, computed from the last one."""
         last: Any = self.mind.plan
         mind = self.mind._replace(plan=Plan(*(part.copy() for part in last)))
         if not plan(mind, sampled, stream):
@@ -48,14 +48,14 @@ class TabularLearner(MindLearner):
         return mind
 
     def remember(self, steps: list[Step], plan: TabularMind, ended: bool) -> Self:
-        """Count an episode and take over the plan it was played on, in one compiled call."""
+        """Count an episode and store the plan it was played with, in one compiled call."""
         episode = self.stacked(steps)
         if not remember_on(self.mind, plan.plan, episode):
             raise self.failure(episode.rewards)
         return self
 
     def state(self) -> dict[str, Any]:
-        """Counts, plan and factors."""
+        """Return the counts, the plan and the factors."""
         arrays: dict[str, Any] = {}
         for part, names in SAVED.items():
             fields = getattr(self.mind, part)._asdict()
@@ -63,7 +63,7 @@ class TabularLearner(MindLearner):
         return arrays
 
     def restore(self, file: Archive) -> None:
-        """Take what a file holds, after checking every array of it."""
+        """Restore the learner from a file, after checking all its arrays."""
         for name, array in self.state().items():
             found = file.take(name, array.shape, array.dtype, finite=name not in UNBOUNDED)
             if np.isnan(found).any():
@@ -77,7 +77,7 @@ class TabularLearner(MindLearner):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class TabularAgent(Agent):
-    """Learns a finite problem from nothing. PSRL, UCRL2 and the others say how to plan."""
+    """An agent that learns a finite problem from counts. PSRL, UCRL2 and the others define how to plan."""
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     horizon: int | None = None
@@ -87,33 +87,33 @@ class TabularAgent(Agent):
     takes_basis = False
     needs_states = True
     samples_first = True
-    mind_class: ClassVar[Any] = None  # for which the algorithm registers `plan`
+    mind_class: ClassVar[Any] = None  # the class for which the algorithm registers `plan`
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         checked_basis(self.basis)
         self.numbers(1, 1, 1, 1)
         self.prior_weights(np.size(getattr(self, "alpha_P", 1.0)))
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         raise NotImplementedError
 
     def prior_weights(self, states: int) -> Floats:
-        """Prior weights of the next state."""
+        """Return the prior weights of the next state."""
         alpha = getattr(self, "alpha_P", None)
         return np.zeros(states) if alpha is None else weights_of("alpha_P", alpha, states)
 
     def linear(self, task: Task) -> LinearFeatures:
-        """Features and their factors, for agents that learn through features."""
+        """Return features and their factors, for agents that learn with features."""
         return no_linear()
 
     def rewards(self) -> tuple[float, float]:
-        """The lowest and the highest reward that can be learned from."""
+        """Return the lowest and the highest reward that can be learned from."""
         return float(self.reward_range[0]), float(self.reward_range[1])
 
     def failure(self, rewards: Floats) -> Exception:
-        """What to raise when an episode of these rewards could not be learned from."""
+        """Return the error to raise if an episode with these rewards could not be learned from."""
         low, high = self.rewards()
         beyond = rewards[(rewards < low) | (rewards > high)]
         if not len(beyond):
@@ -122,7 +122,7 @@ class TabularAgent(Agent):
         return ValueError(f"reward {beyond[0]:g} lies outside of reward_range={given}: widen it")
 
     def new_learner(self, task: Task, example: Any) -> TabularLearner:
-        """A learner that has seen nothing."""
+        """Return a learner without experience."""
         assert task.states is not None
         H, S, A, linear = task.horizon, task.states, task.actions, self.linear(task)
         alpha, rewards = np.append(self.prior_weights(S), 0.0), np.array(self.rewards())
@@ -131,7 +131,7 @@ class TabularAgent(Agent):
         return TabularLearner(task, mind, failure=self.failure)
 
     def restored_learner(self, task: Task, file: Archive) -> TabularLearner:
-        """The learner that a file holds, after checking every array of it."""
+        """Return the learner stored in a file, after checking all its arrays."""
         if task.states is None or file.shape("counts.visits", 3) != (task.horizon, task.states, task.actions):
             raise ArchiveError(f"is damaged: its counts are not those of {task}")
         learner = self.new_learner(task, 0)
@@ -140,7 +140,7 @@ class TabularAgent(Agent):
 
 
 def range_of(reward_range: Any, *, with_zero: bool = False) -> tuple[float, float]:
-    """The lowest and the highest reward, checked; `with_zero`: and 0, which an episode that is over pays."""
+    """Return the checked lowest and highest reward; `with_zero` extends them to 0, the reward after an episode."""
     low, high = (float(value) for value in shaped("reward_range", finite("reward_range", reward_range), (2,)))
     if not low < high:
         raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range!r}")
@@ -148,7 +148,7 @@ def range_of(reward_range: Any, *, with_zero: bool = False) -> tuple[float, floa
 
 
 def probability(name: str, value: Any) -> float:
-    """`value`, if it lies strictly between 0 and 1."""
+    """Return `value` if it lies strictly between 0 and 1."""
     number = shaped(name, finite(name, value), ())
     if not 0 < number < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")

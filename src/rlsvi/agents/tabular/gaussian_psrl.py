@@ -1,4 +1,4 @@
-"""Gaussian PSRL: the posterior mean of the MDP, with normal noise as wide as Theorem 1's proof allows.
+"""Gaussian PSRL: the posterior mean of the MDP, with normal noise as wide as the proof of Theorem 1 requires.
 
 The proof of Lemma 2 (section 5): the noise of rewards is dominated by N(0, 1) over its weight of evidence, that
 of transitions by N(0, H^2) over its own. Instead of sampling an MDP, sample values:
@@ -10,13 +10,13 @@ of transitions by N(0, H^2) over its own. Instead of sampling an MDP, sample val
             V_h = max_a Q_h
         act greedily on Q for an episode
 
-Here 1 stands for the width of `reward_range`. By Lemma 1, Q is stochastically optimistic for the posterior.
-The Gaussian PSRL of Osband and Van Roy (2017) is the same in kind: the estimated MDP, and normal noise on every
-value, of a variance that falls as 1 / n and grows as the square of what is left to be earned. It differs in that
-periods share one P and one R, noise is drawn once for a pair (s, a) and used in all periods, and that of
-transitions is multiplied by the H - h - 1 periods left in their program; here by H, as in the proof, and anew for
-every (h, s, a).
-RLSVI with a table is the same with one weight of evidence, shrunk towards zero instead of the prior's mean.
+Here 1 stands for the width of `reward_range`. By Lemma 1, Q is stochastically optimistic for the posterior. The
+Gaussian PSRL of Osband and Van Roy (2017) is of the same kind: the estimated MDP, and normal noise on every value,
+with a variance that falls as 1 / n and grows as the square of the reward still attainable. It differs in that
+periods share one P and one R, and that noise is drawn once for a pair (s, a) and used in all periods. In their
+program the noise of transitions is multiplied by the H - h - 1 periods left; here by H, as in the proof, and it is
+drawn for every (h, s, a). RLSVI with a table is the same with one weight of evidence, shrunk towards zero instead
+of the prior mean.
 """
 
 import math
@@ -33,20 +33,20 @@ from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal
 from rlsvi.mdp.dirichlet import weights_of
 
-SCALE, ALPHA_P = 5, 6  # of mind.numbers, after those of PSRL
+SCALE, ALPHA_P = 5, 6  # indices of mind.numbers, after those of PSRL
 
 
 class GaussianPSRLMind(TabularMind):
-    """What GaussianPSRL knows."""
+    """The mind of GaussianPSRL."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class GaussianPSRL(TabularAgent):
-    """PSRL with normal noise in place of the Dirichlet's.
+    """PSRL with normal instead of Dirichlet noise.
 
     Parameters
     ----------
-    scale : multiplies the standard deviation; 1 is what the proof asks for, less is what works best.
+    scale : factor of the standard deviation. The proof requires 1; smaller values work best.
     alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
     """
 
@@ -58,14 +58,14 @@ class GaussianPSRL(TabularAgent):
     alpha_R: float | tuple[float, float] = 1.0
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         rewards = *range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2)
         return np.array([*rewards, 0.0, positive("scale", self.scale), self.prior_weights(states).sum()])
 
 
 @plan.register(GaussianPSRLMind)
 def gaussian_psrl(mind: GaussianPSRLMind, sampled: bool, stream: Words) -> bool:
-    """Values drawn around the mean of the posterior, or that mean; False where a value is not finite."""
+    """Draw values around the posterior mean, or use that mean. Return False if a value is not finite."""
     counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     width, alpha_R = numbers[HIGH] - numbers[LOW], numbers[ALPHA_LOW] + numbers[ALPHA_HIGH]

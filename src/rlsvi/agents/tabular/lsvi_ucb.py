@@ -6,11 +6,11 @@ Jin, Yang, Wang and Jordan (2020), Algorithm 1:
         for h = H-1, .., 0
             P_h = sum of phi phi' over the past of period h, + lam I
             w_h = P_h^-1 sum of phi (r + max_a Q_{h+1}(s', a))
-            Q_h(., .) = min(w_h . phi + beta sqrt(phi' P_h^-1 phi), most that can be paid)
+            Q_h(., .) = min(w_h . phi + beta sqrt(phi' P_h^-1 phi), largest possible return)
         act greedily on Q for an episode
 
-with beta = scale d H sqrt(log(2 d T / delta)), times the width of `reward_range`. RLSVI samples where this adds.
-The theory asks for |phi(s, a)| <= 1, which is checked.
+with beta = scale d H sqrt(log(2 d T / delta)), times the width of `reward_range`. RLSVI samples instead of adding
+a bonus. The theory requires |phi(s, a)| <= 1, which is checked.
 """
 
 import math
@@ -28,25 +28,25 @@ from rlsvi.core.cholesky import solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.regression import solve
 
-TOP, BETA = range(2)  # of mind.numbers
+TOP, BETA = range(2)  # indices of mind.numbers
 
 
 class LSVIUCBMind(TabularMind):
-    """What LSVIUCB knows."""
+    """The mind of LSVIUCB."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class LSVIUCB(TabularAgent):
-    """Optimistic least-squares value iteration; states must be finitely many.
+    """Optimistic least-squares value iteration for finitely many states.
 
     Parameters
     ----------
     lam : the ridge, > 0.
-    scale : the constant of beta, > 0; the theory leaves it open.
-    delta : values are optimistic throughout but with at most this probability.
-    planned : the number of episodes it is meant to play, for T = planned H in the logarithm.
-    basis : how states and actions map to weights, of 2-norm 1 at most; None: the problem's own, or a table.
-    reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
+    scale : the constant of beta, > 0, which the theory does not specify.
+    delta : the probability that values are not optimistic throughout is at most this.
+    planned : the number of episodes that will be played, for T = planned H in the logarithm.
+    basis : how states and actions map to weights, with 2-norm at most 1. None: the problem's own, or a table.
+    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
     horizon, seed : as for RLSVI.
     """
 
@@ -61,19 +61,19 @@ class LSVIUCB(TabularAgent):
     basis: Basis | None = None
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1) * horizon
         root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
 
     def check(self) -> None:
-        """Check the arguments; an error names the argument and the remedy."""
+        """Validate the arguments; an error names the argument and the remedy."""
         positive("lam", self.lam)
         super().check()
 
     def linear(self, task: Task) -> LinearFeatures:
-        """Features and their factors; features that are too long are refused."""
+        """Return features and their factors; features with a norm above 1 are refused."""
         features = self.features(task, 0)
         assert features.table is not None
         longest = float(np.sqrt((features.table.phi**2).sum(axis=-1).max()))
@@ -87,7 +87,7 @@ class LSVIUCB(TabularAgent):
 
 @plan.register(LSVIUCBMind)
 def lsvi_ucb(mind: LSVIUCBMind, sampled: bool, stream: Words) -> bool:
-    """Optimistic value iteration by least squares; False where a value is not finite."""
+    """Optimistic least-squares value iteration. Returns False if a value is not finite."""
     plan, linear, numbers = mind.plan, mind.linear, mind.numbers
     H, S, A = plan.Q.shape
     theta, x = linear.theta, linear.x

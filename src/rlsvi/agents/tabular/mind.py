@@ -1,4 +1,4 @@
-"""The mind of tabular agents: how often each period, state and action was tried, what came of it, and the plan."""
+"""The mind of tabular agents: counts of each period, state and action, their outcomes, and the plan."""
 
 from typing import NamedTuple
 
@@ -21,52 +21,52 @@ class Counts(NamedTuple):
     into: Floats  # (H, S, A, S + 1)
     ends: Longs  # (H,) episodes that ended in this period
     seen: Bools  # (H, S)
-    legal: Bools  # (H, S, A); everything, until a state is seen
+    legal: Bools  # (H, S, A); all actions until a state is seen
 
 
 class Plan(NamedTuple):
     """The values acted on. V[h, S] = V[H, s] = 0: the episode is over."""
 
-    Q: Floats  # (H, S, A), -inf where illegal
+    Q: Floats  # (H, S, A), -inf if illegal
     V: Floats  # (H + 1, S + 1)
     visits: Floats  # (H, S, A) when the plan was made
     due: Bools  # (1,) whether a pair has been tried as often since then as before
-    p: Floats  # (S + 1,) to work in
+    p: Floats  # (S + 1,) work array
     order: Longs  # (S + 1,)
 
 
 class LinearFeatures(NamedTuple):
-    """Features and the factors of the precision of every period; of no features for agents without them."""
+    """Features and the factors of every period's precision matrix; empty for agents without features."""
 
-    phi: Floats  # (H, or 1 if the periods are alike; S, A, d)
+    phi: Floats  # (H, or 1 if all periods share them; S, A, d)
     block: Ints  # (S, A)
     U: Floats  # (H, B, d, d)
     inv: Floats  # (H, B, d)
     theta: Floats  # (B, d)
-    x: Floats  # (d,) to work in
+    x: Floats  # (d,) work array
 
 
 class TabularMind(NamedTuple):
-    """What was seen, the plan to act on, and what the algorithm was given.
+    """The counts, the plan to act on, and the parameters of the algorithm.
 
-    Every algorithm derives a class of its own, for which it registers `plan` (agents/mind.py).
+    Every algorithm derives its own class, for which it registers `plan` (agents/mind.py).
     """
 
     counts: Counts
     plan: Plan
     linear: LinearFeatures
-    numbers: Floats  # in the order the algorithm's file says
+    numbers: Floats  # in the order defined in the algorithm's file
     alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
-    rewards: Floats  # (2,) the lowest and the highest reward it can learn from
+    rewards: Floats  # (2,) the lowest and the highest reward that can be learned from
 
     @property
     def features(self) -> FeatureTable:
-        """The features learned through."""
+        """The features used for learning."""
         return FeatureTable(self.linear.phi, self.linear.block)
 
 
 def no_counts(H: int, S: int, A: int) -> Counts:
-    """Nothing seen yet."""
+    """Return counts of zero."""
     shape = H, S, A
     return Counts(
         counters=new_counters(),
@@ -80,7 +80,7 @@ def no_counts(H: int, S: int, A: int) -> Counts:
 
 
 def no_plan(H: int, S: int, A: int) -> Plan:
-    """No values yet: nothing is known to be impossible."""
+    """Return a plan without values: nothing is known to be impossible."""
     return Plan(
         Q=np.full((H, S, A), np.inf),
         V=np.zeros((H + 1, S + 1)),
@@ -92,7 +92,7 @@ def no_plan(H: int, S: int, A: int) -> Plan:
 
 
 def linear_of(H: int, phi: Floats, block: Ints, blocks: int, ridge: float) -> LinearFeatures:
-    """Features that have seen no data."""
+    """Return features without data."""
     d = phi.shape[3]
     factor = prior_factor((H, blocks), d, ridge)
     return LinearFeatures(phi, block, factor.U, factor.inv, np.zeros((blocks, d)), np.zeros(d))
@@ -105,7 +105,7 @@ def no_linear() -> LinearFeatures:
 
 @values.register(TabularMind)
 def tabular_values(mind: TabularMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Look the values of the plan up."""
+    """Look up the values of the plan."""
     for a in range(Q.size):
         Q[a] = mind.plan.Q[h, s, a]
 
@@ -123,7 +123,7 @@ def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> b
 
 @compiled
 def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
-    """Learn from an episode that was played on another plan, which becomes that of the mind."""
+    """Learn from an episode that was played with another plan, which becomes that of the mind."""
     T = episode.actions.size
     if not in_range(mind, episode.rewards, T):
         return False
@@ -144,7 +144,7 @@ def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
 
 @compiled
 def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
-    """Whether the agent can learn from all rewards of an episode."""
+    """Return whether the agent can learn from all rewards of an episode."""
     inside = True
     for t in range(steps):
         inside = inside and mind.rewards[0] <= rewards[t] <= mind.rewards[1]
@@ -153,7 +153,7 @@ def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
 
 @compiled
 def see(counts: Counts, h: int, s: int, legal: Bools) -> None:
-    """Make a state known in period h, with its legal actions."""
+    """Record a state in period h, with its legal actions."""
     counts.seen[h, s] = True
     for a in range(legal.size):
         counts.legal[h, s, a] = legal[a]
@@ -163,9 +163,9 @@ def see(counts: Counts, h: int, s: int, legal: Bools) -> None:
 def count_transitions(
     mind: TabularMind, states: Longs, actions: Longs, rewards: Floats, steps: int, last: int
 ) -> bool:
-    """Learn from an episode of `steps` steps that led to the state `last`, or to its end at `last` = S.
+    """Learn from an episode of `steps` steps that led to the state `last`, or to its end if `last` = S.
 
-    False when a factor failed.
+    Returns False if a factor failed.
     """
     counts, plan, linear = mind.counts, mind.plan, mind.linear
     for h in range(steps):
@@ -189,7 +189,7 @@ def count_transitions(
 
 @compiled
 def best_values(mind: TabularMind, h: int) -> bool:
-    """V_h(s) = max_a Q_h(s, a), with illegal actions barred; False where it is not a finite number."""
+    """V_h(s) = max_a Q_h(s, a) over legal actions. Returns False if it is not finite."""
     Q, V, legal = mind.plan.Q, mind.plan.V, mind.counts.legal
     for s in range(Q.shape[1]):
         best = -np.inf

@@ -23,11 +23,11 @@ from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick
 from rlsvi.mdp.dirichlet import weights_of
 
-LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # of mind.numbers
+LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # indices of mind.numbers
 
 
 class PSRLMind(TabularMind):
-    """What PSRL knows."""
+    """The mind of PSRL."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -36,12 +36,12 @@ class PSRL(TabularAgent):
 
     Parameters
     ----------
-    alpha_P : prior weight of every next state, or one for each, (S,). The end of an episode before its last
-        period has no prior weight, and counts once it was seen.
+    alpha_P : prior weight of every next state, or one weight for each, (S,). The end of an episode before its last
+        period has no prior weight, and counts once it has been seen.
     alpha_R : prior weights of the rewards `low` and `high`: a number or a pair.
-    reward_range : (low, high). A reward in between counts partly as low, partly as high.
+    reward_range : (low, high). A reward in between counts partly as low and partly as high.
     reward_noise : None: as above. A number: rewards are normal with this standard deviation, and their mean is
-        normal, centred on `reward_range` with half its width as standard deviation; rewards may lie outside.
+        normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
     horizon, seed : as for RLSVI.
     """
 
@@ -53,18 +53,18 @@ class PSRL(TabularAgent):
     reward_noise: float | None = None
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         noise = 0.0 if self.reward_noise is None else positive("reward_noise", self.reward_noise)
         return np.array([*range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2), noise])
 
     def rewards(self) -> tuple[float, float]:
-        """The lowest and the highest reward that can be learned from; any, if they are normal."""
+        """Return the lowest and the highest reward that can be learned from; any reward if they are normal."""
         return (-math.inf, math.inf) if self.reward_noise is not None else super().rewards()
 
 
 @plan.register(PSRLMind)
 def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
-    """Solve an MDP drawn from the posterior, or the posterior's mean; False where a value is not finite."""
+    """Solve an MDP drawn from the posterior, or the posterior mean. Return False if a value is not finite."""
     counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
@@ -84,11 +84,11 @@ def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
 
 @compiled
 def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: Words) -> float:
-    """The mean reward of a pair tried n times, drawn from its posterior, or the posterior's mean."""
+    """Return the mean reward of a pair tried n times, drawn from its posterior, or the posterior mean."""
     low, high, noise = numbers[LOW], numbers[HIGH], numbers[NOISE]
     if noise > 0.0:
         middle, width = 0.5 * (low + high), 0.5 * (high - low)
-        weight = noise * noise / (width * width)  # of the prior, in rewards
+        weight = noise * noise / (width * width)  # of the prior, in numbers of rewards
         centre = (weight * middle + total) / (weight + n)
         if sampled:
             centre += noise / math.sqrt(weight + n) * normal(stream)
@@ -102,7 +102,7 @@ def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: 
 
 @compiled
 def next_value(alpha: Floats, into: Floats, V: Floats, p: Floats, sampled: bool, stream: Words) -> float:
-    """P'V for P ~ Dirichlet(alpha + into), or its mean; `p` is overwritten."""
+    """Return P'V for P ~ Dirichlet(alpha + into), or its mean; `p` is overwritten."""
     total, value, weights = 0.0, 0.0, 0.0
     for j in range(p.size):
         weight = alpha[j] + into[j]
@@ -112,6 +112,6 @@ def next_value(alpha: Floats, into: Floats, V: Floats, p: Floats, sampled: bool,
         value += p[j] * V[j]
     if total > 0.0:
         return value / total
-    for j in range(p.size):  # weights so small that all underflow: one state has all the probability
+    for j in range(p.size):  # if all weights underflow, one state has all the probability
         p[j] = (alpha[j] + into[j]) / weights
     return float(V[pick(stream, p)])

@@ -1,10 +1,10 @@
-"""UCBVI: value iteration on the empirical MDP, with a bonus for what was seldom tried.
+"""UCBVI: value iteration on the empirical MDP, with a bonus for actions that were rarely tried.
 
 Azar, Osband and Munos (2017), where (h, s) takes the place of a state and rewards are learned too:
 
     for k = 1, 2, ..
         for h = H-1, .., 0, every (s, a)
-            Q_h(s, a) = min(Q_h(s, a) of the last episode, most that can be paid, r_mean + p_mean'V_{h+1} + bonus)
+            Q_h(s, a) = min(Q_h(s, a) of the last episode, largest return, r_mean + p_mean'V_{h+1} + bonus)
             V_h = max_a Q_h
         act greedily on Q for an episode
 
@@ -13,9 +13,9 @@ bonus is
     Hoeffding   7 H L / sqrt(n)
     Bernstein   sqrt(8 L Var_p(V) / n) + 14 H L / (3 n)
                 + sqrt(8 sum_y p(y) min(100^2 H^3 S^2 A L^2 / n'(y), H^2) / n) + sqrt(L / (2 n))
-times the width of `reward_range`. The paper has L = log(5 S A T / delta), for one P of all periods; here there are
-H times as many pairs, for all of which the bonus must hold. The last term is for the mean reward, which the paper
-takes as known; the first bonus is wide enough for it.
+times the width of `reward_range`. The paper has L = log(5 S A T / delta), for one P in all periods; here there are
+H times as many pairs, and the bonus must hold for all of them. The last term is for the mean reward, which the
+paper assumes known; the first bonus is wide enough for it.
 """
 
 import math
@@ -30,24 +30,24 @@ from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
 
-TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # of mind.numbers
+TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # indices of mind.numbers
 
 
 class UCBVIMind(TabularMind):
-    """What UCBVI knows."""
+    """The mind of UCBVI."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class UCBVI(TabularAgent):
-    """Optimism by a bonus.
+    """Upper confidence bound value iteration, which is optimistic through a bonus.
 
     Parameters
     ----------
     bonus : "hoeffding" (UCBVI-CH) or "bernstein" (UCBVI-BF).
-    delta : values are optimistic throughout but with at most this probability.
-    planned : K, the number of episodes it is meant to play.
-    scale : multiplies the bonus; 1 is what the theory asks for, less is what works best.
-    reward_range : (low, high), which no reward may leave. As episodes may end early, it is widened to hold 0.
+    delta : the probability that values are not optimistic throughout is at most this.
+    planned : K, the number of episodes that will be played.
+    scale : factor of the bonus. The theory requires 1; smaller values work best.
+    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
     horizon, seed : as for RLSVI.
     """
 
@@ -60,7 +60,7 @@ class UCBVI(TabularAgent):
     scale: float = 1.0
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         if self.bonus not in ("hoeffding", "bernstein"):
             raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
         low, high = range_of(self.reward_range, with_zero=True)
@@ -71,7 +71,7 @@ class UCBVI(TabularAgent):
 
 @plan.register(UCBVIMind)
 def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
-    """Optimistic value iteration; False where a value is not finite."""
+    """Optimistic value iteration. Returns False if a value is not finite."""
     counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
@@ -94,13 +94,13 @@ def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
 
 @compiled
 def hoeffding(mind: TabularMind, n: float) -> float:
-    """The bonus of UCBVI-CH, for rewards of width 1."""
+    """Return the bonus of UCBVI-CH, for rewards of width 1."""
     return float(7.0 * mind.plan.Q.shape[0] * mind.numbers[LOG] / math.sqrt(n))
 
 
 @compiled
 def bernstein(mind: TabularMind, h: int, s: int, a: int) -> float:
-    """The bonus of UCBVI-BF, for rewards of width 1."""
+    """Return the bonus of UCBVI-BF, for rewards of width 1."""
     counts, V, L, span = mind.counts, mind.plan.V, mind.numbers[LOG], mind.numbers[SPAN]
     H, S, A = mind.plan.Q.shape
     n, first, spread, doubt = counts.visits[h, s, a], 0.0, 0.0, 0.0

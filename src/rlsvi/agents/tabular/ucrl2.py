@@ -1,4 +1,4 @@
-"""UCRL2 for finite horizons: the best MDP that the data do not refute, solved by extended value iteration.
+"""UCRL2 for finite horizons: the best MDP consistent with the data, solved by extended value iteration.
 
 Jaksch, Ortner and Auer (2010), where (h, s) takes the place of a state:
 
@@ -23,11 +23,11 @@ from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 
-LOW, HIGH, SCALE, DELTA = range(4)  # of mind.numbers
+LOW, HIGH, SCALE, DELTA = range(4)  # indices of mind.numbers
 
 
 class UCRL2Mind(TabularMind):
-    """What UCRL2 knows."""
+    """The mind of UCRL2."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -37,11 +37,11 @@ class UCRL2(TabularAgent):
     Parameters
     ----------
     delta : the confidence sets fail with at most this probability.
-    scale : multiplies both radii; 1 is what the theory asks for, less is what works best.
-    reward_range : (low, high), which no reward may leave.
+    scale : factor of both radii. The theory requires 1; smaller values work best.
+    reward_range : (low, high), the bounds of all rewards.
     horizon, seed : as for RLSVI.
 
-    That an episode may end before its last period is one of the possible outcomes once it was seen.
+    The end of an episode before its last period is a possible outcome once it has been seen.
     """
 
     samples = False
@@ -51,7 +51,7 @@ class UCRL2(TabularAgent):
     scale: float = 1.0
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """What the planner takes, after checking it."""
+        """Return the parameters of the planner, after checking them."""
         return np.array(
             [*range_of(self.reward_range), positive("scale", self.scale), probability("delta", self.delta)]
         )
@@ -59,7 +59,7 @@ class UCRL2(TabularAgent):
 
 @compiled
 def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
-    """The radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
+    """Return the radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
     n, delta = max(1.0, n), numbers[DELTA]
     reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * math.log(2.0 * S * H * A * t / delta) / (2.0 * n))
     return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * math.log(2.0 * A * H * t / delta) / n)
@@ -67,7 +67,7 @@ def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[
 
 @plan.register(UCRL2Mind)
 def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
-    """Extended value iteration, if the phase is over; False where a value is not finite."""
+    """Extended value iteration, if the phase is over. Returns False if a value is not finite."""
     counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
     if not plan.due[0]:
@@ -95,7 +95,7 @@ def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
 
 @compiled
 def optimistic(into: Floats, n: float, radius: float, V: Floats, order: Longs, outcomes: int, p: Floats) -> float:
-    """max p'V over distributions p with |p - into / n|_1 <= radius: mass goes from the worst outcomes to the best.
+    """Maximise p'V subject to |p - into / n|_1 <= radius, by moving mass from the worst outcomes to the best.
 
     `order` lists the outcomes from the best to the worst. `p` is overwritten with the maximiser.
     """
@@ -118,7 +118,7 @@ def optimistic(into: Floats, n: float, radius: float, V: Floats, order: Longs, o
 
 @compiled
 def sort_descending(V: Floats, order: Longs, size: int) -> None:
-    """order[:size] <- the first `size` places of V from the highest to the lowest, by insertion."""
+    """order[:size] <- the first `size` indices of V from the highest to the lowest value, by insertion."""
     for i in range(size):
         j = i
         while j > 0 and V[order[j - 1]] < V[i]:
