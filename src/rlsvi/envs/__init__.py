@@ -1,6 +1,6 @@
-"""Gymnasium faces of the problems; `register()` makes them known to `gymnasium.make`.
+"""The problems as Gymnasium environments; `register()` registers them for `gymnasium.make`.
 
-The classes are imported when first asked for, so that registering them stays cheap.
+The classes are imported on first use, so that registering them is cheap.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ __all__ = ["register", *sorted(_HOMES)]
 
 
 def register() -> None:
-    """Register the environments with Gymnasium; those already registered are left alone."""
+    """Register the environments with Gymnasium, skipping those already registered."""
     import gymnasium
 
     for name, entry_point in IDS.items():

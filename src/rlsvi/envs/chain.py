@@ -9,7 +9,7 @@ from rlsvi.mdp.chain import chain
 
 
 class ChainEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.chain(length)`: walk right, N - 1 times, against odds that nothing on the way rewards."""
+    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way."""
 
     def __init__(self, length: int = 50, render_mode: str | None = None) -> None:
         super().__init__(chain(length), render_mode)
@@ -22,7 +22,7 @@ class ChainEnv(FiniteMDPEnv):
         return "".join(cells) + f"  {self._period()}"
 
     def _picture(self) -> NDArray[np.uint8]:
-        """A row of discs, those visited in this episode dark, the rewarded one gold."""
+        """A row of discs: states visited in this episode are dark, the rewarded one is gold."""
         N = self.mdp.states
         pitch = max(5.0, min(56.0, 960 / N))
         margin, radius = 20.0, 0.34 * pitch

@@ -16,9 +16,9 @@ WOOD: Colour = (176, 104, 48)
 
 
 class DeepSeaEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.deep_sea(size, ...)`: sink through N rows; only always right finds the treasure.
+    """`rlsvi.mdp.deep_sea(size, ...)`: descend through N rows; only moving right every time finds the treasure.
 
-    options : of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+    options : arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
     """
 
     def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
@@ -26,11 +26,11 @@ class DeepSeaEnv(FiniteMDPEnv):
         self.size = int(size)
 
     def _cells(self) -> list[tuple[int, int]]:
-        """The cells (row, column) of this episode, without the end."""
+        """Return the cells (row, column) of this episode, without the end."""
         return [divmod(s, self.size) for s in self._path if s < self.size**2]
 
     def _found(self) -> bool:
-        """Whether the episode ended with the treasure in hand: in its corner, by the better action."""
+        """Return whether the episode ended with the treasure: in its corner, by the better action."""
         if self._running or self._cells()[-1] != (self.size - 1, self.size - 1):
             return False
         t, corner = self.mdp.table, self.size**2 - 1
@@ -48,7 +48,7 @@ class DeepSeaEnv(FiniteMDPEnv):
         return "\n".join([*(" ".join(row) for row in grid), self._period() + found])
 
     def _picture(self) -> NDArray[np.uint8]:
-        """The water darkens downward, and more where no path leads; a line shows the way so far."""
+        """The water darkens with depth, and more where no path leads; a line shows the path so far."""
         N, cells = self.size, self._cells()
         pitch = max(6.0, min(44.0, 560 / N))
         margin, gap = 20.0, min(1.5, pitch / 12)
@@ -67,7 +67,7 @@ class DeepSeaEnv(FiniteMDPEnv):
         return canvas.image()
 
     def _draw_chest(self, canvas: Canvas, centre: float, pitch: float) -> None:
-        """The treasure; it shines when found."""
+        """Draw the treasure, which shines when found."""
         x, y, w = centre, centre, 0.38 * pitch
         if self._found():
             canvas.disc((x, y), 1.9 * w, GOLD, opacity=0.35)

@@ -1,4 +1,4 @@
-"""Continuous actions offered as a finite choice."""
+"""Continuous actions as a finite set of choices."""
 
 from itertools import product
 from typing import Any
@@ -10,7 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from rlsvi.core.checks import whole
 
-MOST = 1000  # actions to choose from
+MOST = 1000  # maximum number of actions
 
 
 class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
@@ -21,8 +21,8 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
     Parameters
     ----------
     env : the environment.
-    choices : of a Box: how many evenly spaced values each number of an action may take, its bounds included. Or
-        the actions themselves, a list. The others have their own values, and take None.
+    choices : for a Box, the number of evenly spaced values of each component of an action, including its bounds;
+        or a list of actions. For the other spaces, which have their own values, None.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:
@@ -34,14 +34,14 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
         self.action_space = spaces.Discrete(len(self.actions))
 
     def action(self, action: Any) -> Any:
-        """The environment's action of that number."""
+        """Return the environment's action with this number."""
         if not self.action_space.contains(action):
             raise ValueError(f"action {action!r} is not one of 0..{len(self.actions) - 1}")
         return self.actions[int(action)]
 
 
 def _actions(space: Any, choices: Any) -> list[Any]:
-    """The actions to choose from."""
+    """Return the actions to choose from."""
     if choices is not None and np.ndim(choices) > 0:
         listed = [np.asarray(action, dtype=space.dtype) for action in choices]
         strange = [action for action in listed if not space.contains(action)]

@@ -1,4 +1,4 @@
-"""What the environments of this package share: a random stream of their own, and two ways of rendering."""
+"""The common part of the environments of this package: their own random stream, and two render modes."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ class Environment(gymnasium.Env[Any, Any]):
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
             raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
         self.render_mode = render_mode
-        self._stream = np.zeros(4, dtype=np.uint64)  # which no seed gives
+        self._stream = np.zeros(4, dtype=np.uint64)  # an invalid state, which no seed gives
         self._started = self._running = False
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> Any:
-        """Start an episode. With a seed, start the stream anew; without, go on with it or draw a seed for it."""
+        """Start an episode. A seed restarts the stream; without one it continues, or is seeded at random."""
         super().reset(seed=seed)
         if seed is not None and seed >= 2**64:
             raise ValueError(f"seed must be below 2**64, got {seed}")
@@ -38,7 +38,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._started = self._running = True
 
     def _checked(self, action: Any, actions: int) -> int:
-        """An action that the space has, while an episode is running."""
+        """Return an action, after checking that it is valid and an episode is running."""
         if not self._running:
             raise ResetNeeded("the episode is over: call reset()" if self._started else "call reset() first")
         if not (type(action) is int and 0 <= action < actions) and not self.action_space.contains(action):
@@ -46,7 +46,7 @@ class Environment(gymnasium.Env[Any, Any]):
         return int(action)
 
     def render(self) -> Any:
-        """The picture, (height, width, 3), or the text, as render_mode says."""
+        """Return a picture, (height, width, 3), or text, depending on render_mode."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() shows nothing: make the environment with a render_mode")
             return None

@@ -16,18 +16,18 @@ from rlsvi.mdp.table import transition
 
 
 class FiniteMDPEnv(Environment):
-    """A thin face over the table: observations are state numbers, actions are action numbers.
+    """A thin wrapper around the table: observations are state numbers, actions are action numbers.
 
     The episode ends, with `terminated`, after the last period or in an absorbing state; its terminal reward
-    is paid with the last step. Where some action is illegal, info["action_mask"] tells which are legal.
-    The environment draws from a stream of its own, in the order of the fused loop: the first state, then
+    is paid with the last step. If some action is illegal, info["action_mask"] contains the legal ones.
+    The environment draws from its own stream, in the order of the fused loop: the first state, then
     successor and reward of each step, then the terminal reward.
 
     Parameters
     ----------
     mdp : the problem.
     render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
-    endless : play on after the last period, for ever; for an MDP whose periods are all alike.
+    endless : continue after the last period, forever; for an MDP whose periods are all alike.
     """
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
@@ -45,17 +45,17 @@ class FiniteMDPEnv(Environment):
 
     @property
     def horizon(self) -> int | None:
-        """H, the most steps an episode has; None if they have no end."""
+        """H, the maximum number of steps per episode; None if episodes do not end."""
         return None if self.endless else int(self.mdp.horizon)
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
-        """Start an episode; with a seed, start the random stream anew."""
+        """Start an episode; a seed restarts the random stream."""
         super().reset(seed=seed)
         self._path, self._actions = [int(pick(self._stream, self.mdp.table.start))], []
         return self._path[-1], self._info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        """Take one step; an action that is not possible is refused and changes nothing."""
+        """Take one step; an invalid action is refused and changes nothing."""
         t, h = self.mdp.table, 0 if self.endless else len(self._actions)
         a = self._checked(action, t.actions)
         s = self._path[-1]
@@ -63,7 +63,7 @@ class FiniteMDPEnv(Environment):
             raise ValueError(f"action {a} is not legal in state {s}: choose one that info['action_mask'] allows")
         last = h + 1 == t.horizon and not self.endless
         next_state, reward, ended = transition(t, h, last, s, a, self._stream)
-        if self.endless:  # what is long past would fill the memory
+        if self.endless:  # the complete path would fill the memory
             del self._path[:-1], self._actions[:]
         self._path.append(int(next_state))
         self._actions.append(a)
@@ -84,7 +84,7 @@ class FiniteMDPEnv(Environment):
         return f"{self._period()}: state {self._path[-1]} of {self.mdp.states}"
 
     def _picture(self) -> NDArray[np.uint8]:
-        """Any MDP: its states in a square, those of this episode shaded."""
+        """Draw any MDP: its states in a square, with those of this episode shaded."""
         columns = ceil(sqrt(self.mdp.states))
         rows = ceil(self.mdp.states / columns)
         cell, margin = max(6, min(48, 480 // columns)), 16

@@ -1,4 +1,4 @@
-"""Which environment it was, as plain data that a file can hold, and the same one made again."""
+"""A description of an environment as plain data that a file can contain, and how to create it again."""
 
 import json
 from typing import Any, NamedTuple, Self
@@ -7,11 +7,11 @@ import gymnasium
 
 from rlsvi.envs.discretized import Discretized
 
-OWN = ("gymnasium.envs.", "rlsvi.envs.")  # whose code may run because a file names it
+OWN = ("gymnasium.envs.", "rlsvi.envs.")  # code that may run because a file names it
 
 
 class Made(NamedTuple):
-    """What `gymnasium.make` was given, and how many choices a continuous action was offered as, if it was."""
+    """The arguments of `gymnasium.make`, and the number of choices for a continuous action, if discretized."""
 
     id: str
     arguments: dict[str, Any]
@@ -19,7 +19,7 @@ class Made(NamedTuple):
     choices: int | None = None
 
     def make(self, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
-        """The environment; an error says what is wrong with it."""
+        """Create the environment, or raise an error that says what is wrong."""
         options = dict(self.arguments)
         if self.max_episode_steps is not None:
             options["max_episode_steps"] = self.max_episode_steps
@@ -33,13 +33,13 @@ class Made(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether making it runs the code of Gymnasium and of this library alone."""
+        """Whether creating it runs only the code of Gymnasium and of this library."""
         spec = gymnasium.registry.get(self.id)
         return spec is not None and isinstance(spec.entry_point, str) and spec.entry_point.startswith(OWN)
 
     @classmethod
     def of(cls, env: gymnasium.Env[Any, Any]) -> Self | None:
-        """How an environment was made; None if it does not tell, or has wrappers that a file does not hold."""
+        """Return how an environment was created; None if unknown, or with wrappers that a file cannot contain."""
         spec = env.spec
         if spec is None or not _is_json(spec.kwargs):
             return None
@@ -54,7 +54,7 @@ class Made(NamedTuple):
 
     @classmethod
     def read(cls, plain: Any) -> Self | None:
-        """What a file says, checked."""
+        """Return the description in a file, checked."""
         if plain is None:
             return None
         made = cls(*plain)

@@ -21,19 +21,19 @@ from rlsvi.mdp.recommendation import (
 
 
 class RecommendationEnv(Environment):
-    """A customer is shown J of N products, one after another; only those she has not seen are legal.
+    """A customer is shown J of N products, one after another; only products not seen yet are legal.
 
-    An observation is her history x, (N,): 1 for a product she liked, -1 for one she did not, 0 for one she has not
-    seen. info["action_mask"] says which those are. With the same seeds she answers as in the table of
-    `rlsvi.mdp.recommendation`: one random number begins an episode, and one decides each answer.
+    An observation is the history x, (N,): 1 for a product liked, -1 for one disliked, 0 for one not seen yet.
+    info["action_mask"] contains the latter. With the same seeds, customers answer as in the table of
+    `rlsvi.mdp.recommendation`: one random number begins an episode, and one determines each answer.
 
     Parameters
     ----------
     products, slots : N and J.
-    beta, gamma, scale, seed : what customers like, as for `rlsvi.mdp.draw_taste`; `seed` draws it once for all.
-    reward_values : of a dislike and of a like.
+    beta, gamma, scale, seed : what customers like, as for `rlsvi.mdp.draw_taste`; `seed` draws it once.
+    reward_values : rewards of a dislike and of a like.
     numbered : observe the number of the history, as in the table of `rlsvi.mdp.recommendation`, which is then the
-        attribute `mdp`; so OptimalPolicy and tables can play too, where the histories can be counted.
+        attribute `mdp`. If the histories can be enumerated, OptimalPolicy and tables can then play too.
     render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
     """
 
@@ -64,10 +64,10 @@ class RecommendationEnv(Environment):
         )
         self.action_space = gymnasium.spaces.Discrete(self.products)
         self._x = np.zeros(self.products, dtype=np.int8)
-        self._shown: list[int] = []  # in this episode, in order
+        self._shown: list[int] = []  # products shown in this episode, in order
 
     def _observation(self) -> Any:
-        """The history, or its number; that of a full one is the last."""
+        """Return the history, or its number; all full histories share the last number."""
         if self.mdp is None:
             return self._x.copy()
         full = np.count_nonzero(self._x) == self.slots
@@ -75,19 +75,19 @@ class RecommendationEnv(Environment):
 
     @property
     def horizon(self) -> int:
-        """H, which is the number of slots."""
+        """H, the number of slots."""
         return self.slots
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        """A new customer; with a seed, start the random stream anew."""
+        """Start with a new customer; a seed restarts the random stream."""
         super().reset(seed=seed)
-        bits(self._stream)  # as the table draws its first state
+        bits(self._stream)  # like the table, which draws its first state
         self._x[:] = 0
         self._shown = []
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Show a product; one that is not possible is refused and changes nothing."""
+        """Show a product; an invalid one is refused and changes nothing."""
         a = self._checked(action, self.products)
         if self._x[a] != 0:
             raise ValueError(f"product {a} was shown already: choose one that info['action_mask'] allows")
@@ -106,7 +106,7 @@ class RecommendationEnv(Environment):
         return f"{signs}  {len(self._shown)} of {self.slots} shown"
 
     def _picture(self) -> NDArray[np.uint8]:
-        """One disc per product: liked ones dark, disliked ones hollow, the last one marked."""
+        """One disc per product: liked ones are dark, disliked ones hollow, and the last one is marked."""
         shown, pitch, margin = self._shown, max(8.0, min(56.0, 960 / self.products)), 20.0
         canvas = Canvas(round(self.products * pitch + 2 * margin), round(pitch + 3 * margin))
         for n, value in enumerate(self._x):

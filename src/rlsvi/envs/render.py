@@ -1,7 +1,7 @@
-"""Smooth shapes in a NumPy array: all the drawing the environments need, without a graphics library.
+"""Smooth shapes in a NumPy array: all the drawing that the environments need, without a graphics library.
 
-A shape is given by its signed distance, in pixels, from every pixel; what lies within half a pixel of the
-edge is blended, so that edges are smooth.
+A shape is given by the signed distance, in pixels, of every pixel from its edge; pixels within half a pixel of the
+edge are blended, so that edges are smooth.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ WHITE: Colour = (255, 255, 255)
 
 
 def mix(a: Colour, b: Colour, weight: float) -> Colour:
-    """A colour between a (weight 0) and b (weight 1)."""
+    """Return a colour between a (weight 0) and b (weight 1)."""
     red, green, blue = (round(x + (y - x) * weight) for x, y in zip(a, b, strict=True))
     return red, green, blue
 
 
 class Canvas:
-    """A picture being painted, shape after shape."""
+    """A picture that is painted shape by shape."""
 
     def __init__(self, width: int, height: int, background: Colour = PAPER) -> None:
         self.width, self.height = int(width), int(height)
@@ -42,7 +42,7 @@ class Canvas:
         return np.rint(self._pixels).astype(np.uint8)
 
     def box(self, x0: float, y0: float, x1: float, y1: float, colour: Colour, *, radius: float = 0.0) -> None:
-        """A rectangle with rounded corners."""
+        """Draw a rectangle with rounded corners."""
         r = min(radius, (x1 - x0) / 2, (y1 - y0) / 2)
         X, Y, region = self._around(x0, y0, x1, y1)
         dx = np.abs(X - (x0 + x1) / 2) - (x1 - x0) / 2 + r
@@ -51,13 +51,13 @@ class Canvas:
         self._blend(region, outside + np.minimum(np.maximum(dx, dy), 0.0) - r, colour)
 
     def disc(self, centre: Point, radius: float, colour: Colour, *, opacity: float = 1.0) -> None:
-        """A filled circle."""
+        """Draw a filled circle."""
         x, y = centre
         X, Y, region = self._around(x - radius, y - radius, x + radius, y + radius)
         self._blend(region, np.hypot(X - x, Y - y) - radius, colour, opacity)
 
     def line(self, points: Sequence[Point], width: float, colour: Colour, *, opacity: float = 1.0) -> None:
-        """A path with round joints, of one opacity also where it crosses itself."""
+        """Draw a path with round joints, with uniform opacity even where it crosses itself."""
         r = width / 2
         xs, ys = zip(*points, strict=True)
         X, Y, whole = self._around(min(xs) - r, min(ys) - r, max(xs) + r, max(ys) + r)
@@ -72,17 +72,17 @@ class Canvas:
         self._blend(whole, distance, colour, opacity)
 
     def agent(self, centre: Point, radius: float, colour: Colour = CORAL) -> None:
-        """The agent: a disc with a bright rim."""
+        """Draw the agent: a disc with a bright rim."""
         self.disc(centre, radius + max(1.0, radius / 4), WHITE)
         self.disc(centre, radius, colour)
 
     def coin(self, centre: Point, radius: float) -> None:
-        """A reward: a gold disc with a darker edge."""
+        """Draw a reward: a gold disc with a darker edge."""
         self.disc(centre, radius, mix(GOLD, INK, 0.25))
         self.disc(centre, radius * 0.8, GOLD)
 
     def progress(self, fraction: float, *, margin: float, height: float = 6.0) -> None:
-        """A bar along the lower edge: how much of the episode has passed."""
+        """Draw a bar along the lower edge that shows how much of the episode has passed."""
         right, bottom = self.width - margin, self.height - margin
         self.box(margin, bottom - height, right, bottom, GREY, radius=height / 2)
         if fraction > 0:
@@ -90,7 +90,7 @@ class Canvas:
             self.box(margin, bottom - height, end, bottom, INK, radius=height / 2)
 
     def _around(self, x0: float, y0: float, x1: float, y1: float) -> tuple[Floats, Floats, tuple[slice, slice]]:
-        """The pixel centres of a rectangle and a rim of one pixel, and where they lie in the picture."""
+        """Return the pixel centres of a rectangle with a margin of one pixel, and their slices in the picture."""
         left, right = np.clip([int(np.floor(x0)) - 1, int(np.ceil(x1)) + 1], 0, self.width)
         top, bottom = np.clip([int(np.floor(y0)) - 1, int(np.ceil(y1)) + 1], 0, self.height)
         X, Y = np.arange(left, right)[None, :] + 0.5, np.arange(top, bottom)[:, None] + 0.5

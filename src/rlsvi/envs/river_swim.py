@@ -15,7 +15,7 @@ BANK: Colour = (196, 214, 158)
 class RiverSwimEnv(FiniteMDPEnv):
     """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
 
-    horizon : the number of periods; None: without end.
+    horizon : the number of periods. None: endless.
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:
@@ -54,7 +54,7 @@ class RiverSwimEnv(FiniteMDPEnv):
 
     @staticmethod
     def _draw_current(canvas: Canvas, x: float, y: float, size: float, colour: Colour) -> None:
-        """Two arrow heads that point downstream."""
+        """Draw two arrowheads that point downstream."""
         for shift in (-0.5, 0.5):
             tip = x + (shift - 0.3) * size * 1.4
             head = [(tip + 0.6 * size, y - 0.6 * size), (tip, y), (tip + 0.6 * size, y + 0.6 * size)]

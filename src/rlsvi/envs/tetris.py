@@ -1,4 +1,4 @@
-"""Tetris as a Gymnasium environment: an action is where to put the piece."""
+"""Tetris as a Gymnasium environment: an action is a placement of the piece."""
 
 from typing import Any
 
@@ -13,31 +13,31 @@ from rlsvi.tetris.pieces import LETTERS
 
 
 class PlacementSpace(Discrete):
-    """The numbers of placements; samples are placements that the piece at hand has."""
+    """The numbers of placements; samples are legal placements of the current piece."""
 
     legal = 1
 
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
-        """A legal placement, or what else is asked for."""
+        """Return a random legal placement, or a sample under the mask or probabilities given."""
         if probability is not None:
             return super().sample(mask, probability)
         return super().sample((np.arange(self.n) < self.legal).astype(np.int8) if mask is None else mask)
 
 
 class TetrisEnv(Environment):
-    """Pieces are put, one after the other, into a rotation and a column, and fall straight down.
+    """Pieces are placed one after the other: choose a rotation and a column, and the piece falls straight down.
 
-    The observation is the board, {"board": (height, width) of 0 and 1, top row first; "piece": its place in
-    IOTSZJL}. Action a is the a-th placement of the piece: one rotation after the other, clockwise, each from
-    left to right. Most pieces have fewer placements than there are actions: info["action_mask"] says which are
-    legal, and samples of the action space are. The reward is the number of rows removed, and info["game_over"]
-    the rule by which it counts. Pieces come from a stream that the seed of `reset` starts: one number for the
-    first and, unless the game is over, one after each placement.
+    The observation is the board, {"board": (height, width) of 0 and 1, top row first; "piece": its index in
+    IOTSZJL}. Action a is the a-th placement of the piece: one rotation after the other, clockwise, each from left
+    to right. Most pieces have fewer placements than there are actions: info["action_mask"] contains the legal
+    ones, and samples of the action space are legal. The reward is the number of rows removed, and
+    info["game_over"] is the rule that ends a game. Pieces come from a stream that the seed of `reset` starts: one
+    number for the first and, unless the game is over, one after each placement.
 
     Parameters
     ----------
     height, width, pieces, game_over : see `rlsvi.tetris.rules`.
-    max_pieces : a game is cut off, `truncated`, after so many placements; None: never.
+    max_pieces : a game is `truncated` after this many placements. None: never.
     render_mode : "ansi" for coloured text, "rgb_array" for pictures, or None.
     """
 
@@ -62,18 +62,18 @@ class TetrisEnv(Environment):
 
     @property
     def horizon(self) -> int | None:
-        """The most placements a game has, if it is cut off."""
+        """The maximum number of placements per game, if games are truncated."""
         return self.max_pieces
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Info, Info]:
-        """Empty the board; with a seed, start the stream of pieces anew."""
+        """Empty the board; a seed restarts the stream of pieces."""
         super().reset(seed=seed)
         start(self.rules, self._game, self._stream)
         self._view = View(np.zeros_like(self._view.cells), piece=int(self._game.piece[0]))
         return self._observation(), self._info()
 
     def step(self, action: int) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Place the piece; a placement it does not have is refused and changes nothing."""
+        """Place the piece; an invalid placement is refused and changes nothing."""
         a, count = self._checked(action, self.rules.actions), self._placements.legal
         if a >= count:
             raise ValueError(
@@ -106,7 +106,7 @@ class TetrisEnv(Environment):
         return {"action_mask": mask, "game_over": self.game_over}
 
     def _show(self, action: int) -> None:
-        """Keep the colours: put the letter of the piece where it lands, take out full rows."""
+        """Update the colours: write the letter of the piece where it lands, and remove full rows."""
         table, cells = self.rules.placements, self._view.cells
         p = table.first[self._game.piece[0]] + action
         y = landing(table, self._game.heights, p)

@@ -1,4 +1,4 @@
-"""What Tetris looks like, in a terminal and in a picture."""
+"""How Tetris is drawn, in a terminal and in a picture."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ COLOURS: tuple[Colour, ...] = (
     (90, 101, 173),
     (239, 121, 33),
 )
-TERMINAL = (44, 220, 133, 71, 160, 62, 208)  # the same, out of the 256 colours that terminals know
+TERMINAL = (44, 220, 133, 71, 160, 62, 208)  # the same, from the 256 terminal colours
 NIGHT: Colour = (24, 27, 38)
 GRID: Colour = (38, 43, 58)
 FRAME: Colour = (92, 102, 128)
@@ -26,16 +26,16 @@ DIGITS = ("75557", "26227", "71747", "71717", "55711", "74717", "74757", "71111"
 
 @dataclass
 class View:
-    """What is to be seen of a game."""
+    """The visible state of a game."""
 
-    cells: NDArray[np.int8]  # (height + 4, width) from the floor up: 0 empty, else 1 + the piece
-    piece: int = -1  # to be placed; -1 when the game is over
+    cells: NDArray[np.int8]  # (height + 4, width) from the floor up: 0 if empty, otherwise 1 + the piece
+    piece: int = -1  # piece to place; -1 if the game is over
     rows: int = 0
     pieces: int = 0
 
 
 def text(view: View, height: int) -> str:
-    """Two characters a cell, coloured; the piece to place above the board."""
+    """Return text with two coloured characters per cell, and the piece to place above the board."""
     width = view.cells.shape[1]
     lines = ["  " + "".join(_cell(k, "") for k in row) for row in _coming(view, width)]
     lines.append(" ┌" + "──" * width + "┐")
@@ -53,7 +53,7 @@ def _cell(k: int, empty: str) -> str:
 
 
 def _coming(view: View, width: int) -> NDArray[np.int8]:
-    """The piece to place as two rows of cells, the upper first, in the middle."""
+    """Return the piece to place as two rows of cells, the upper first, centred."""
     rows = np.zeros((2, width), dtype=np.int8)
     if view.piece >= 0:
         shapes = [shape for shape in rotations(LETTERS[view.piece]) if shape.shape[1] <= width]
@@ -64,7 +64,7 @@ def _coming(view: View, width: int) -> NDArray[np.int8]:
 
 
 def picture(view: View, height: int) -> NDArray[np.uint8]:
-    """A dark well with shining blocks, the piece to place above it, the rows removed below."""
+    """Return a dark well with shining blocks, the piece to place above it, and the rows removed below."""
     width = view.cells.shape[1]
     pitch = max(8, min(28, 600 // height, 640 // width))
     margin = 16
@@ -84,7 +84,7 @@ def picture(view: View, height: int) -> NDArray[np.uint8]:
 
 
 def _blocks(canvas: Canvas, row: NDArray[np.int8], x: float, y: float, pitch: float) -> None:
-    """The blocks of a row: a dark edge, a bright one, a face."""
+    """Draw the blocks of a row: a dark edge, a bright one, and a face."""
     for c in np.flatnonzero(row):
         colour, x0 = COLOURS[row[c] - 1], x + int(c) * pitch
         layers = ((0.5, 0.5, mix(colour, NIGHT, 0.45)), (1.5, 2.5, mix(colour, WHITE, 0.45)), (3.0, 2.5, colour))
@@ -93,7 +93,7 @@ def _blocks(canvas: Canvas, row: NDArray[np.int8], x: float, y: float, pitch: fl
 
 
 def _number(canvas: Canvas, number: int, x: float, y: float, colour: Colour, dot: float = 4.0) -> None:
-    """A number in digits of 3 x 5 dots."""
+    """Draw a number in digits of 3 x 5 dots."""
     for place, digit in enumerate(str(number)):
         for i, bits in enumerate(DIGITS[int(digit)]):
             for j in range(3):

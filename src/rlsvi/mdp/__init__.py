@@ -1,4 +1,4 @@
-"""Finite MDPs as tables, their exact solution, and one constructor a file."""
+"""Finite MDPs as tables, their exact solution, and one constructor per file."""
 
 from rlsvi.mdp.chain import chain
 from rlsvi.mdp.deep_sea import deep_sea

@@ -1,4 +1,4 @@
-"""The chain of Example 1: dithering needs 2^(N-1) episodes to see its one reward."""
+"""The chain of Example 1, where dithering needs 2^(N-1) episodes to see the only reward."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ LEFT, RIGHT = 0, 1
 
 
 def chain(length: int = 50) -> FiniteMDP:
-    """States 1..N (here 0..N-1), N - 1 steps an episode from the left end, reward 1 for ending at the right.
+    """States 1..N (here 0..N-1), N - 1 steps per episode from the left end, reward 1 for ending at the right.
 
-    Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls: stay.
+    Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls block moves.
     """
     N = whole("length", length, 2, 10**6)
 

@@ -1,7 +1,7 @@
-"""Deep sea: one path of N right moves, each a little dear, leads to the treasure.
+"""Deep sea: a single path of N moves to the right, each with a small cost, leads to the treasure.
 
 The hard-exploration problem of the behaviour suite for reinforcement learning (Osband et al. 2020): rewards
-lead away from the treasure, and without planned exploration it takes about 2^N episodes to find it.
+lead away from the treasure, and without deep exploration it takes about 2^N episodes to find it.
 """
 
 import numpy as np
@@ -19,18 +19,18 @@ def deep_sea(
     randomize_actions: bool = True,
     seed: Seed = 0,
 ) -> FiniteMDP:
-    """An N x N grid sunk through row by row, from (0, 0); the state is row * N + column, and N * N the end.
+    """An N x N grid, descended row by row from (0, 0). The state is row * N + column, and N * N is the end.
 
-    Right costs move_cost / N and, in the last column, finds the treasure of 1. Stochastic: right fails with
+    Right costs move_cost / N and, in the last column, finds the treasure of 1. If stochastic, right fails with
     probability 1/N and the diver sinks straight down; the two corners at the bottom add N(0, 1) noise.
 
     Parameters
     ----------
-    size : N, also the number of steps of an episode.
+    size : N, also the number of steps per episode.
     stochastic : whether moves fail and rewards are noisy.
-    move_cost : cost of the N right moves together.
-    randomize_actions : draw for each cell which of the two actions is right; else action 1 is, everywhere.
-    seed : of that draw.
+    move_cost : total cost of the N moves to the right.
+    randomize_actions : draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
+    seed : seed of that draw.
     """
     N = whole("size", size, 1, 10**4)
     shaped("move_cost", finite("move_cost", move_cost), ())

@@ -20,18 +20,18 @@ def dirichlet(
     start: ArrayLike | None = None,
     seed: Seed = 0,
 ) -> FiniteMDP:
-    """One MDP drawn from the prior over which Theorem 1 takes its expectation.
+    """Draw one MDP from the prior over which Theorem 1 takes its expectation.
 
     For every (s, a, h), independently, P(s, a, h) ~ Dirichlet(alpha_P) over the states, and the
     probabilities of the rewards -1 and 0 are Dirichlet(alpha_R).
 
     Parameters
     ----------
-    alpha_P : a number, the weight of every state, or one for each state, (S,).
+    alpha_P : a number, the weight of every state, or one weight for each state, (S,).
     alpha_R : a number, or the two weights of the rewards -1 and 0.
     homogeneous : draw once for all periods instead of for each.
-    start : the first state, or the distribution of it, (S,); None: state 0.
-    seed : of the draw.
+    start : the first state, or its distribution, (S,). None: state 0.
+    seed : seed of the draw.
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
         whole(key, count, 1, 2**31 - 1)
@@ -54,7 +54,7 @@ def dirichlet(
 
 
 def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
-    """`alpha` as n positive weights."""
+    """Return `alpha` as n positive weights."""
     weights = finite(name, alpha)
     if weights.shape not in ((), (n,)):
         raise ValueError(f"{name} must be a number or have shape {(n,)}, got shape {weights.shape}")
@@ -64,7 +64,7 @@ def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
 
 
 def _distribution(start: ArrayLike, states: int) -> Floats:
-    """`start` as probabilities; FiniteMDP checks those it is given."""
+    """Return `start` as probabilities; FiniteMDP checks a given distribution."""
     s = np.asarray(start)
     if s.shape == () and np.issubdtype(s.dtype, np.integer):
         if not 0 <= s < states:

@@ -1,4 +1,4 @@
-"""A finite-horizon MDP as a table: the one representation all finite problems share.
+"""A finite-horizon MDP as a table, the representation of all finite problems.
 
 For every period, state and action the table lists the possible successors with their probabilities and
 rewards. An episode starts in s_0 ~ start, and ends after `horizon` steps or on entering an absorbing
@@ -37,16 +37,16 @@ class FiniteMDP:
     horizon : number of periods H.
     states, actions : S and A.
     indptr, successor, probability, reward : the rows in compressed form. Row (h S + s) A + a, or s A + a
-        when all periods are alike, owns the entries indptr[row] .. indptr[row + 1]; rows of actions that
-        are not legal are empty. `reward` is the mean reward of the transition.
+        if all periods are alike, consists of the entries indptr[row] .. indptr[row + 1]; rows of illegal
+        actions are empty. `reward` is the mean reward of the transition.
     start : distribution of s_0, (S,).
     terminal_reward : reward of the last state, (S,), or None.
     rewards : "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given;
         "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
-    legal : action mask, (S, A) or (H, S, A); None: all legal.
-    absorbing : states that end the episode, (S,); None: none do.
+    legal : action mask, (S, A) or (H, S, A). None: all actions are legal.
+    absorbing : states that end the episode, (S,). None: there are none.
 
-    The arrays are copied, and cannot be written to.
+    The arrays are copied and made read-only.
     """
 
     horizon: int
@@ -89,7 +89,7 @@ class FiniteMDP:
     ) -> "FiniteMDP":
         """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, reward), ...]`.
 
-        `options` are the remaining arguments of FiniteMDP. Illegal actions are not asked for.
+        `options` are the remaining arguments of FiniteMDP. `successors` is not called for illegal actions.
         """
         mask = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
         if mask.shape not in ((states, actions), (horizon, states, actions)):
@@ -148,13 +148,13 @@ class FiniteMDP:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many periods, states, actions and transitions there are."""
+        """The numbers of periods, states, actions and transitions."""
         sizes = {"horizon": self.horizon, "states": self.states, "actions": self.actions}
         return sizes | {"transitions": len(self.successor)}
 
     @cached_property
     def table(self) -> Table:
-        """The arrays, as compiled code takes them."""
+        """The arrays in the form that compiled code uses."""
         S, A = self.states, self.actions
         legal = np.ones((1, S, A), dtype=bool) if self.legal is None else self.legal
         absorbing = np.zeros(S, dtype=bool) if self.absorbing is None else self.absorbing
@@ -181,12 +181,12 @@ class FiniteMDP:
 
 
 def _copied(name: str, given: Any, states: int) -> Any:
-    """A read-only copy of an array of this name, or the plain values of a number or a pair."""
+    """Return a read-only copy of the array of this name, or the plain values of a number or a pair."""
     dtype = np.dtype(_DTYPES.get(name, np.float64))
     what, kinds = _TAKEN[dtype.kind]
     try:
         array = np.asarray(given)
-    except ValueError:  # of rows that differ in length
+    except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.size and array.dtype.kind not in kinds:
         raise ValueError(f"{name} must be an array of {what}, got {given!r:.80}")
@@ -209,7 +209,7 @@ def _row_sums(indptr: Longs, entries: Floats) -> Floats:
 
 
 def _check_rows(mdp: FiniteMDP) -> None:
-    """Refuse rows that do not fit together, before anything is computed from them."""
+    """Raise an error if the rows are inconsistent, before anything is computed from them."""
     S, A, H, entries = mdp.states, mdp.actions, mdp.horizon, len(mdp.probability)
     if len(mdp.indptr) - 1 not in (S * A, H * S * A):
         raise ValueError(f"indptr must have S A + 1 = {S * A + 1} or H S A + 1 = {H * S * A + 1} entries")

@@ -1,8 +1,8 @@
-"""The recommendation engine of section 6.3: J products, one after another, each bearing on the taste for others.
+"""The recommendation engine of section 6.3: J products, one after another, each affecting the taste for others.
 
-A history x in {-1, 0, 1}^N says which products the customer has disliked, not seen and liked. She likes a new
-product a with probability 1 / (1 + exp(-(beta_a + sum_n gamma_an x_n))). Only products she has not seen are legal.
-Where the histories can be counted, they are the states of a FiniteMDP: `number_of` and `histories` go to and fro.
+A history x in {-1, 0, 1}^N says which products the customer has disliked, not seen and liked. A new product a is
+liked with probability 1 / (1 + exp(-(beta_a + sum_n gamma_an x_n))). Only products not seen yet are legal. If the
+histories can be enumerated, they are the states of a FiniteMDP; `number_of` and `histories` convert between both.
 """
 
 import math
@@ -19,12 +19,12 @@ from rlsvi.core.compile import Floats, Longs, compiled
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
 
-MOST = 4_000_000  # pairs of a state and an action that are still made into a table
+MOST = 4_000_000  # the largest number of state-action pairs of a table
 History = NDArray[np.int8]
 
 
 class Taste(NamedTuple):
-    """What customers like: beta (N,), and gamma (N, N), how what was seen bears on what is new."""
+    """The preferences of customers: beta (N,), and gamma (N, N), the effect of products seen on new ones."""
 
     beta: Floats
     gamma: Floats
@@ -33,17 +33,17 @@ class Taste(NamedTuple):
 def draw_taste(
     products: int = 10, *, beta: ArrayLike = 0.0, gamma: ArrayLike | None = None, scale: float = 2, seed: Seed = 0
 ) -> Taste:
-    """A problem instance: what is given, and else gamma_an ~ N(0, scale^2), independently for each a and n.
+    """Return a problem instance; if gamma is not given, gamma_an ~ N(0, scale^2) independently for each a and n.
 
-    The diagonal is drawn too, but never matters: x_a = 0 while a is new.
+    The diagonal is drawn too, but has no effect: x_a = 0 while a is new.
 
     Parameters
     ----------
     products : N.
-    beta : a number, or one a product.
-    gamma : (N, N); None: drawn.
+    beta : a number, or one per product.
+    gamma : (N, N). None: drawn at random.
     scale : the paper's c.
-    seed : of the draw.
+    seed : seed of the draw.
     """
     N = whole("products", products, 1)
     given = finite("beta", beta)
@@ -57,7 +57,7 @@ def draw_taste(
 
 @compiled
 def like_probability(taste: Taste, x: History, a: int) -> float:
-    """The probability that a customer of history x likes the new product a."""
+    """Return the probability that a customer with history x likes the new product a."""
     logit = taste.beta[a]
     for n in range(x.size):
         if x[n] != 0:
@@ -68,18 +68,18 @@ def like_probability(taste: Taste, x: History, a: int) -> float:
 
 @compiled
 def like_probabilities(taste: Taste, x: History, out: Floats) -> None:
-    """The same of every history, x (S, N), and every product, into (S, N); NaN for those seen."""
+    """Compute the same for all histories x (S, N) and all products, into (S, N); NaN for products already seen."""
     for s in range(x.shape[0]):
         for a in range(x.shape[1]):
             out[s, a] = like_probability(taste, x[s], a) if x[s, a] == 0 else np.nan
 
 
 def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) -> Longs:
-    """What the optimal myopic policy may show a customer of history x: the products she is likeliest to like.
+    """Return what the optimal myopic policy may show after history x: the products most likely to be liked.
 
-    No table is needed, so that it answers for any number of products; `myopic_values` says the same of a table.
+    It needs no table, so N can be arbitrary; for a table, `myopic_values` gives the same answer.
 
-    legal : which products may be shown, (N,); None: those she has not seen.
+    legal : which products may be shown, (N,). None: those not seen yet.
     """
     history = np.asarray(x)
     logit = taste.beta + taste.gamma @ history
@@ -100,16 +100,16 @@ def recommendation(
     reward_values: tuple[float, float] = (0.0, 1.0),
     seed: Seed = 0,
 ) -> FiniteMDP:
-    """The problem as a table, for exact solutions; at most `MOST` pairs of a history and a product.
+    """Return the problem as a table, for exact solutions; at most `MOST` pairs of a history and a product.
 
-    States are the histories of fewer than J products, numbered as `histories` lists them (4521 of them for N = 10
-    and J = 5), and one more in which the episode has ended.
+    States are the histories of fewer than J products, numbered as in `histories` (4521 of them for N = 10 and J =
+    5), and one more in which the episode has ended.
 
     Parameters
     ----------
     products, slots : N and J <= N.
     beta, gamma, scale, seed : as for `draw_taste`.
-    reward_values : of a dislike and of a like; (-1, 0) is the same problem, but makes zero an optimistic guess.
+    reward_values : rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
     """
     low, high = coding(reward_values)
     count_histories(products, slots)  # checks both
@@ -141,7 +141,7 @@ def recommendation(
 
 
 def coding(reward_values: Any) -> tuple[float, float]:
-    """The rewards of a dislike and a like, checked."""
+    """Return the rewards of a dislike and a like, checked."""
     values = finite("reward_values", reward_values)
     if values.shape != (2,) or not values[0] < values[1]:
         raise ValueError(f"reward_values must be a pair (dislike, like) that rises, got {reward_values!r}")
@@ -149,7 +149,7 @@ def coding(reward_values: Any) -> tuple[float, float]:
 
 
 def count_histories(products: int, slots: int) -> int:
-    """How many histories have fewer than J products: sum_{j<J} C(N, j) 2^j."""
+    """Return the number of histories with fewer than J products: sum_{j<J} C(N, j) 2^j."""
     whole("products", products, 1, 2**31 - 1)
     if whole("slots", slots, 1, 2**31 - 1) > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")
@@ -158,9 +158,9 @@ def count_histories(products: int, slots: int) -> int:
 
 @lru_cache(maxsize=8)
 def histories(products: int, slots: int) -> History:
-    """All histories of fewer than J products, (S, N), in the order of their numbers; the empty one is first.
+    """Return all histories of fewer than J products, (S, N), in order of their numbers; the first one is empty.
 
-    The array is kept for the next who asks, and cannot be written to.
+    The array is cached and read-only.
     """
     S = count_histories(products, slots)
     if S * products > MOST:
@@ -185,10 +185,10 @@ def _seen(products: int, slots: int) -> Iterator[tuple[tuple[int, ...], tuple[in
 
 
 def number_of(x: ArrayLike) -> Longs:
-    """The number of a history (N,), or of each of many, (.., N), in the table.
+    """Return the number of a history (N,), or of each of many, (.., N), in the table.
 
-    First come the histories of no product, then of one, and so on; those of j products in the order of the set
-    {n_1 < .. < n_j} they have seen, which stands at place sum_i C(n_i, i), and then of the likes in it, as bits.
+    Histories are ordered by the number of products seen. Those with j products are ordered by the set
+    {n_1 < .. < n_j} they have seen, which has index sum_i C(n_i, i), and then by the likes in it, as bits.
     """
     history = np.asarray(x)
     seen, N = history != 0, history.shape[-1]

@@ -9,11 +9,11 @@ LEFT, RIGHT = 0, 1
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
-    """The river of Strehl and Littman (2008), with rewards scaled to 1, swum from its first state.
+    """The river of Strehl and Littman (2008), with rewards scaled to 1, starting in the first state.
 
-    Left, with the current, always succeeds. Right, against it, goes on with probability 0.35, stays with 0.6
-    and is washed back with 0.05; at the first state it goes on with 0.6 or stays, at the last it stays with
-    0.6 or is washed back. Left pays 0.005 in the first state, right 1 in the last.
+    Left, with the current, always succeeds. Right, against it, advances with probability 0.35, stays with 0.6
+    and goes back with 0.05; in the first state it advances with 0.6 or stays, and in the last it stays with
+    0.6 or goes back. Left pays 0.005 in the first state, and right 1 in the last.
     """
     last = whole("states", states, 2, 10**7) - 1
 

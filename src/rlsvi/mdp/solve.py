@@ -8,11 +8,11 @@ from scipy.sparse import csr_matrix
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.mdp.finite import FiniteMDP
 
-ROUNDS = 1_000_000  # of relative value iteration
+ROUNDS = 1_000_000  # maximum number of iterations of relative value iteration
 
 
 class Solution(NamedTuple):
-    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf where illegal.
+    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf if illegal.
 
     In absorbing states both are the terminal reward.
     """
@@ -22,14 +22,14 @@ class Solution(NamedTuple):
 
     @property
     def policy(self) -> Bools:
-        """Which actions are optimal up to rounding, (H, S, A)."""
+        """The actions that are optimal up to rounding, (H, S, A)."""
         best = self.Q.max(axis=2, keepdims=True)
         optimal: Bools = self.Q >= best - 1e-12 * np.maximum(np.abs(best), 1.0)
         return optimal
 
 
 def backward_induction(mdp: FiniteMDP) -> Solution:
-    """V*_h(s) = max_a Q*_h(s, a) and Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]."""
+    """Compute V*_h(s) = max_a Q*_h(s, a) and Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]."""
     t = mdp.table
     V, Q = np.empty((t.horizon + 1, t.states)), np.empty((t.horizon, t.states, t.actions))
     V[-1] = t.terminal
@@ -41,9 +41,9 @@ def backward_induction(mdp: FiniteMDP) -> Solution:
 
 
 def myopic_values(mdp: FiniteMDP) -> Floats:
-    """The expected reward of every period, state and action alone, (H, S, A), -inf where illegal.
+    """Return the expected immediate reward of every period, state and action, (H, S, A), -inf if illegal.
 
-    The terminal reward counts where the step may end the episode, with which it is paid.
+    It includes the terminal reward, which is paid with the last step, if the step may end the episode.
     """
     t = mdp.table
     Q = np.empty((t.horizon, t.states, t.actions))
@@ -56,7 +56,7 @@ def myopic_values(mdp: FiniteMDP) -> Floats:
 
 
 def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
-    """V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
+    """Return V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
     t = mdp.table
     mu = np.asarray(policy)
     if mu.shape == (t.horizon, t.states) and np.issubdtype(mu.dtype, np.integer):
@@ -82,16 +82,16 @@ def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
 
 
 def check_alike(mdp: FiniteMDP) -> None:
-    """Refuse an MDP that cannot be played for ever, because its periods differ."""
+    """Raise an error if an MDP has no infinite horizon, because its periods differ."""
     if mdp.table.per_period or len(mdp.table.legal) > 1:
         raise ValueError(f"{mdp.name} has periods that differ: only one whose periods are all alike has no end")
 
 
 def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
-    """The largest average reward a step of an MDP without end, all states of which can be reached from all others.
+    """Return the largest average reward per step of an MDP without end whose states all reach each other.
 
-    Relative value iteration, made aperiodic by staying in place half of the time (Puterman 1994, section 8.5). The
-    increments of all states enclose the answer, which is accurate to `tolerance`.
+    This is relative value iteration, made aperiodic by staying in place half of the time (Puterman 1994, section
+    8.5). The increments of all states enclose the answer, which is accurate to `tolerance`.
     """
     check_alike(mdp)
     t = mdp.table
@@ -111,7 +111,7 @@ def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
 
 
 def _lookahead(mdp: FiniteMDP, h: int, V: Floats) -> Floats:
-    """E[r_h + V(s_{h+1})] for every state and action; 0 for rows without successors."""
+    """Return E[r_h + V(s_{h+1})] for every state and action; 0 for rows without successors."""
     t = mdp.table
     rows = t.states * t.actions
     first = h * rows if t.per_period else 0

@@ -1,4 +1,4 @@
-"""A finite MDP as compiled code takes it: its arrays, and how to draw from them."""
+"""A finite MDP in compiled code: its arrays, and how to draw from them."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ DETERMINISTIC, BERNOULLI, GAUSSIAN = 0, 1, 2
 
 
 class Table(NamedTuple):
-    """The arrays of a FiniteMDP, as compiled code takes them. A row is (period, state, action)."""
+    """The arrays of a FiniteMDP in the form that compiled code uses. A row is (period, state, action)."""
 
     horizon: int
     states: int
     actions: int
-    per_period: bool  # else all periods share the rows of period 0
+    per_period: bool  # otherwise all periods share the rows of period 0
     indptr: Longs  # successors of row i: indptr[i] .. indptr[i + 1]
     successor: Ints
     probability: Floats
@@ -33,13 +33,13 @@ class Table(NamedTuple):
 
 @compiled
 def row_of(t: Table, h: int, s: int, a: int) -> int:
-    """The row of the table that belongs to a period, state and action."""
+    """Return the row of a period, state and action."""
     return ((h if t.per_period else 0) * t.states + s) * t.actions + a
 
 
 @compiled
 def mask_of(t: Table, h: int) -> int:
-    """The action mask `t.legal[mask_of(t, h)]` belongs to period h."""
+    """Return the index i such that `t.legal[i]` is the action mask of period h."""
     return h if t.legal.shape[0] > 1 else 0
 
 
@@ -54,13 +54,13 @@ def _reward(t: Table, mean: float, std: float, state: Words) -> float:
 
 @compiled
 def first_state(t: Table, state: Words) -> int:
-    """Draw s_0: one random number."""
+    """Draw s_0, using one random number."""
     return pick(state, t.start)
 
 
 @compiled
 def step(t: Table, h: int, s: int, a: int, state: Words) -> tuple[int, float]:
-    """Draw s_{h+1}, with one random number whatever the probabilities are, and then r_h."""
+    """Draw s_{h+1}, using one random number whatever the probabilities are, and then r_h."""
     row = row_of(t, h, s, a)
     begin, end = t.indptr[row], t.indptr[row + 1]
     i = begin + pick(state, t.probability[begin:end])
@@ -75,9 +75,9 @@ def terminal_reward(t: Table, s: int, state: Words) -> float:
 
 @compiled
 def transition(t: Table, h: int, last: bool, s: int, a: int, state: Words) -> tuple[int, float, bool]:
-    """Draw s_{h+1} and r_h, with r_H if the episode ends there, and tell whether it does.
+    """Draw s_{h+1} and r_h, including r_H if the episode ends there, and return whether it does.
 
-    It ends in an absorbing state, and anyway if this period is the `last`.
+    It ends in an absorbing state, and in any case if this period is the `last`.
     """
     following, reward = step(t, h, s, a, state)
     ended = last or t.absorbing[following]

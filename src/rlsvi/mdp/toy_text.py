@@ -1,4 +1,4 @@
-"""Gymnasium's toy-text environments as finite MDPs: FrozenLake, Taxi, CliffWalking and their like."""
+"""Gymnasium's toy-text environments as finite MDPs: FrozenLake, Taxi, CliffWalking and similar ones."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,17 @@ Rows = list[list[list[tuple[float, int, float, bool]]]]
 
 
 def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike | None = None) -> FiniteMDP:
-    """The exact table of an environment that publishes one as `env.unwrapped.P`.
+    """Return the exact table of an environment that publishes one as `env.unwrapped.P`.
 
-    Wrappers are looked through, except for the time limit, which becomes the horizon. A state that is only
-    ever entered with `terminated` becomes absorbing; where a state is entered both ways, or is a first
-    state, the terminated transitions lead to one more state instead, the end, numbered S.
+    Wrappers are ignored, except for the time limit, which becomes the horizon. A state that is only ever
+    entered with `terminated` becomes absorbing. If a state is entered both ways, or is a first state, its
+    terminated transitions lead to an additional state instead, the end, numbered S.
 
     Parameters
     ----------
     env : the environment; P[s][a] lists (probability, next state, reward, terminated).
-    horizon : steps of an episode; None: the environment's own time limit.
-    start : distribution of the first state, (S,); None: the environment's `initial_state_distrib`.
+    horizon : number of steps per episode. None: the environment's own time limit.
+    start : distribution of the first state, (S,). None: the environment's `initial_state_distrib`.
     """
     rows = _rows(env.unwrapped)
     S, A = len(rows), len(rows[0])
@@ -57,7 +57,7 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
 
 
 def _rows(env: Any) -> Rows:
-    """P as nested lists of its possible transitions, checked for shape."""
+    """Return P as nested lists of its possible transitions, after checking its shape."""
     P = getattr(env, "P", None)
     if P is None:
         raise ValueError(f"{type(env).__name__} has no table P of its transitions: build a FiniteMDP instead")
@@ -83,7 +83,7 @@ def _start(env: Any, states: int, start: ArrayLike | None) -> Floats:
 
 
 def _only_terminated(rows: Rows) -> Bools:
-    """States that transitions enter, and none without ending the episode."""
+    """Return the states that are entered, but never without ending the episode."""
     entered = np.zeros((2, len(rows)), dtype=bool)
     for _, next_state, _, done in (entry for row in rows for entries in row for entry in entries):
         entered[int(done), next_state] = True

@@ -1,7 +1,7 @@
-"""The fused loops: an agent, a problem and the world between them in one compiled function.
+"""The fused loops: an agent and a problem in one compiled function.
 
 `simulate` plays finite-horizon problems, `simulate_continual` problems that never end, `simulate_tetris` Tetris.
-Each calls the functions that the Gymnasium loop of an agent calls, with the same random streams, so that both give
+Each calls the same functions as the Gymnasium loop of an agent, with the same random streams, so that both produce
 the same episodes bit for bit.
 """
 

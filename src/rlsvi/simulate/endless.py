@@ -1,7 +1,7 @@
-"""The fused loop of continual agents: acting, the MDP's answers and learning in one compiled function.
+"""The fused loop of continual agents: acting, the MDP's response and learning in one compiled function.
 
-It calls what the Gymnasium loop of the agent calls, in the same order and with the same random streams, so both
-give the same steps bit for bit.
+It calls the same functions as the Gymnasium loop of the agent, in the same order and with the same random streams,
+so that both produce the same steps bit for bit.
 """
 
 import time
@@ -27,9 +27,9 @@ from rlsvi.simulate.finite import BROKEN, CHUNK_SECONDS, DONE, FULL
 
 
 class StepRoom(NamedTuple):
-    """Room for the compiled loop to work in."""
+    """Work arrays for the compiled loop."""
 
-    state: Longs  # (1,) where the MDP stands, or -1 at the beginning of a life
+    state: Longs  # (1,) the state of the MDP, or -1 at the beginning of a life
     visited: Longs  # (2,)
     actions: Longs  # (1,)
     rewards: Floats  # (1,)
@@ -40,12 +40,12 @@ class StepRoom(NamedTuple):
 def simulate_continual(
     agent: ContinualAgent, mdp: FiniteMDP, steps: int, *, advance: Callable[[int], None] = lambda n: None
 ) -> Floats:
-    """Let `agent` live `steps` more steps in `mdp`, which has no end: its reward in every step.
+    """Let `agent` learn for `steps` more steps in `mdp`, which has no end; return the reward of every step.
 
-    It goes on where the last call left it, also after saving and loading. An absorbing state pays its terminal
+    It continues where the last call ended, also after saving and loading. An absorbing state pays its terminal
     reward and leads back to the start.
 
-    advance : called now and then with the number of steps just done.
+    advance : called from time to time with the number of steps just done.
     """
     whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):
@@ -70,7 +70,7 @@ def simulate_continual(
         part = rewards[done : done + len(parameters)]
         kept = deepcopy((learner.mind, learner.walk, agent._streams, desk))
         finished, status = _run(agent, table, rule, parameters, part, desk)
-        if status == BROKEN:  # the last step has left something behind: once more, without it
+        if status == BROKEN:  # the last step has left traces: repeat without it
             learner.mind, learner.walk, agent._streams, desk = kept
             _run(agent, table, rule, parameters[:finished], part, desk)
         agent.notice()
@@ -101,7 +101,7 @@ def run(
     rewards: Floats,
     desk: StepRoom,
 ) -> tuple[int, int]:
-    """Steps until all are done, memory is full or a number breaks: (steps, status)."""
+    """Run steps until all are done, memory is full or a number is not finite: (steps, status)."""
     memory, values, A = mind.memory, mind.values, table.actions
     for i in range(parameters.size):
         if memory.states[0] + 2 >= memory.sum_head.shape[1] or memory.sums[0] >= memory.into.shape[1]:
@@ -131,7 +131,7 @@ def run(
 
 @compiled
 def row_with_values(table: Table, mind: FiniteMind, s: int) -> int:
-    """The row of a state, which becomes known if it was not, with its values under theta_t."""
+    """Return the row of a state, adding it with its values under theta_t if it is new."""
     new = mind.rows[0, s] < 0
     row = known_row(mind, 0, s, table.legal[0, s])
     if new:

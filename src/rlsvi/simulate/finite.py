@@ -1,10 +1,10 @@
-"""The fused loop: planning, acting, the MDP's answers and learning in one compiled function.
+"""The fused loop: planning, acting, the MDP's response and learning in one compiled function.
 
-It calls what the Gymnasium loop of an agent calls, in the same order and with the same random streams, so
-both give the same episodes bit for bit; an agent may go from one to the other at any episode.
-What an agent knows comes in one argument, its mind (agents/mind.py), and the loop is compiled anew for each class
-of minds. Streams, memory and counters change within the compiled call alone: whenever Python is interrupted, the
-agent is as it was after its last complete episode.
+It calls the same functions as the Gymnasium loop of an agent, in the same order and with the same random streams,
+so both produce the same episodes bit for bit; an agent may switch between them after any episode. The knowledge of
+an agent is passed in one argument, its mind (agents/mind.py), and the loop is compiled for each class of minds.
+Streams, memory and counters change only within the compiled call: whenever Python is interrupted, the agent is as
+it was after its last complete episode.
 """
 
 import time
@@ -24,11 +24,11 @@ from rlsvi.mdp.table import Table, first_state, mask_of, row_of, transition
 from rlsvi.problems import Problem
 
 DONE, FULL, BROKEN = 0, 1, 2
-CHUNK_SECONDS = 0.1  # between two looks at the world outside the compiled loop
+CHUNK_SECONDS = 0.1  # time between two returns from the compiled loop
 
 
 class Trace(NamedTuple):
-    """What happened, step by step: (episodes, H) each; -1, or NaN for rewards, after the end of an episode."""
+    """All steps, as arrays of shape (episodes, H); -1, or NaN for rewards, after the end of an episode."""
 
     states: Ints
     actions: Ints
@@ -36,13 +36,13 @@ class Trace(NamedTuple):
 
 
 class History(NamedTuple):
-    """What each episode brought.
+    """The results of each episode.
 
     reward : the sum of its rewards.
-    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not asked for.
+    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not requested.
     realised : realised regret V*_0(s_0) - reward.
-    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), what mu costs at the states it
-        came through. Its expectation is `regret`, which takes long where a random policy reaches many states.
+    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), the cost of mu in the states
+        visited. Its expectation is `regret`, which is slow to compute if a random policy reaches many states.
     """
 
     reward: Floats
@@ -61,11 +61,11 @@ def simulate(
     trace: bool = False,
     advance: Callable[[int], None] = lambda n: None,
 ) -> History:
-    """Let `agent` learn `episodes` more episodes of `problem`; it releases the GIL.
+    """Let `agent` learn `episodes` more episodes of `problem`; releases the GIL.
 
     regret : evaluate the policy of every episode exactly.
-    trace : keep every step.
-    advance : called now and then with the number of episodes just finished.
+    trace : record every step.
+    advance : called from time to time with the number of episodes just finished.
     """
     whole("episodes", episodes, 0)
     if not isinstance(agent, Agent):
@@ -107,7 +107,7 @@ def simulate(
 
 
 def blank_history(episodes: int, horizon: int) -> History:
-    """Room for the history; `horizon` 0: no trace is kept."""
+    """Return arrays for the history; without a trace if `horizon` is 0."""
     shape = (episodes if horizon else 0), horizon
     trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
     nan = np.full((3, episodes), np.nan)
@@ -115,7 +115,7 @@ def blank_history(episodes: int, horizon: int) -> History:
 
 
 def part_of(history: History, now: slice) -> History:
-    """Some episodes of a history."""
+    """Return some episodes of a history."""
     trace = Trace(history.trace.states[now], history.trace.actions[now], history.trace.rewards[now])
     reward, regret, realised, path_regret, _ = history
     return History(reward[now], regret[now], realised[now], path_regret[now], trace)
@@ -136,9 +136,9 @@ def run(
     out: History,
     work: Workspace,
 ) -> tuple[int, int]:
-    """Episodes until all are played, the mind is full or an episode breaks: their number, and why it stopped.
+    """Run episodes until all are played, the mind is full or an episode fails; return their number and the reason.
 
-    The first `on_the_mean` are played on the posterior mean. V and Q are the exact solution.
+    The first `on_the_mean` episodes use the posterior mean. V and Q are the exact solution.
     """
     for i in range(parameters.size):
         if is_full(mind):
@@ -165,7 +165,7 @@ def run(
 
 @compiled
 def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Workspace) -> None:
-    """Write the episode of T steps in `work` down as the i-th of a history. V and Q are the exact solution."""
+    """Record the episode of T steps in `work` as the i-th of a history. V and Q are the exact solution."""
     path_regret = reward = 0.0
     for h in range(T):
         s = work.states[h]
@@ -183,7 +183,7 @@ def tell(out: History, i: int, T: int, V: Floats, Q: Floats, work: Workspace) ->
 
 @compiled
 def play(table: Table, mind: Any, rule: int, parameter: float, start: int, stream: Words, work: Workspace) -> int:
-    """Act for one episode, into `work`; its number of steps, or 0 if values are not numbers one can compare."""
+    """Act for one episode, recorded in `work`; return its number of steps, or 0 if values cannot be compared."""
     s = start
     for h in range(table.horizon):
         values(mind, h, s, work.Q, work.scratch)
@@ -200,9 +200,9 @@ def play(table: Table, mind: Any, rule: int, parameter: float, start: int, strea
 
 @compiled
 def policy_value(table: Table, mind: Any, rule: int, parameter: float, start: int, work: Workspace) -> float:
-    """V^mu_0(start) of the policy the agent plays in this episode, exactly; NaN if its values are not finite.
+    """Return the exact V^mu_0(start) of the agent's policy in this episode; NaN if its values are not finite.
 
-    Goes forward over the states the policy can reach, with the probability `mass` of being in each;
+    Goes forward over the states that the policy can reach, with the probability `mass` of being in each;
     `front` lists them. Both hold two periods, and `mass` is zero before and after.
     """
     A, Q, chances, value, size = unsigned(table.actions), work.Q, work.chances[0], 0.0, ONE
@@ -238,9 +238,9 @@ def policy_value(table: Table, mind: Any, rule: int, parameter: float, start: in
 def go_on(
     table: Table, last: bool, row: unsigned, weight: float, V: float, mass: Floats, front: Longs, reached: unsigned
 ) -> tuple[float, unsigned]:
-    """Follow the probability `weight` from a row of the table to the states after it, which join the next front.
+    """Propagate the probability `weight` from a row of the table to its successors, which join the next front.
 
-    Returns the value V with the rewards on the way, and how many states there are in the next front.
+    Returns the value V including the rewards on the way, and the number of states in the next front.
     """
     V += weight * table.expected[row]
     for j in range(unsigned(table.indptr[row]), unsigned(table.indptr[row + ONE])):
@@ -249,7 +249,7 @@ def go_on(
             V += flow * table.terminal[following]
         elif flow > 0.0:
             before = mass[following]
-            front[reached] = following  # counts if it is new: no branch, which could not be predicted
+            front[reached] = following  # kept only if it is new; avoids an unpredictable branch
             reached += ONE if before == 0.0 else unsigned(0)
             mass[following] = before + flow
     return V, reached

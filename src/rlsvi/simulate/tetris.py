@@ -1,9 +1,9 @@
 """The fused loop of Tetris: placements, features, values, choices and steps of a game in one compiled function.
 
-It calls what the Gymnasium loop of a stationary agent calls, in the same order and with the same random streams,
-so both give the same games bit for bit; an agent may go from one to the other at any game.
-The transitions of a game are put aside while it lasts, and poured into the ring of the agent when it has ended: so
-a game that is stopped by Ctrl-C, or breaks, leaves the agent as it was.
+It calls the same functions as the Gymnasium loop of a stationary agent, in the same order and with the same random
+streams, so both produce the same games bit for bit; an agent may switch between them after any game. The
+transitions of a game are buffered while it lasts, and added to the agent's ring when it has ended. A game that is
+stopped by Ctrl-C, or fails, therefore leaves the agent unchanged.
 """
 
 import math
@@ -29,20 +29,20 @@ from rlsvi.tetris.game import Game, Rules, checked_rules, new_game, start, step
 from rlsvi.tetris.play import Scores, play
 
 STOPPED, OVER, FULL, BROKEN = range(4)
-CHUNK = 20_000  # pieces between two looks at the world outside the compiled loop
-MOVED = 2048  # next placements are moved in lots not much larger
+CHUNK = 20_000  # pieces between two returns from the compiled loop
+MOVED = 2048  # approximate number of next placements moved at once
 ROWS, PIECES, COUNT = range(3)
 
 
 class Games(NamedTuple):
-    """What each game brought.
+    """The results of each game.
 
     rows : rows removed.
     pieces : pieces placed.
-    over : whether the game was over, and not only cut off.
+    over : whether the game was over, rather than truncated.
     size : the norm of the weights theta it was played with.
-    excess : its largest target, in multiples of what rewards, prior and discount explain: large if values diverge.
-    game_over : the rule by which it ends.
+    excess : its largest target, in multiples of what rewards, prior and discount explain: large on divergence.
+    game_over : the rule that ends a game.
     """
 
     rows: Longs
@@ -54,14 +54,14 @@ class Games(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Where a game is played."""
+    """The state of a game in progress."""
 
     rules: Rules
     kind: int
-    known: bool  # the agent knows the rows that a placement removes
+    known: bool  # whether the agent knows the rows that a placement removes
     game: Game
-    room: Room  # the placements of the piece at hand; in the last of P planes the rows they remove, if known
-    tally: Longs  # (3,) rows removed, pieces placed, and how many placements the piece at hand has
+    room: Room  # placements of the current piece; if known, the last of P planes is the rows they remove
+    tally: Longs  # (3,) rows removed, pieces placed, and number of placements of the current piece
     legal: Bools  # (A,) of ones
     chances: Floats  # (A,)
     nature: Words  # the stream of pieces
@@ -77,8 +77,8 @@ def simulate_tetris(
 ) -> Games:
     """Let `agent`, whose basis is `bases.Tetris`, learn `games` more games; mostly without the GIL.
 
-    rules : of the game, from `rlsvi.tetris.rules`; always the same for an agent, who remembers them (`setting`).
-    max_pieces : a game is cut off after so many; None: never.
+    rules : the rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
+    max_pieces : a game is truncated after this many pieces. None: never.
     advance : called with 1 after every game.
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1)
@@ -108,9 +108,9 @@ def simulate_tetris(
 def play_mean(
     agent: StationaryAgent, rules: Rules, games: int, *, max_pieces: int | None = None, seed: int = 0
 ) -> Scores:
-    """Games of the posterior mean of `agent`, which learns nothing from them; `level` of them says how well.
+    """Play games with the posterior mean of `agent`, without learning; `level` summarizes the scores.
 
-    The agent places as `predict` with deterministic=True.
+    The agent acts as `predict` with deterministic=True.
     """
     kind = _kind(agent)
     if agent.episodes == 0:
@@ -123,7 +123,7 @@ def play_mean(
 
 
 def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
-    """What `agent` has learned, if it can play by these rules."""
+    """Return the learner of `agent`, after checking that it can play by these rules."""
     _kind(agent)
     setting = checked_rules(rules).setting
     board = np.zeros((rules.height, rules.width), dtype=np.int8)
@@ -165,7 +165,7 @@ def _desk(agent: StationaryAgent, learner: StationaryLearner, rules: Rules) -> D
 def _game(
     desk: Desk, w: Floats, rule: int, parameter: float, stream: Words, aside: Ring, limit: int
 ) -> tuple[bool, Ring]:
-    """Play one game: whether it is over, and its transitions."""
+    """Play one game; return whether it is over, and its transitions."""
     weights = np.ascontiguousarray(w[:, 0])
     begin(desk, aside)
     while True:
@@ -181,7 +181,7 @@ def _game(
 
 @compiled
 def begin(desk: Desk, aside: Ring) -> None:
-    """An empty board, and nothing aside."""
+    """Start with an empty board and no transitions."""
     start(desk.rules, desk.game, desk.nature)
     desk.tally[ROWS] = desk.tally[PIECES] = 0
     aside.first[0] = aside.size[0] = aside.head[0] = 0
@@ -190,7 +190,7 @@ def begin(desk: Desk, aside: Ring) -> None:
 
 @compiled
 def look(desk: Desk) -> None:
-    """Work out the placements of the piece at hand."""
+    """Compute the placements of the current piece."""
     room = desk.room
     count = afterstates(desk.rules, desk.kind, desk.game, room.planes, 0, room.removed, room.fatal)
     if desk.known:
@@ -203,7 +203,7 @@ def look(desk: Desk) -> None:
 def play_on(
     desk: Desk, weights: Floats, rule: int, parameter: float, stream: Words, aside: Ring, until: int
 ) -> int:
-    """Go on with a game until it is over or has so many pieces, or there is no room aside, or a number breaks."""
+    """Continue a game until it is over, has `until` pieces, the buffer is full or a number is not finite."""
     room, tally = desk.room, desk.tally
     while tally[PIECES] < until:
         if aside.size[0] == aside.limit[0]:
@@ -236,7 +236,7 @@ def play_on(
 
 @compiled
 def forget(aside: Ring) -> None:
-    """Let go of the oldest transition, which the agent would forget anyway; but not of how far it reached."""
+    """Drop the oldest transition, which the agent would forget anyway; its extreme values are kept."""
     i = aside.first[0]
     norm = 0.0
     for k in range(aside.units.size):
@@ -249,9 +249,9 @@ def forget(aside: Ring) -> None:
 
 @compiled
 def pour(aside: Ring, mind: StationaryMind, theta: Floats, largest: float, pieces: int, row: Numbers) -> None:
-    """Learn from a game that was played on `theta`: add its transitions to the ring, which has room for them.
+    """Learn from a game that was played with `theta`: add its transitions to the ring, which has room for them.
 
-    Next placements that lie side by side, before and after, are moved together.
+    Next placements that are adjacent both before and after are moved together.
     """
     ring = mind.ring
     at = to = n = 0
@@ -270,7 +270,7 @@ def pour(aside: Ring, mind: StationaryMind, theta: Floats, largest: float, piece
 
 @compiled
 def copy_columns(source: Numbers, at: int, target: Numbers, to: int, n: int) -> None:
-    """Copy n columns, those from `at` on, to those from `to` on."""
+    """Copy n columns from position `at` to position `to`."""
     begin, place = unsigned(at), unsigned(to)
     for k in range(unsigned(source.shape[0])):
         for a in range(unsigned(n)):

@@ -1,7 +1,7 @@
 """Tetris, compiled: pieces, the game, features of placements, and exact values of small games.
 
-What is named here checks what it is given. The compiled functions in the modules do not: a placement that a piece
-does not have would be read from outside of their tables.
+The functions exported here check their arguments. The compiled functions in the modules do not: an invalid
+placement would be read from outside of their tables.
 """
 
 from rlsvi.tetris.exact import Exact, solve

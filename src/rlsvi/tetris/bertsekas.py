@@ -1,7 +1,7 @@
-"""The features of Bertsekas and Ioffe (1996): the benchmark the paper uses.
+"""The features of Bertsekas and Ioffe (1996), the benchmark that the paper uses.
 
-The heights of the columns, the absolute differences between neighbours, the greatest height, the holes (empty
-cells with a filled one above) and a constant. Only what a placement changes is worked out for it.
+The heights of the columns, the absolute differences between neighbours, the maximum height, the holes (empty
+cells with a filled one above) and a constant. For each placement only the changes are computed.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ Index = np.uint64
 
 
 class Before(NamedTuple):
-    """What all placements start from."""
+    """The common state before all placements."""
 
     tallest: int
     holes: int
@@ -35,7 +35,7 @@ def bertsekas(rules: Rules, game: Game, planes: NDArray[Any], at: int, removed: 
     for a in range(unsigned(count)):
         p, to = first + a, unsigned(at) + a
         span = unsigned(table.span[p])
-        if span == TWO:  # four copies of the code, each without loops, are faster than one with loops
+        if span == TWO:  # four copies of the code without loops are faster than one with loops
             y, lines = _drop(rules, game, before, p, TWO, planes, to)
         elif span == THREE:
             y, lines = _drop(rules, game, before, p, THREE, planes, to)
@@ -50,7 +50,7 @@ def bertsekas(rules: Rules, game: Game, planes: NDArray[Any], at: int, removed: 
 
 @compiled
 def _before(game: Game, planes: NDArray[Any], at: Index, count: Index) -> Before:
-    """Heights and differences before any placement, for all placements, and the constant."""
+    """Set heights and differences before any placement, for all placements, and the constant."""
     W = unsigned(game.heights.size)
     pit, tallest, under = unsigned(0), 0, 0
     for c in range(W):
@@ -74,7 +74,7 @@ def _before(game: Game, planes: NDArray[Any], at: Index, count: Index) -> Before
 def _drop(
     rules: Rules, game: Game, before: Before, p: Index, span: Index, planes: NDArray[Any], to: Index
 ) -> tuple[int, int]:
-    """Features after a placement if it fills no row; where it lands, and which rows it fills, as bits."""
+    """Compute the features if a placement fills no row; return where it lands and the rows it fills, as bits."""
     table, heights, W = rules.placements, game.heights, unsigned(rules.width)
     c, y = unsigned(table.column[p]), 0
     for j in range(span):
@@ -93,14 +93,14 @@ def _drop(
         planes[W + c + span - ONE, to] = abs(heights[c + span] - left)
     planes[TWO * W - ONE, to] = max(before.tallest, y + table.tall[p])
     planes[TWO * W, to] = holes
-    if before.lowest > y or c <= before.pit < c + span:  # else the lowest column stays open
+    if before.lowest > y or c <= before.pit < c + span:  # otherwise the lowest column stays open
         return y, full_rows(rules, game.rows, p, y)
     return y, 0
 
 
 @compiled
 def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDArray[Any], to: Index) -> int:
-    """Features after a placement that fills the rows y + i, for the bits i of `lines`; how many they are."""
+    """Compute the features if a placement fills the rows y + i, for bits i of `lines`; return their number."""
     table, W, gone = rules.placements, unsigned(rules.width), 0
     for i in range(TALL):
         gone += lines >> i & 1
@@ -111,7 +111,7 @@ def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDAr
         if is_full(lines, h - 1 - y):
             h = _below(rules, game, p, y, lines, c, h - 1)
         else:
-            h -= gone  # a full row fills every column, so all of them were below
+            h -= gone  # a full row fills every column, so all full rows were below
         planes[unsigned(c), to] = h
         if c > 0:
             planes[W + unsigned(c) - ONE, to] = abs(h - left)
@@ -123,13 +123,13 @@ def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDAr
 
 @compiled
 def is_full(lines: int, i: int) -> bool:
-    """Whether the row i above the landing row is among the full ones."""
+    """Return whether the row i above the landing row is full."""
     return 0 <= i < TALL and lines >> i & 1 == 1
 
 
 @compiled
 def _below(rules: Rules, game: Game, p: Index, y: int, lines: int, c: int, h: int) -> int:
-    """The height of a column after the removal of full rows, one of which, row h, was its top."""
+    """Return the height of a column after full rows are removed, one of which, row h, was its top."""
     table = rules.placements
     while h > 0:
         i = h - 1 - y

@@ -58,7 +58,7 @@ def dellacherie(
 
 @compiled
 def _place(rules: Rules, rows: Longs, p: int, y: int, after: Longs) -> tuple[int, int]:
-    """The board after a placement; rows removed, and cells of the piece in them."""
+    """Compute the board after a placement; return the rows removed and the cells of the piece in them."""
     table = rules.placements
     kept, eroded = 0, 0
     for i in range(rows.size):
@@ -77,7 +77,7 @@ def _place(rules: Rules, rows: Longs, p: int, y: int, after: Longs) -> tuple[int
 
 @compiled
 def _transitions(rules: Rules, rows: Longs, tallest: int) -> tuple[int, int, int]:
-    """Row transitions, column transitions and cumulative wells."""
+    """Return row transitions, column transitions and cumulative wells."""
     W, wall = rules.width, 1 | 1 << (rules.width + 1)
     across, along, wells = 2 * max(rules.height - tallest, 0), 0, 0
     below = rules.full
@@ -97,14 +97,14 @@ def _transitions(rules: Rules, rows: Longs, tallest: int) -> tuple[int, int, int
 
 @compiled
 def well_cells(rules: Rules, row: int) -> int:
-    """The empty cells of a row whose neighbours are both filled."""
+    """Return the empty cells of a row whose neighbours are both filled."""
     walled = row << 1 | 1 | 1 << (rules.width + 1)
     return ~row & walled & walled >> 2 & rules.full
 
 
 @compiled
 def _holes(rows: Longs, tallest: int) -> tuple[int, int, int]:
-    """Holes, filled cells above each of them, and rows with holes."""
+    """Return the holes, the filled cells above each of them, and the rows with holes."""
     holes, depth, holed, covered = 0, 0, 0, 0
     for i in range(tallest - 1, -1, -1):
         here = covered & ~rows[i]
@@ -119,7 +119,7 @@ def _holes(rows: Longs, tallest: int) -> tuple[int, int, int]:
 
 @compiled
 def count_bits(word: int) -> int:
-    """The ones of a non-negative number below 2^62: sums of ever wider fields."""
+    """Return the number of ones of a non-negative number below 2^62, by sums of increasingly wide fields."""
     x = np.int64(word)
     x = x - (x >> 1 & 0x5555555555555555)
     x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333)

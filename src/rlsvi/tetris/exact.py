@@ -1,4 +1,4 @@
-"""Small games solved exactly: the most rows that can be expected of any player."""
+"""Exact solutions of small games: the largest expected number of rows of any player."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ SWEEPS = 10_000
 
 
 class Exact(NamedTuple):
-    """The value of a game: expected rows of the best play from an empty board, the boards it can meet, its end."""
+    """The value of a game: expected rows of optimal play from an empty board, the reachable boards, the rule."""
 
     rows: float
     boards: int
@@ -20,11 +20,11 @@ class Exact(NamedTuple):
 
 
 def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9) -> Exact:
-    """Dynamic programming over all boards that can be reached.
+    """Solve a game by dynamic programming over all reachable boards.
 
     V(board) is the mean over the next piece of the maximum over its placements of rows removed + V(board
-    after), and 0 once the game is over. `tolerance` bounds the error of the answer, by how fast the sweeps
-    close in on it.
+    after), and 0 once the game is over. `tolerance` bounds the error of the result, estimated from the rate of
+    convergence.
     """
     checked_rules(rules)
     if rules.usable * rules.width > 62:
@@ -34,7 +34,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
         )
     whole("most_boards", most_boards, 1)
     boards, after, reward = _reachable(rules, most_boards)
-    V = np.zeros(len(boards) + 1)  # the last stands for the end
+    V = np.zeros(len(boards) + 1)  # the last entry stands for the end
     change, speed = np.inf, 1.0
     for _ in range(SWEEPS):
         before, change = change, float(_sweep(after, reward, V))
@@ -48,7 +48,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
 
 
 def _reachable(rules: Rules, most: int) -> tuple[Longs, Longs, Longs]:
-    """All boards, sorted, and of each, for every piece and placement, the number of the next and the rows."""
+    """Return all boards, sorted, and for each, by piece and placement, the index of the next and the rows."""
     game, (P, A) = new_game(rules), (len(rules.letters), rules.actions)
     boards = fresh = np.zeros(1, dtype=np.int64)
     while len(fresh):
@@ -77,7 +77,7 @@ def _expanded(rules: Rules, game: Game, boards: Longs, P: int, A: int) -> tuple[
 
 @compiled
 def _expand(rules: Rules, game: Game, boards: Longs, codes: Longs, rows: Longs) -> None:
-    """The boards after every placement of every piece, and the rows each removes."""
+    """Compute the boards after every placement of every piece, and the rows each removes."""
     first = rules.placements.first
     for b in range(boards.size):
         for i in range(rules.letters.size):
@@ -91,7 +91,7 @@ def _expand(rules: Rules, game: Game, boards: Longs, codes: Longs, rows: Longs) 
 
 @compiled
 def pack(rules: Rules, game: Game) -> int:
-    """A board as one number."""
+    """Return a board as one number."""
     code = 0
     for i in range(rules.usable):
         code |= game.rows[i] << (i * rules.width)
@@ -100,7 +100,7 @@ def pack(rules: Rules, game: Game) -> int:
 
 @compiled
 def unpack(rules: Rules, code: int, game: Game) -> None:
-    """The board of a number."""
+    """Set the board given by a number."""
     game.cells[0] = 0
     for c in range(rules.width):
         game.heights[c] = 0
@@ -114,12 +114,12 @@ def unpack(rules: Rules, code: int, game: Game) -> None:
 
 @compiled
 def _sweep(after: Longs, reward: Longs, V: Floats) -> float:
-    """Bring every value up to date, in turn; the largest change."""
+    """Update every value in turn, and return the largest change."""
     change = 0.0
     for b in range(after.shape[0]):
         total = 0.0
         for i in range(after.shape[1]):
-            most = 0.0  # no placement costs anything
+            most = 0.0  # no placement has a negative value
             for a in range(after.shape[2]):
                 if after[b, i, a] >= 0:
                     most = max(most, reward[b, i, a] + V[after[b, i, a]])

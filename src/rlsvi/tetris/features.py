@@ -1,8 +1,8 @@
-"""What a placement is judged by: features of the board after it, small integers, for all placements at once.
+"""Features of the board after a placement, as small integers, for all placements at once.
 
-Features stand in planes, (d, M): one row a feature, one column a placement. So those of many positions lie
-side by side in one array, and the values of many placements are summed at once, each in the order of the
-features: as fast as the machine can, and with the same bits as one by one.
+Features are stored in planes, (d, M): one row per feature, one column per placement. Those of many positions are
+thus adjacent in one array, and the values of many placements are summed at once, each in the order of the
+features. This is as fast as the machine allows, and gives the same bits as one by one.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -22,7 +22,7 @@ KINDS = ("bertsekas", "dellacherie")
 
 
 class Room(NamedTuple):
-    """Arrays for the placements of one piece."""
+    """Work arrays for the placements of one piece."""
 
     planes: NDArray[Any]  # (d, A)
     removed: NDArray[np.uint8]  # (A,)
@@ -31,14 +31,14 @@ class Room(NamedTuple):
 
 
 def kind_of(name: Kind) -> int:
-    """The number by which compiled code knows a kind of features."""
+    """Return the number of a kind of features in compiled code."""
     if name not in KINDS:
         raise ValueError(f"features must be one of {', '.join(KINDS)}, got {name!r}")
     return KINDS.index(name)
 
 
 def checked_kind(kind: Any) -> int:
-    """`kind`, if it is the number of a kind of features."""
+    """Return `kind` if it is the number of a kind of features."""
     if isinstance(kind, bool) or not isinstance(kind, int | np.integer) or not 0 <= kind < len(KINDS):
         known = ", ".join(f"{i} ({name})" for i, name in enumerate(KINDS))
         raise ValueError(f"kind must be one of {known}, got {kind!r}")
@@ -46,7 +46,7 @@ def checked_kind(kind: Any) -> int:
 
 
 def names(kind: int, width: int) -> tuple[str, ...]:
-    """What each feature is."""
+    """Return the names of the features."""
     if kind == DELLACHERIE:
         return NAMES
     heights = [f"height of column {c}" for c in range(width)]
@@ -55,28 +55,28 @@ def names(kind: int, width: int) -> tuple[str, ...]:
 
 
 def natural_units(kind: int, rules: Rules, scaled: bool) -> Floats:
-    """The units of the features: what to multiply the integers by.
+    """Return the units of the features, by which the integers are multiplied.
 
-    Scaled, all but the constant are divided by the height of the board, so that heights lie between 0 and 1.
-    Learning by posterior samples needs that: a prior over weights of heights up to 20 is far too wide.
+    If scaled, all but the constant are divided by the height of the board, so that heights lie between 0 and 1.
+    Learning by posterior samples requires this: a prior over weights of heights up to 20 is far too wide.
     """
     units = np.ones(len(names(kind, rules.width)))
     if kind == DELLACHERIE:
-        units[0] = 0.5  # the landing height is stored twice, to be a whole number
+        units[0] = 0.5  # twice the landing height is stored, which is an integer
     if scaled:
         units[:-1] /= rules.height
     return units
 
 
 def smallest_dtype(kind: int, rules: Rules) -> DTypeLike:
-    """The smallest type of integer that no feature of these rules exceeds."""
+    """Return the smallest integer type that no feature exceeds under these rules."""
     rows = rules.height + TALL
     most = rows * rules.width if kind == BERTSEKAS else rows * rows * rules.width
     return np.uint8 if most <= 255 else np.int16 if most <= 32767 else np.int32
 
 
 def new_room(rules: Rules, kind: int, dtype: DTypeLike = np.float64) -> Room:
-    """Room for the placements of one piece. float64, in which nothing is lost, gives values fastest."""
+    """Return work arrays for the placements of one piece. float64 is exact here, and computes values fastest."""
     A = int(np.diff(rules.placements.first).max())
     planes = np.zeros((len(names(kind, rules.width)), A), dtype=dtype)
     return Room(planes, np.zeros(A, dtype=np.uint8), np.zeros(A, dtype=np.bool_), np.zeros(A))
@@ -86,10 +86,10 @@ def new_room(rules: Rules, kind: int, dtype: DTypeLike = np.float64) -> Room:
 def afterstates(
     rules: Rules, kind: int, game: Game, planes: NDArray[Any], at: int, removed: NDArray[Any], fatal: Bools
 ) -> int:
-    """Features of the boards after each placement of the piece; how many placements there are.
+    """Compute the features of the board after each placement of the piece; return the number of placements.
 
-    Placement a gets the column at + a of `planes`, and the same place in `removed`, the rows it removes,
-    and in `fatal`, whether it ends the game.
+    Placement a uses column at + a of `planes`, and the same position in `removed`, the rows it removes, and in
+    `fatal`, whether it ends the game.
     """
     if kind == BERTSEKAS:
         return bertsekas(rules, game, planes, at, removed, fatal)
@@ -98,12 +98,12 @@ def afterstates(
 
 @compiled
 def values(planes: NDArray[Any], at: int, count: int, weights: Floats, out: Floats) -> None:
-    """The values of `count` placements from column `at` on: weights . features, summed in their order."""
+    """Compute the values of `count` placements from column `at` on: weights . features, summed in order."""
     n, o, d = unsigned(count), unsigned(at), unsigned(weights.size)
     for a in range(n):
         out[a] = 0.0
     k = unsigned(0)
-    while k + THREE < d:  # four at a time: a sum is fetched and put back less often
+    while k + THREE < d:  # four at a time, to load and store a sum less often
         w, x, y, z = weights[k], weights[k + ONE], weights[k + TWO], weights[k + THREE]
         for a in range(n):
             i = o + a
@@ -118,7 +118,7 @@ def values(planes: NDArray[Any], at: int, count: int, weights: Floats, out: Floa
 
 @compiled
 def evaluate(rules: Rules, kind: int, game: Game, weights: Floats, room: Room) -> int:
-    """The value weights . features of every placement, nothing else being kept; how many there are."""
+    """Compute only the value weights . features of every placement; return the number of placements."""
     count = afterstates(rules, kind, game, room.planes, 0, room.removed, room.fatal)
     values(room.planes, 0, count, weights, room.values)
     return count

@@ -1,8 +1,8 @@
-"""The game: a board of bits, the piece to place, what a placement does to them.
+"""The game: a board of bits, the piece to place, and the effect of a placement.
 
-A row is an integer whose bit c says whether column c is filled; row 0 is the floor. With it go the heights
-of the columns and the number of filled cells, so that a placement costs a few additions: it lands where the
-heights say, and the holes are what the heights enclose and no cell fills.
+A row is an integer whose bit c says whether column c is filled; row 0 is the floor. The heights of the columns and
+the number of filled cells are stored too, so that a placement costs a few additions: the heights determine where
+it lands, and the holes are the empty cells below the heights.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -20,24 +20,24 @@ WIDEST, HIGHEST = 32, 100
 
 
 class Rules(NamedTuple):
-    """A board, a set of pieces and how a game ends, as compiled code takes them."""
+    """A board, a set of pieces and the rule that ends a game, in the form that compiled code uses."""
 
     height: int
     width: int
     usable: int  # the game is over when a column is higher than this after the removal of full rows
-    actions: int  # the most placements that a piece of the set has
-    full: int  # a full row
+    actions: int  # the largest number of placements of a piece of the set
+    full: int  # the bits of a full row
     letters: Longs  # (P,) the pieces drawn from
     placements: Placements
 
     @property
     def game_over(self) -> GameOver:
-        """How a game ends, as `rules` was told."""
+        """The rule that ends a game, as passed to `rules`."""
         return "top row" if self.usable < self.height else "overflow"
 
     @property
     def setting(self) -> dict[str, Any]:
-        """What `rules` was told, the pieces in the order of LETTERS."""
+        """The arguments of `rules`, with the pieces in the order of LETTERS."""
         pieces = "".join(LETTERS[p] for p in sorted(self.letters))
         return {"height": self.height, "width": self.width, "pieces": pieces, "game_over": self.game_over}
 
@@ -45,23 +45,23 @@ class Rules(NamedTuple):
 class Game(NamedTuple):
     """A board and the piece to place."""
 
-    rows: Longs  # (height + 4,) from the floor up; the last four are for what stands out of the board
+    rows: Longs  # (height + 4,) from the floor up; the last four are above the board
     heights: Longs  # (width,)
-    cells: Longs  # (1,) how many are filled
+    cells: Longs  # (1,) number of filled cells
     piece: Longs  # (1,) one of LETTERS
-    spare: Longs  # (height + 4,) room to work in
+    spare: Longs  # (height + 4,) work array
 
 
 def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: GameOver = "top row") -> Rules:
-    """The rules of a game.
+    """Return the rules of a game.
 
     Parameters
     ----------
     height, width : rows and columns of the board.
     pieces : letters of IOTSZJL. Each is drawn with the same probability, independently.
-    game_over : "top row", as the paper has it: when a square of the top row is filled once full rows are
-        removed, so that height - 1 rows are of use. "overflow": when something stands out above the top row
-        once full rows are removed, so that all rows are of use.
+    game_over : "top row", as in the paper: a game ends if a square of the top row is filled after full rows are
+        removed, so that height - 1 rows are usable. "overflow": a game ends if a square above the top row is
+        filled after full rows are removed, so that all rows are usable.
     """
     if whole("height", height, 1) > HIGHEST:
         raise ValueError(f"height must be at most {HIGHEST}, got {height!r}")
@@ -85,14 +85,14 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 
 
 def checked_rules(given: Any) -> Rules:
-    """`given`, if it is rules."""
+    """Return `given` if it is an instance of Rules."""
     if not isinstance(given, Rules):
         raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {given!r}")
     return given
 
 
 def board_rules(height: int, width: int, usable: int, pieces: str = LETTERS) -> Rules:
-    """Rules that nobody has checked."""
+    """Return rules without checking them."""
     table = placements(width)
     letters = np.array([LETTERS.index(letter) for letter in pieces], dtype=np.int64)
     actions = int(np.diff(table.first)[letters].max())
@@ -100,7 +100,7 @@ def board_rules(height: int, width: int, usable: int, pieces: str = LETTERS) -> 
 
 
 def new_game(rules: Rules) -> Game:
-    """An empty board; `start` draws the first piece."""
+    """Return an empty board; `start` draws the first piece."""
     rows, heights = np.zeros(rules.height + TALL, dtype=np.int64), np.zeros(rules.width, dtype=np.int64)
     return Game(rows, heights, np.zeros(1, dtype=np.int64), rules.letters[:1].copy(), np.zeros_like(rows))
 
@@ -118,13 +118,13 @@ def start(rules: Rules, game: Game, stream: Words) -> None:
 
 @compiled
 def draw_piece(rules: Rules, game: Game, stream: Words) -> None:
-    """The next piece: one random number."""
+    """Draw the next piece, using one random number."""
     game.piece[0] = rules.letters[int(uniform(stream) * rules.letters.size)]
 
 
 @compiled
 def set_board(game: Game, board: NDArray[Any], piece: int) -> None:
-    """Take over a board, (height, width), of zeros and ones, its top row first, and a piece."""
+    """Set the board, (height, width), of zeros and ones, top row first, and the piece."""
     game.cells[0], game.piece[0] = 0, piece
     for c in range(board.shape[1]):
         game.heights[c] = 0
@@ -141,7 +141,7 @@ def set_board(game: Game, board: NDArray[Any], piece: int) -> None:
 
 @compiled
 def get_board(game: Game, board: NDArray[Any]) -> None:
-    """The board as zeros and ones, its top row first; what stands out above is left out."""
+    """Write the board as zeros and ones, top row first, without the cells above it."""
     for i in range(board.shape[0]):
         for c in range(board.shape[1]):
             board[board.shape[0] - 1 - i, c] = game.rows[i] >> c & 1
@@ -149,7 +149,7 @@ def get_board(game: Game, board: NDArray[Any]) -> None:
 
 @compiled
 def legal(rules: Rules, game: Game) -> int:
-    """How many placements the piece has; they are numbered from 0."""
+    """Return the number of placements of the piece; they are numbered from 0."""
     first = rules.placements.first
     piece = game.piece[0]
     count: int = first[piece + 1] - first[piece]
@@ -158,7 +158,7 @@ def legal(rules: Rules, game: Game) -> int:
 
 @compiled
 def landing(table: Placements, heights: Longs, p: int | np.uint64) -> int:
-    """The row on which a placement comes to lie."""
+    """Return the row on which a placement lands."""
     c, y = unsigned(table.column[p]), 0
     for j in range(unsigned(table.span[p])):
         y = max(y, heights[c + j] - table.low[p, j])
@@ -167,7 +167,7 @@ def landing(table: Placements, heights: Longs, p: int | np.uint64) -> int:
 
 @compiled
 def full_rows(rules: Rules, rows: Longs, p: int | np.uint64, y: int) -> int:
-    """Which of the rows y .. y + 3 a placement fills up, as bits."""
+    """Return which of the rows y .. y + 3 a placement completes, as bits."""
     found = 0
     for i in range(unsigned(rules.placements.tall[p])):
         if rows[unsigned(y) + i] | rules.placements.bits[p, i] == rules.full:
@@ -177,7 +177,7 @@ def full_rows(rules: Rules, rows: Longs, p: int | np.uint64, y: int) -> int:
 
 @compiled
 def place(rules: Rules, game: Game, action: int) -> int:
-    """Put the piece on the board and remove full rows; how many they were."""
+    """Put the piece on the board and remove full rows; return their number."""
     table = rules.placements
     p = table.first[game.piece[0]] + action
     y = landing(table, game.heights, p)
@@ -211,7 +211,7 @@ def _remove_full_rows(rules: Rules, game: Game) -> int:
 
 @compiled
 def over(rules: Rules, game: Game) -> bool:
-    """Whether the board ends the game."""
+    """Return whether the board ends the game."""
     tallest = 0
     for c in range(game.heights.size):
         tallest = max(tallest, game.heights[c])
@@ -220,7 +220,7 @@ def over(rules: Rules, game: Game) -> bool:
 
 @compiled
 def step(rules: Rules, game: Game, action: int, stream: Words) -> tuple[int, bool]:
-    """Place the piece: rows removed, and whether the game is over. If not, the next piece is drawn."""
+    """Place the piece; return the rows removed and whether the game is over. If not, draw the next piece."""
     removed = place(rules, game, action)
     ended = over(rules, game)
     if not ended:

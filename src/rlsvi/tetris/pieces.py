@@ -1,7 +1,7 @@
 """The seven pieces, and every way to place one: a rotation and a column.
 
-A placement is known by its profile, the lowest and the highest cell of each column it touches. That is all
-one needs to know where it lands, which is a maximum of a few heights.
+A placement is described by its profile, the lowest and the highest cell of each column it touches. This determines
+where it lands, which is a maximum of a few heights.
 """
 
 from typing import NamedTuple
@@ -10,9 +10,9 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Longs
 
-LETTERS = "IOTSZJL"  # a piece is known by its place in this word, whatever set a game draws from
+LETTERS = "IOTSZJL"  # a piece is identified by its index in this string, whatever set a game draws from
 TALL = 4  # no piece has more rows or columns
-CELLS = 4  # of any piece
+CELLS = 4  # number of cells of any piece
 DRAWINGS = {
     "I": ("####",),
     "O": ("##", "##"),
@@ -23,27 +23,27 @@ DRAWINGS = {
     "L": ("..#", "###"),
 }
 
-Profile = tuple[int, int, int, list[int], list[int], list[int]]  # a row of what follows
+Profile = tuple[int, int, int, list[int], list[int], list[int]]  # one row of the arrays below
 
 
 class Placements(NamedTuple):
-    """All placements of all pieces on a board so wide, in one list.
+    """All placements of all pieces on a board of a given width, in one list.
 
-    Those of piece p are first[p] .. first[p + 1] - 1: for one rotation after the other, clockwise, from left
-    to right. Heights are counted from the row the piece comes to lie on.
+    Those of piece p are first[p] .. first[p + 1] - 1: one rotation after the other, clockwise, each from left
+    to right. Heights are counted from the row on which the piece lands.
     """
 
     first: Longs  # (8,)
-    column: Longs  # (N,) the leftmost it touches
-    span: Longs  # (N,) how many columns it touches
-    tall: Longs  # (N,) how many rows
-    low: Longs  # (N, 4) below the lowest cell, column by column
-    high: Longs  # (N, 4) above the highest cell
+    column: Longs  # (N,) the leftmost column it touches
+    span: Longs  # (N,) number of columns
+    tall: Longs  # (N,) number of rows
+    low: Longs  # (N, 4) height below the lowest cell, by column
+    high: Longs  # (N, 4) height above the highest cell
     bits: Longs  # (N, 4) its cells, row by row from below; bit c is column c
 
 
 def rotations(letter: str) -> list[Bools]:
-    """The different rotations of a piece, as cells (row from below, column)."""
+    """Return the distinct rotations of a piece, as cells (row from below, column)."""
     shape = np.array([[cell == "#" for cell in line] for line in DRAWINGS[letter]])
     found: list[Bools] = []
     for turns in range(4):
@@ -54,7 +54,7 @@ def rotations(letter: str) -> list[Bools]:
 
 
 def placements(width: int) -> Placements:
-    """Every placement on a board of so many columns."""
+    """Return every placement on a board with `width` columns."""
     counts: list[int] = []
     rows: list[Profile] = []
     for letter in LETTERS:

@@ -1,4 +1,4 @@
-"""Games of a fixed player: the placement of the greatest value, and of several the first."""
+"""Games of a fixed player, which chooses the first placement of the greatest value."""
 
 import math
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ from rlsvi.core.random import reseed
 from rlsvi.tetris.features import Room, checked_kind, evaluate, new_room
 from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, start, step
 
-CHUNK = 50_000  # pieces between two looks at the world outside the compiled loop
+CHUNK = 50_000  # pieces between two returns from the compiled loop
 ROWS, PIECES = range(2)
 
 
 class Scores(NamedTuple):
-    """Rows removed and pieces placed, game by game, and whether the game was over or only stopped; the rule."""
+    """Rows removed and pieces placed in each game, whether it was over rather than stopped, and the rule."""
 
     rows: Longs
     pieces: Longs
@@ -25,7 +25,7 @@ class Scores(NamedTuple):
 
 
 class Level(NamedTuple):
-    """The mean of many scores, its standard error, and the game-over rule, None if it was not told."""
+    """The mean of many scores, its standard error, and the game-over rule, or None if unknown."""
 
     mean: float
     error: float
@@ -37,10 +37,10 @@ class Level(NamedTuple):
 
 
 def level(scores: Any, game_over: GameOver | None = None) -> Level:
-    """How well games went. The error is NaN for a single game.
+    """Summarize the scores of games. The error is NaN for a single game.
 
-    scores : what `play` or `simulate_tetris` returned, which know their rule; or rows removed, game by game.
-    game_over : the rule, where there are rows only.
+    scores : the result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
+    game_over : the rule, if scores are only rows.
     """
     rows = finite("rows", getattr(scores, "rows", scores)).ravel()
     if rows.size == 0:
@@ -56,10 +56,10 @@ def level(scores: Any, game_over: GameOver | None = None) -> Level:
 def play(
     rules: Rules, kind: int, weights: Floats, games: int, max_pieces: int, seed: int = 0, reward: float = 1.0
 ) -> Scores:
-    """Games of the player who maximises reward r + weights . features, for the rows r that a placement removes.
+    """Play games with the player that maximises reward r + weights . features, for r rows removed by a placement.
 
-    kind : of the features, 0 (bertsekas) or 1 (dellacherie).
-    max_pieces : at which a game is stopped.
+    kind : the kind of features, 0 (bertsekas) or 1 (dellacherie).
+    max_pieces : the number of pieces after which a game is stopped.
     """
     rules, kind = checked_rules(rules), checked_kind(kind)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
@@ -80,7 +80,7 @@ def play(
 
 
 def no_scores(rules: Rules, games: int) -> Scores:
-    """Zeros."""
+    """Return scores of zero."""
     rows, pieces, over = np.zeros((3, games), dtype=np.int64)
     return Scores(rows, pieces, over, rules.game_over)
 
@@ -97,7 +97,7 @@ def play_on(
     tally: Longs,
     until: int,
 ) -> bool:
-    """Go on with a game until it is over, which is returned, or has so many pieces."""
+    """Continue a game until it is over or has `until` pieces; return whether it is over."""
     while tally[PIECES] < until:
         count = evaluate(rules, kind, game, weights, room)
         removed, ended = step(rules, game, best(room, count, reward), stream)
@@ -110,7 +110,7 @@ def play_on(
 
 @compiled
 def best(room: Room, count: int, reward: float) -> int:
-    """The placement of the greatest reward r + value."""
+    """Return the placement of the greatest reward r + value."""
     at, most = 0, -np.inf
     for a in range(count):
         value = room.values[a] + reward * room.removed[a]

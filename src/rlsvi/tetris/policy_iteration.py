@@ -1,23 +1,23 @@
-"""Approximate policy iteration on fresh games, with which the paper compares ("LSPI").
+"""Approximate policy iteration on new games, with which the paper compares ("LSPI").
 
 D. Bertsekas and S. Ioffe, "Temporal Differences-Based Policy Iteration and Applications in Neuro-Dynamic
 Programming", MIT LIDS-P-2349 (1996); also Bertsekas and Tsitsiklis, "Neuro-Dynamic Programming"
 (1996), section 8.3. The value of a board i is V_t(i) = w_t . phi(i), with the features of Bertsekas and Ioffe.
 
 1. The player mu_t takes the placement of the greatest r + gamma V_t(i'), where r is the rows it removes and i'
-   the board after it, a fatal one included; of several, one at random.
+   the board after it, including fatal ones; ties are broken at random.
 2. It plays M new games, the m-th over the boards i_0 (empty), i_1, .., i_T, of which i_T ends it.
 3. Temporal differences d_s = r_{s+1} + gamma V_t(i_{s+1}) - V_t(i_s), with 0 in place of V_t(i_T).
 4. w_{t+1} = argmin_w  sum over games, over k < T, of
    ( phi(i_k) . w - V_t(i_k) - sum_{s = k}^{T - 1} (gamma lambda)^{s - k} d_s )^2.
 
-So lambda = 1 is regression on what each game brought from i_k on, policy iteration by Monte Carlo; lambda = 0
-is one step of value iteration. Nothing is kept of earlier games. In a game that is only stopped, by
-`max_pieces`, V_t(i_T) stands for the rest. With the traces z_s = gamma lambda z_{s-1} + phi(i_s) the
-right-hand side of the normal equations is sum_s d_s z_s: no game need be stored. Their matrix is a sum of
-products of small integers, exact in float64. Solved is for the change w_{t+1} - w_t, by the singular values:
-if the games leave some direction open, of all minimisers the one nearest to w_t is taken, each feature measured
-by its root mean square. There is no ridge.
+So lambda = 1 is regression on the return of each game from i_k on, which is policy iteration by Monte Carlo, and
+lambda = 0 is one step of value iteration. No data of earlier games are kept. In a game that is stopped by
+`max_pieces`, V_t(i_T) stands for the rest. With the traces z_s = gamma lambda z_{s-1} + phi(i_s), the
+right-hand side of the normal equations is sum_s d_s z_s, so no game needs to be stored. Their matrix is a sum of
+products of small integers, exact in float64. The equations are solved for the change w_{t+1} - w_t, by a singular
+value decomposition: if the games do not determine some direction, the minimiser closest to w_t is used, with each
+feature scaled by its root mean square. There is no ridge.
 """
 
 from collections.abc import Callable
@@ -34,39 +34,39 @@ from rlsvi.tetris.play import Scores, no_scores
 
 
 class Policies(NamedTuple):
-    """The players mu_0, mu_1, .., and the games each played before the next one was made of them."""
+    """The players mu_0, mu_1, .., and the games of each, from which the next one was computed."""
 
     weights: Floats  # (players, d)
     rows: Longs  # (players, games)
     pieces: Longs  # (players, games)
-    over: Longs  # (players, games) whether the game was over, or only stopped
-    rank: Longs  # (players - 1,) of the normal equations that each next player was made by
-    diverged: bool  # the next weights were not finite numbers: there is no next player
+    over: Longs  # (players, games) whether the game was over, rather than stopped
+    rank: Longs  # (players - 1,) rank of the normal equations for each next player
+    diverged: bool  # whether the next weights were not finite, so that there is no next player
     game_over: GameOver
 
     @property
     def mean(self) -> Floats:
-        """Rows a game, of each player."""
+        """Mean rows per game, for each player."""
         return np.asarray(self.rows.mean(axis=1))
 
     @property
     def error(self) -> Floats:
-        """Its standard error; NaN with a single game."""
+        """The standard error of the mean; NaN with a single game."""
         M = self.rows.shape[1]
         return np.asarray(np.full(len(self.rows), np.nan) if M < 2 else self.rows.std(axis=1, ddof=1) / M**0.5)
 
 
 class Sums(NamedTuple):
-    """The normal equations, and what they are made of on the way."""
+    """The normal equations, and intermediate results."""
 
     matrix: Floats  # (d, d) sum of phi phi', its upper half
     right: Floats  # (d,) sum of d_s z_s
-    features: Floats  # (d,) of the board that the piece is to be placed on
+    features: Floats  # (d,) of the board before the placement
     trace: Floats  # (d,)
 
 
 def scoring_weights(rules: Rules) -> Floats:
-    """The first player of Bertsekas and Ioffe: -10 for the greatest height, -1 for a hole, and 0 for the rest."""
+    """Return the first player of Bertsekas and Ioffe: -10 for the maximum height, -1 for a hole, 0 otherwise."""
     weights = np.zeros(2 * checked_rules(rules).width + 2)
     weights[-3:-1] = -10.0, -1.0
     return weights
@@ -84,14 +84,14 @@ def policy_iteration(
     seed: Seed = 0,
     progress: Callable[[int, Scores], None] | None = None,
 ) -> Policies:
-    """Play and improve: `iterations` + 1 players, each from the games of the one before.
+    """Play and improve: compute `iterations` + 1 players, each from the games of the one before.
 
     Parameters
     ----------
     weights : w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
-    games : M, an iteration.
+    games : M, the number of games per iteration.
     lam, gamma : lambda and the discount, both between 0 and 1.
-    max_pieces : at which a game is stopped.
+    max_pieces : the number of pieces after which a game is stopped.
     progress : called with t and the scores of mu_t, once it has played.
     """
     room, game = new_room(checked_rules(rules), BERTSEKAS), new_game(rules)
@@ -130,14 +130,14 @@ def _share(name: str, value: float) -> float:
 
 
 def _streams(seed: Seed) -> tuple[Words, Words]:
-    """For pieces and for ties. A SeedSequence that is given does not change."""
+    """Return the streams for pieces and for ties. A given SeedSequence is not changed."""
     root = sequence(seed)
     pieces, ties = (np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(2))
     return stream(pieces), stream(ties)
 
 
 def _improved(weights: Floats, sums: Sums) -> tuple[Floats, int]:
-    """w_{t+1} and the rank of its equations, whose features are scaled alike first, for precision."""
+    """Return w_{t+1} and the rank of its equations, whose features are first scaled alike, for precision."""
     matrix = sums.matrix + np.triu(sums.matrix, 1).T
     scale = np.sqrt(np.diagonal(matrix))
     scale[scale == 0] = 1.0
@@ -161,7 +161,7 @@ def _collect(
     over: Longs,
     sums: Sums,
 ) -> None:
-    """Play games with fixed weights; add them to the scores and to the sums."""
+    """Play games with fixed weights, and add them to the scores and to the sums."""
     d = unsigned(weights.size)
     for g in range(rows.size):
         start(rules, game, piece_stream)
@@ -186,7 +186,7 @@ def _collect(
 
 @compiled
 def greedy(room: Room, count: int, gamma: float, stream: Words) -> int:
-    """A placement of the greatest r + gamma value, each with the same chance: one random number."""
+    """Return a placement of the greatest r + gamma value, with ties broken uniformly, using one random number."""
     most, ties = -np.inf, 0
     for a in range(count):
         value = room.removed[a] + gamma * room.values[a]
@@ -205,7 +205,7 @@ def greedy(room: Room, count: int, gamma: float, stream: Words) -> int:
 
 @compiled
 def _add(sums: Sums, decay: float, difference: float) -> None:
-    """One board and the temporal difference that follows on it."""
+    """Add one board and the temporal difference that follows it."""
     d = unsigned(sums.trace.size)
     for j in range(d):
         sums.trace[j] = decay * sums.trace[j] + sums.features[j]
