@@ -4,7 +4,7 @@
     runs = rlsvi.compare({"RLSVI": rlsvi.RLSVI(), "LSVI": rlsvi.LSVI()}, problem, episodes=2000, seeds=20)
     print(runs.summary())
 
-Importing it is cheap: parts are loaded when they are first used.
+Importing it is cheap: its parts are loaded on first use.
 """
 
 # ruff: noqa: F403, F405

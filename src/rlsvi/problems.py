@@ -1,4 +1,4 @@
-"""Problems: a finite MDP with the basis to learn it through and its exact solution."""
+"""Problems: a finite MDP with the basis for learning it and its exact solution."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +16,7 @@ __all__ = ["Problem", "chain", "deep_sea", "dirichlet", "gymnasium", "recommenda
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A finite MDP, the basis that agents learn it through, and its exact solution."""
+    """A finite MDP, the basis that agents use to learn it, and its exact solution."""
 
     mdp: FiniteMDP
     basis: Basis = field(default_factory=Tabular)
@@ -34,7 +34,7 @@ class Problem:
 
     @cached_property
     def random_regret(self) -> float:
-        """Expected regret of an episode of random play, the yardstick of learning."""
+        """Expected regret per episode of random play, the reference for learning."""
         table = self.mdp.table
         legal = np.broadcast_to(table.legal, (table.horizon, table.states, table.actions))
         uniform = legal / np.maximum(legal.sum(axis=2, keepdims=True), 1)
@@ -42,7 +42,7 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """What it is called in tables and figures."""
+        """The name in tables and figures."""
         return self.mdp.name
 
     def __repr__(self) -> str:
@@ -63,8 +63,8 @@ def chain(
 ) -> Problem:
     """The chain of Example 1.
 
-    features : None learns a table. K learns through a random coherent basis of K functions (section
-        6.1.1), or with `rho` through an agnostic one (section 6.1.2); `seed` draws it.
+    features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
+        agnostic one (section 6.1.2); `seed` draws it.
     """
     task = mdp.chain(length)
     if features is None:
@@ -78,22 +78,22 @@ def chain(
 
 
 def deep_sea(size: int = 10, *, stochastic: bool = False, seed: int = 0) -> Problem:
-    """DeepSea as bsuite defines it, learned through a table; `seed` draws which action goes right."""
+    """DeepSea as defined by bsuite, with a table; `seed` draws which action moves right."""
     return Problem(mdp.deep_sea(size, stochastic=stochastic, seed=seed))
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """RiverSwim, learned through a table."""
+    """RiverSwim, with a table."""
     return Problem(mdp.river_swim(states, horizon))
 
 
 def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """An MDP drawn from the prior of Theorem 1, learned through a table."""
+    """An MDP drawn from the prior of Theorem 1, with a table."""
     return Problem(mdp.dirichlet(states, actions, horizon, seed=seed, **options))
 
 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """The recommendation engine of section 6.3, learned through its basis; `seed` draws the instance.
+    """The recommendation engine of section 6.3, with its basis; `seed` draws the instance.
 
     options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
     """
@@ -101,7 +101,7 @@ def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **optio
 
 
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
-    """A toy-text environment of Gymnasium, such as FrozenLake-v1, learned through a table."""
+    """A toy-text environment of Gymnasium, such as FrozenLake-v1, with a table."""
     import gymnasium as gym
 
     if not isinstance(env_id, str):

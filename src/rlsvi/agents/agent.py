@@ -127,7 +127,7 @@ class Agent(Predicting):
         Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
         a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
 
-        progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
+        progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
         on_episode : called after each episode with the agent and the return; returning False ends learning.
         """
         unit, amount = amount_of(episodes, steps)

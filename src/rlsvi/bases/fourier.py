@@ -21,7 +21,7 @@ class Fourier:
 
     Parameters
     ----------
-    order : the highest frequency. None: the highest up to 5 for which all products fit the budget. If those of
+    order : the highest frequency. If None, the highest up to 5 for which all products fit the budget. If those of
         order 3 do not fit, the smoothest waves in all numbers that do: all c up to some length. If these leave no
         room for combinations of two numbers, each number has its own waves.
     features : the budget. With a given order, it determines how many numbers the frequencies combine: all, three,

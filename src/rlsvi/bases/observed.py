@@ -75,8 +75,8 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     ----------
     space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
         environment.
-    basis : features of the measured numbers in [0, 1]. None: Radial() for up to two, Fourier() for more.
-    low, high : bounds of the measured numbers, (m,). None: those of the space.
+    basis : features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
+    low, high : bounds of the measured numbers, (m,). If None, those of the space.
     """
     layout = layout_of(getattr(space, "observation_space", space))
     basis = usual(layout.measured) if basis is None else basis

@@ -23,7 +23,7 @@ class Polynomial:
 
     Parameters
     ----------
-    degree : the total degree. None: the highest up to 8 that fits the budget.
+    degree : the total degree. If None, the highest up to 8 that fits the budget.
     features : the maximum number of features.
     """
 

@@ -19,7 +19,7 @@ class Radial:
     Parameters
     ----------
     features : the maximum number of features, including the 1.
-    width : width of a function. None: the distance between neighbouring centers.
+    width : width of a function. If None, the distance between neighbouring centers.
     seed : seed for random centers, used if a grid with three per side exceeds the budget.
     """
 

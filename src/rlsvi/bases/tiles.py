@@ -20,7 +20,7 @@ class Tiles:
     Parameters
     ----------
     grids : the number of grids.
-    tiles : the number of tiles along each number. None: the most up to 8 that fits the budget.
+    tiles : the number of tiles along each number. If None, the most up to 8 that fits the budget.
     features : the maximum number of features.
     """
 

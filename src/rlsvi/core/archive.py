@@ -1,7 +1,7 @@
 """Saved agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code.
 
 The header lists every array with its type and shape. A file is refused if an array is missing, renamed, of another
-size, or not in the list; an array is read only when the caller has said which shape it must have.
+size, or not in the list. An array is read only after the caller has specified its shape.
 """
 
 import json
@@ -25,11 +25,11 @@ DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, Memor
 
 
 class ArchiveError(ValueError):
-    """A file that is not a whole, readable agent of this version."""
+    """The file is not a complete, readable agent of this version."""
 
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write all or nothing: to a temporary name, synced to disk, then renamed."""
+    """Write everything or nothing: to a temporary name, synced to disk, then renamed."""
     target = _path(path)
     if target.is_dir() or not target.name:
         raise IsADirectoryError(f"cannot save to {target}: it is a folder, name a file in it")
@@ -44,7 +44,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
             whole_file(target) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
-            undated = zipfile.ZipInfo(HEADER)  # the same agent gives the same bytes at any time
+            undated = zipfile.ZipInfo(HEADER)  # without a date, so that the same agent gives the same bytes
             archive.writestr(undated, text, compress_type=zipfile.ZIP_DEFLATED)
             for name, array in plain.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
@@ -55,7 +55,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator["Archive"]:
-    """A file to read from. What is wrong with it is raised as an ArchiveError that begins with its name."""
+    """Open a file for reading. Errors in it are raised as an ArchiveError that begins with its name."""
     _path(path)
     try:
         with zipfile.ZipFile(path) as file:
@@ -75,7 +75,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator["Archive"]:
 
 
 class Archive:
-    """An open file: its header, and its arrays, each to be taken once."""
+    """An open file: its header, and its arrays, each of which can be taken once."""
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
@@ -96,18 +96,18 @@ class Archive:
         return name in self._listed
 
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
-        """The shape of an array that has not been read yet."""
+        """Return the shape of an array that has not been read yet."""
         _, shape = self._known(name)
         if len(shape) != dimensions:
             raise ArchiveError(f"is damaged: {name} has {len(shape)} dimensions, expected {dimensions}")
         return shape
 
     def dtype(self, name: str) -> Any:
-        """The type of an array that has not been read yet."""
+        """Return the type of an array that has not been read yet."""
         return self._known(name)[0]
 
     def take(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64, *, finite: bool = True) -> Any:
-        """An array, if it is of this shape and type; and of finite numbers, unless `finite` is False."""
+        """Return an array after checking its shape and type, and that it is finite unless `finite` is False."""
         kind, found = self._known(name)
         if found != tuple(shape) or kind != np.dtype(dtype):
             raise ArchiveError(f"is damaged: {name} is {kind}{found}, expected {np.dtype(dtype)}{tuple(shape)}")
@@ -117,18 +117,18 @@ class Archive:
         return array
 
     def take_within(self, name: str, shape: tuple[int, ...], dtype: Any, least: int, most: int) -> Any:
-        """An array of whole numbers between two bounds, both included: indices that point nowhere outside."""
+        """Return an array of integers after checking that they lie within two inclusive bounds."""
         array = self.take(name, shape, dtype)
         if array.size and not least <= array.min() <= array.max() <= most:
             raise ArchiveError(f"is damaged: {name} points outside its tables, {least}..{most}")
         return array
 
     def take_any(self, name: str) -> Any:
-        """An array of whatever shape and type it has, such as an argument of a constructor that checks it."""
+        """Return an array of any shape and type, such as an argument of a constructor that checks it."""
         return self._read(name, *self._known(name))
 
     def finish(self) -> None:
-        """Refuse a file that holds more than was taken from it."""
+        """Raise an error if the file contains more than was taken from it."""
         if self._left:
             raise ArchiveError(f"is damaged: such a file does not hold {', '.join(sorted(self._left))[:200]}")
 
@@ -138,7 +138,7 @@ class Archive:
         return self._listed[name]
 
     def _read(self, name: str, kind: Any, shape: tuple[int, ...]) -> Any:
-        """The array, read straight into place; the end of the entry is read for its checksum."""
+        """Read the array in place, up to the end of its entry, so that the checksum is verified."""
         info = self._file.getinfo(f"{name}.npy")
         data = math.prod(shape) * kind.itemsize
         if not data < info.file_size <= data + 2**16:
@@ -150,7 +150,7 @@ class Archive:
                 found, fortran, dtype = np.lib.format.read_array_header_1_0(entry)
                 if (found, fortran, dtype) != (shape, False, kind):
                     raise ValueError("not what the header of the file lists")
-            except Exception as error:  # NumPy reads the header with Python's own parser, which raises many
+            except Exception as error:  # NumPy parses the header with Python's parser, which raises many
                 raise ArchiveError(f"is refused: {name} is not a plain array ({error})") from error
             array = np.empty(shape, kind)
             flat = array.reshape(-1).view(np.uint8) if data else np.empty(0, np.uint8)
@@ -201,7 +201,7 @@ def _finite(text: str) -> float:
 
 
 def _type_and_shape(name: str, plain: Any) -> tuple[Any, tuple[int, ...]]:
-    """What the header says of an array, checked before anything of it is read."""
+    """Return the type and shape of an array in the header, checked before the array is read."""
     try:
         kind, shape = plain
         dtype = np.dtype(kind)

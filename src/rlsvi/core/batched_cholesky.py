@@ -1,8 +1,8 @@
 """Four Cholesky factors at once.
 
-A small factor spends its time waiting: every column for the root and the division of the one before. Of four
-factors the same number of each is computed together, so that while one waits the others go on. They do not
-touch each other: a result does not depend on its company.
+A small factor spends its time waiting, since each column needs the square root and division of the one before.
+Four factors are therefore computed together, element by element, so that the others advance while one waits. They
+are independent: a result does not depend on the other three.
 """
 
 import math
@@ -15,30 +15,30 @@ from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
 from rlsvi.core.regression import Factor
 
 LANES = 4
-WIDEST = 32  # columns; X of more would not stay in the nearest cache
+WIDEST = 32  # columns; a larger X would not stay in the nearest cache
 
 
 class Lanes(NamedTuple):
-    """Which four factors, and room to work in."""
+    """The indices of four factors, and a work array."""
 
     place: Longs  # (4, 2) their first two indices
     X: Floats  # (d, d, 4); empty for factors that are too wide
 
 
 def new_lanes(d: int) -> Lanes:
-    """Room for factors of d columns."""
+    """Return a work array for factors of d columns."""
     width = d if d <= WIDEST else 0
     return Lanes(np.zeros((LANES, 2), np.int64), np.zeros((width, width, LANES)))
 
 
 @compiled
 def regularise_four(factor: Factor, lanes: Lanes, by: float, amount: float) -> bool:
-    """P <- by P + amount I for the four factors of `lanes`. False if one of them is no longer a factor.
+    """P <- by P + amount I for the four factors of `lanes`. Returns False if one of them becomes invalid.
 
-    They are the triangles of sqrt(by) R above sqrt(amount) I, by Householder reflections. Column j has the
+    They are the triangles of sqrt(by) R above sqrt(amount) I, by Householder reflections. Column j consists of the
     diagonal of R, the root of `amount`, and what earlier reflections have put into the rows k < j of X. It is
-    reflected onto the diagonal, with signs such that nothing cancels and the diagonal stays positive.
-    Fewer factors than four may be given, with one of them repeated: all are read before one is written.
+    reflected onto the diagonal, with signs chosen to avoid cancellation and keep the diagonal positive.
+    For fewer than four factors, repeat one of them: all are read before any is written.
     """
     place, X = lanes.place, lanes.X
     U0, inv0 = factor.U[place[0, 0], place[0, 1]], factor.inv[place[0, 0], place[0, 1]]

@@ -1,6 +1,6 @@
 """BLAS on one thread.
 
-With small matrices its threads wait for each other longer than they compute, and rounding depends on their number.
+With small matrices, its threads spend more time waiting than computing, and rounding depends on their number.
 """
 
 from contextlib import AbstractContextManager
@@ -16,6 +16,6 @@ def _pools() -> Any:
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Products of matrices take one thread within this."""
+    """Context manager in which matrix products use one thread."""
     pools: AbstractContextManager[Any] = _pools().limit(limits=1)
     return pools

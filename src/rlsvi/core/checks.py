@@ -1,4 +1,4 @@
-"""What an argument must be, checked before it is used."""
+"""Validation of arguments before they are used."""
 
 import sys
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from rlsvi.core.machine import memory
 if TYPE_CHECKING:
     from rlsvi.core.compile import Floats
 
-LARGEST = 1e100  # of a feature, reward or prior mean: its square and its sums stay within float64
+LARGEST = 1e100  # of a feature, reward or prior mean: its square and sums stay within float64
 
 
 def positive(name: str, value: Any) -> float:
-    """`value`, if it is a positive finite number."""
+    """Return `value` if it is a positive finite number."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
     if not number or not 0 < value <= sys.float_info.max:
@@ -24,7 +24,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """`value`, if it is a whole number of at least `least`, and not more than `most`."""
+    """Return `value` if it is an integer of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {_shown(value)}")
     if most is not None and value > most:
@@ -33,7 +33,7 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def finite(name: str, values: Any) -> "Floats":
-    """`values` as an array, if they are all numbers of a sane size."""
+    """Return `values` as an array if they are all finite and not too large."""
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -46,14 +46,14 @@ def finite(name: str, values: Any) -> "Floats":
 
 
 def flag(name: str, value: Any) -> bool:
-    """`value`, if it is True or False."""
+    """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {_shown(value)}")
     return bool(value)
 
 
 def one_of(name: str, value: Any, names: Iterable[str]) -> str:
-    """`value`, if it is one of the names."""
+    """Return `value` if it is one of the names."""
     if not isinstance(value, str) or value not in names:
         choice = '" or "'.join(names)
         raise ValueError(f'{name} must be "{choice}", got {_shown(value)}')
@@ -61,7 +61,7 @@ def one_of(name: str, value: Any, names: Iterable[str]) -> str:
 
 
 def fits(what: str, numbers: int, remedy: str) -> None:
-    """Refuse arrays of more numbers than this machine has memory for."""
+    """Raise an error if arrays need more memory than this machine has."""
     if 8 * numbers > memory():
         raise ValueError(
             f"{what} take {_gigabytes(8 * numbers)}, more than this machine has ({_gigabytes(memory())}): {remedy}"
@@ -69,20 +69,20 @@ def fits(what: str, numbers: int, remedy: str) -> None:
 
 
 def shaped(name: str, array: "Floats", shape: tuple[int, ...]) -> "Floats":
-    """`array`, if it has the shape."""
+    """Return `array` if it has the shape."""
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     return array
 
 
 def read_only(array: Any) -> Any:
-    """`array`, which nobody can write to any more: compiled code trusts what was checked."""
+    """Make `array` read-only, since compiled code relies on earlier checks."""
     array.flags.writeable = False
     return array
 
 
 def ridge_of(lam: Any, sigma: Any) -> float:
-    """lam sigma^2, if it and both of them are positive finite numbers."""
+    """Return lam sigma^2 if it and both arguments are positive finite numbers."""
     ridge = positive("lam", lam) * positive("sigma", sigma) * float(sigma)
     if not 1e-300 < ridge < 1e300:
         raise ValueError(f"lam sigma^2 must lie within float64, got lam = {lam!r} and sigma = {sigma!r}")
@@ -94,7 +94,7 @@ def _gigabytes(count: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message; Python refuses to write numbers of thousands of digits."""
+    """Format a value for a message; Python refuses to format numbers with thousands of digits."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return "a number of more than 30 digits"
     return f"{value!r:.80}"

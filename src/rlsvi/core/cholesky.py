@@ -1,38 +1,38 @@
-"""The Cholesky factor of a precision matrix, kept up to date one observation at a time.
+"""The Cholesky factor of a precision matrix, updated one observation at a time.
 
-P = L L' is stored by the columns of L: `U[j, i] = L[i, j]` for i >= j, with `inv[j] = 1 / L[j, j]`
-beside it so that solving needs no division. The covariance is never formed: at the paper's scale P has
-condition 1e12 and more, and exploration lives in the directions that inverting it destroys.
+P = L L' is stored by the columns of L: `U[j, i] = L[i, j]` for i >= j, with `inv[j] = 1 / L[j, j]`, so that
+solving needs no division. The covariance is never formed: at the paper's scale P has a condition number of 1e12
+and more, and exploration depends on the directions that inverting it would destroy.
 """
 
 import math
 
 from rlsvi.core.compile import ONE, TWO, Floats, compiled, kernel, unsigned
 
-HUGE = 2.0**511  # a diagonal of this size has a square that float64 holds
+HUGE = 2.0**511  # the square of a diagonal of this size is finite
 TINY = 2.0**-400  # the unit of the roots in rank_one: p may be 1e250, and its square must not overflow
 
 
 @compiled
 def _rotation(p: float, root: float, shrink: float, total: float) -> tuple[float, float, float, float, float]:
-    """Cosine, and sine for the scaled row; then sqrt(t_j), its reciprocal and t_j, from those of j - 1.
+    """Return the cosine, the sine for the scaled row, and sqrt(t_j), its reciprocal and t_j from those of j - 1.
 
-    Where t_j = t_{j-1}, as for a row of zeros, the cosine is exactly 1.
+    If t_j = t_{j-1}, as for a row of zeros, the cosine is exactly 1.
     """
     small = p * TINY
     t = total + small * small
     r = math.sqrt(t)
-    s = r * (1.0 / t)  # the division need not wait for the root
+    s = r * (1.0 / t)  # the division does not depend on the root
     cos = root * s if t != total else 1.0
     return cos, (small * s) * shrink, r, s * TINY, t
 
 
 @kernel
 def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
-    """P <- P + x x', two columns at a time; `x` is used up. False if the factor is no longer a factor.
+    """P <- P + x x', two columns at a time; `x` is overwritten. Returns False if the factor becomes invalid.
 
     These are Givens rotations, with the row scaled so that square roots and divisions follow from p = L^-1 x
-    and wait for nothing but the sum t_j = 1 + p_0^2 + .. + p_j^2. Rotation j has cosine sqrt(t_{j-1} / t_j) and
+    and depend only on the sum t_j = 1 + p_0^2 + .. + p_j^2. Rotation j has cosine sqrt(t_{j-1} / t_j) and
     sine p_j / sqrt(t_j); the row itself only takes the steps of the triangular solve.
     """
     d = unsigned(x.size)
@@ -91,7 +91,7 @@ def solve_lower(U: Floats, inv: Floats, b: Floats) -> None:
 
 @kernel
 def solve_upper(U: Floats, inv: Floats, b: Floats) -> None:
-    """b <- L^-T b, two rows at a time; sums run backwards, so that what was just solved for is needed last."""
+    """b <- L^-T b, two rows at a time; sums run backwards, so that the latest results are needed last."""
     d = unsigned(b.size)
     j = d
     while j >= TWO:
@@ -124,7 +124,7 @@ def shrink(U: Floats, inv: Floats, by: float) -> None:
 
 @compiled
 def add_diagonal(U: Floats, inv: Floats, amount: float, x: Floats) -> bool:
-    """P <- P + amount I, by rotations with rows of one number each; `x` (d,) is overwritten. False as rank_one."""
+    """P <- P + amount I, by rotations with rows of one number; `x` (d,) is overwritten. Returns as rank_one."""
     d = unsigned(inv.size)
     for k in range(d):
         for i in range(k, d):

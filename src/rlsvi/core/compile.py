@@ -1,8 +1,8 @@
-"""The one way this package compiles a function.
+"""How this package compiles functions.
 
-Strict IEEE arithmetic, no fast-math: sums are taken in the order written, so a function gives the same
+Strict IEEE arithmetic without fast-math: sums are taken in the order written, so a function gives the same
 bits whether it is called from Python, inlined into the fused loop, or vectorised by the compiler.
-Nothing is allocated in compiled code: arrays come from the caller. So no reference is ever counted there,
+Nothing is allocated in compiled code: arrays come from the caller. No references are therefore counted there,
 which would cost more than the mathematics.
 """
 
@@ -26,12 +26,12 @@ Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
-unsigned = np.uint64  # an index that cannot be negative costs no check for counting from the end of an array
+unsigned = np.uint64  # unsigned indices need no check for negative ones
 ONE, TWO, THREE, FOUR = unsigned(1), unsigned(2), unsigned(3), unsigned(4)
 
 F = TypeVar("F", bound=Callable[..., object])
 
-# Nobody calls compiled code from C: leaving out Numba's second entry saves a tenth of the time to compile.
+# Compiled code is not called from C: omitting Numba's second entry point saves a tenth of the compile time.
 OPTIONS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
@@ -42,7 +42,7 @@ OPTIONS: dict[str, Any] = {
 
 @cache
 def source_stamp() -> str:
-    """A digest of every source file that compiled code is made of."""
+    """Return a digest of all source files that compiled code is made of."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     parts = ("core", "mdp", "tetris", "bases", "agents", "shop", "simulate*")
@@ -52,17 +52,17 @@ def source_stamp() -> str:
 
 
 def compiled(function: F) -> F:
-    """Compile `function` on first call, without the GIL, and keep the machine code on disk.
+    """Compile `function` on its first call, without the GIL, and cache the machine code on disk.
 
-    It becomes a part of the compiled functions that call it. Numba dates cached code by the file of the function
-    alone, although it holds functions of other files; here it is dated by all sources, so that no stale machine
-    code is ever run.
+    It becomes part of the compiled functions that call it. Numba dates cached code by the file of the function
+    alone, although it contains functions of other files. Here it is dated by all sources, so that stale machine
+    code is never run.
     """
     return _compiled(function, INLINED)
 
 
 def kernel(function: F) -> F:
-    """As `compiled`, but optimised by itself before it becomes a part of its callers: for the hottest loops."""
+    """Like `compiled`, but optimised separately before it becomes part of its callers: for the hottest loops."""
     return _compiled(function, KERNEL)
 
 

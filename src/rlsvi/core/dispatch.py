@@ -1,8 +1,8 @@
 """Functions with one implementation for each class of their first argument, chosen when the caller is compiled.
 
-`@generic` declares such a function, `@function.register(Kind)` adds the implementation for the named tuple `Kind`
-and the classes derived from it. A compiled function that calls it is compiled once for each class it is given, and
-holds the implementation for that class only. Called from Python, it looks the implementation up.
+`@generic` declares such a function, and `@function.register(Kind)` adds the implementation for the named tuple
+`Kind` and its subclasses. A compiled function that calls it is compiled once for each class it is called with, and
+contains only the implementation for that class. When called from Python, the implementation is looked up.
 """
 
 from collections.abc import Callable
@@ -19,19 +19,19 @@ R = TypeVar("R", covariant=True)
 
 
 class GenericFunction(Protocol, Generic[P, R]):
-    """What `generic` makes of a function."""
+    """A function declared with `generic`."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the implementation."""
         ...
 
     def register(self, kind: type) -> Callable[[F], F]:
-        """The decorator of the implementation for `kind`; it compiles the function."""
+        """Return a decorator for the implementation for `kind`, which compiles the function."""
         ...
 
 
 def generic(declared: Callable[P, R]) -> GenericFunction[P, R]:
-    """A function that calls the implementation registered for the class of its first argument, or for a base."""
+    """Return a function that calls the implementation for the class of its first argument, or for a base class."""
     implementations: dict[type, tuple[Any, Any]] = {}  # as written and as compiled
 
     def found(kind: type) -> tuple[Any, Any]:

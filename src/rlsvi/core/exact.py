@@ -1,9 +1,9 @@
-"""Sums of products that rounding cannot spoil: a number is the unevaluated sum of two float64 (Dekker 1971).
+"""Sums of products that are robust to rounding: a number is the unevaluated sum of two float64 (Dekker 1971).
 
-A Gram matrix to which rows are added and from which they are taken again must be what its rows say, however
-often that happened. Small integers are summed in int64; other features here, with about 106 bits, relative to
-the largest the sum has been. The Cholesky factor is computed with 106 bits too, and rounded once: at condition
-1e20 it is as good as one of rotations, or at 1e10 one of a matrix that was rounded first.
+A Gram matrix to which rows are added and from which they are removed must equal the sum over its rows, however
+often that happens. Small integers are summed in int64; other features here, with about 106 bits, relative to the
+largest value the sum has had. The Cholesky factor is also computed with 106 bits, and rounded once: at condition
+1e20 it is as good as one from rotations, or at 1e10 one of a matrix that was rounded first.
 """
 
 import math
@@ -15,7 +15,7 @@ SPLIT = 134217729.0  # 2^27 + 1 cuts 53 bits in two halves
 
 @compiled
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """a + b, and what rounding left out of it."""
+    """Return a + b, and its rounding error."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -23,7 +23,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @compiled
 def two_product(a: float, b: float) -> tuple[float, float]:
-    """a b, and what rounding left out of it."""
+    """Return a b, and its rounding error."""
     product = a * b
     t = SPLIT * a
     a_high = t - (t - a)
@@ -54,7 +54,7 @@ def pair_product(high: float, low: float, more: float, less: float) -> tuple[flo
 
 @compiled
 def add_outer(gram: Floats, low: Floats, x: Floats, sign: int) -> None:
-    """gram + low <- gram + low + sign x x', its upper triangle. Without `low` gram and x are int64, and exact."""
+    """gram + low <- gram + low + sign x x', upper triangle. Without `low`, gram and x are int64, and exact."""
     d = x.size
     if low.size == 0:
         for i in range(d):
@@ -71,9 +71,9 @@ def add_outer(gram: Floats, low: Floats, x: Floats, sign: int) -> None:
 
 @compiled
 def factorise(U: Floats, inv: Floats, low: Floats) -> bool:
-    """U + low, the upper triangle of P, becomes the factor that core/cholesky.py solves with. `low` is used up.
+    """U + low, the upper triangle of P, becomes the factor used by core/cholesky.py. `low` is overwritten.
 
-    False if P is not positive definite, even in 106 bits.
+    Returns False if P is not positive definite, even in 106 bits.
     """
     d = inv.size
     for j in range(d):

@@ -1,7 +1,7 @@
-"""Files that are there whole or not at all.
+"""Files that exist completely or not at all.
 
-A file is written under a temporary name, which is locked as long as its writer lives. What a killed writer has
-left is removed by the next one: at once if both run on one machine and the lock is free, else after a day.
+A file is written under a temporary name, which is locked while its writer runs. What a killed writer has left is
+removed by the next one: at once if both run on the same machine and the lock is free, otherwise after a day.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # there is none on Windows
+fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # not available on Windows
 
 DAY = 24 * 3600.0
 TEMPORARY = re.compile(r"\.(?P<target>.+)\.((?P<machine>[0-9a-f]{8})-)?[0-9a-f]{8}\.tmp")
@@ -26,9 +26,9 @@ TEMPORARY = re.compile(r"\.(?P<target>.+)\.((?P<machine>[0-9a-f]{8})-)?[0-9a-f]{
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its name only when it is complete and on the disk.
+    """Open a file for writing, which gets its name only when it is complete and on disk.
 
-    What was at `path` before stays until then, also if the process or the machine dies.
+    Until then, an existing file at `path` stays, even if the process or the machine dies.
     """
     remove_left_over(path.parent, path.name)
     with _temporary(path) as file:
@@ -36,19 +36,19 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         file.flush()
         os.fsync(file.fileno())
         if fcntl is None:
-            file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
+            file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
         os.replace(file.name, path)
     _sync(path.parent)
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write `data` to a file that is there whole or not at all."""
+    """Write `data` to a file that exists completely or not at all."""
     with whole_file(path) as file:
         file.write(data)
 
 
 def remove_left_over(folder: Path, target: str | None = None) -> None:
-    """Remove the temporary files of writers that are gone: of one target, or of all in a folder."""
+    """Remove the temporary files of writers that have ended: of one target, or of all in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             found = TEMPORARY.fullmatch(entry.name)
@@ -57,13 +57,13 @@ def remove_left_over(folder: Path, target: str | None = None) -> None:
 
 
 def source_files(root: Path, part: str) -> list[Path]:
-    """The Python files of a part of this package: a folder with all below it, or files of that name."""
+    """Return the Python files of a part of this package: a folder with its subfolders, or files of that name."""
     return [*root.glob(f"{part}/**/*.py"), *root.glob(f"{part}.py")]
 
 
 @contextlib.contextmanager
 def alone(path: Path) -> Iterator[bool]:
-    """Whether no other process has locked a file or folder; none can in the meantime."""
+    """Context manager that locks a file or folder, and tells whether no other process had locked it."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -76,7 +76,7 @@ def alone(path: Path) -> Iterator[bool]:
 
 
 def lock(descriptor: int) -> bool | None:
-    """Whether an open file is now locked for this process, until it is closed; None where there are no locks."""
+    """Lock an open file until it is closed. Return whether it succeeded, or None if locks are not supported."""
     if fcntl is None:
         return None
     try:
@@ -89,7 +89,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def folder_in_use(folder: Path) -> int:
-    """Make a folder, if need be, and lock it together with others who use it; what to close in the end."""
+    """Create a folder if necessary, and lock it jointly with other users; return the descriptor to close."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
@@ -99,12 +99,12 @@ def folder_in_use(folder: Path) -> int:
                     fcntl.flock(descriptor, fcntl.LOCK_SH)
             if _is_at(descriptor, folder):
                 return descriptor
-            os.close(descriptor)  # it was removed in the moment between the two
+            os.close(descriptor)  # it was removed in between
 
 
 @cache
 def machine() -> str:
-    """A name of this machine since it was started. Locks are seen by all processes on it, in containers too."""
+    """Return a name of this machine since its last boot. All its processes see locks, also in containers."""
     try:
         name = Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:
@@ -114,13 +114,13 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _temporary(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path`, locked; in the end it is gone, if it was not given another name."""
+    """Create a locked file beside `path`, which is removed in the end unless it was renamed."""
     while True:
         temporary = path.with_name(f".{path.name}.{machine()}-{uuid.uuid4().hex[:8]}.tmp")
         file = open(temporary, "x+b")  # noqa: SIM115
         if lock(file.fileno()) is not False and _is_at(file.fileno(), temporary):
             break
-        file.close()  # it was taken for left over in the moment between the two
+        file.close()  # it was mistaken for a leftover in between
     try:
         with file:
             yield file
@@ -130,7 +130,7 @@ def _temporary(path: Path) -> Iterator[BinaryIO]:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file or folder still has its name."""
+    """Return whether an open file or folder still has its name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _remove_if_left(path: Path, same_machine: bool) -> None:
-    """Remove a temporary file whose writer is gone."""
+    """Remove a temporary file whose writer has ended."""
     with contextlib.suppress(OSError), _opened(path) as descriptor:
         free = lock(descriptor)
         old = time.time() - os.fstat(descriptor).st_mtime > DAY
@@ -147,7 +147,7 @@ def _remove_if_left(path: Path, same_machine: bool) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system can do that."""
+    """Sync the names in a folder to disk, if the system supports it."""
     with contextlib.suppress(OSError), _opened(folder) as descriptor:
         os.fsync(descriptor)
 

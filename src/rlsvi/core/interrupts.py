@@ -1,4 +1,4 @@
-"""Ctrl-C that waits."""
+"""Deferred Ctrl-C."""
 
 import signal
 import threading
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of a block: what the block changes is changed whole. Take locks before it."""
+    """Defer Ctrl-C to the end of a block, so that its changes are complete. Acquire locks before it."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
-        yield  # another thread is never interrupted, nor is Python by a handler that is not its own
+        yield  # other threads are never interrupted, and other handlers do not interrupt Python
         return
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))

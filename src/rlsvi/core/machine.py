@@ -5,13 +5,13 @@ from functools import cache
 
 
 def cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def memory() -> int:
-    """The bytes of memory this machine has; where it does not tell, 2^40."""
+    """Return the bytes of memory of this machine, or 2^40 if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Arguments as JSON: plain values as they are, arrays put aside, and dataclasses that a file may name."""
+"""Arguments as JSON: plain values as they are, arrays stored separately, and dataclasses that a file may name."""
 
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -10,13 +10,13 @@ _KINDS: dict[str, Any] = {}
 
 
 def storable(cls: T) -> T:
-    """Let files hold instances of a dataclass: reading one calls its constructor, which checks its arguments."""
+    """Allow files to contain instances of a dataclass: reading one calls its constructor, which validates it."""
     _KINDS[cls.__name__] = cls
     return cls
 
 
 def to_plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
-    """`value` as JSON, with its arrays added to `arrays`. TypeError: a file cannot hold it."""
+    """Return `value` as JSON, adding its arrays to `arrays`. Raises TypeError if a file cannot contain it."""
     if isinstance(value, np.ndarray):
         arrays[f"argument.{name}"] = value
         return {"array": f"argument.{name}"}
@@ -36,7 +36,7 @@ def to_plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 
 
 def from_plain(plain: Any, read: Any) -> Any:
-    """What `to_plain` was given; `read(name)` gives an array."""
+    """Return the argument of `to_plain`; `read(name)` returns an array."""
     if isinstance(plain, list):
         return [from_plain(part, read) for part in plain]
     if not isinstance(plain, dict):

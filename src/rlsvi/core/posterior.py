@@ -1,4 +1,4 @@
-"""The posterior of a block-linear model, as an object of its own."""
+"""The posterior of a block-linear model, as a separate object."""
 
 import math
 from typing import Any
@@ -13,7 +13,7 @@ from rlsvi.core.regression import FactorError, add, draw, prior_factor, solve
 
 
 class Posterior:
-    """The posterior over the weights of a block-linear model, one observation after another.
+    """The posterior over the weights of a block-linear model, updated one observation at a time.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Posterior:
         self.counts = np.zeros(blocks, dtype=np.int64)
 
     def observe(self, block: int, x: Floats, target: float) -> None:
-        """Take in one target of one block."""
+        """Add one target of one block."""
         b, row = self._place(block, x)
         value = float(shaped("target", finite("target", target), ()))
         if not rank_one(self.factor.U[b], self.factor.inv[b], row.copy()):
@@ -47,14 +47,14 @@ class Posterior:
         self.counts[b] += 1
 
     def mean(self) -> Floats:
-        """Posterior mean of the weights, (blocks, dim)."""
+        """Return the posterior mean of the weights, (blocks, dim)."""
         theta = self._y()
         for b, (U, inv) in enumerate(zip(*self.factor, strict=True)):
             solve(U, inv, theta[b])
         return _checked(theta)
 
     def sample(self, rng: Words | Seed = None) -> Floats:
-        """One exact sample of the weights, (blocks, dim); `rng` is a seed or a stream to draw from."""
+        """Return one exact sample of the weights, (blocks, dim); `rng` is a seed or a stream to draw from."""
         if isinstance(rng, np.ndarray) and (rng.shape != (4,) or rng.dtype != np.uint64):
             raise ValueError(f"rng must be a seed or a stream of four 64-bit words, got {rng!r}")
         state = rng if isinstance(rng, np.ndarray) else stream(rng)
@@ -64,7 +64,7 @@ class Posterior:
         return _checked(theta)
 
     def log_evidence(self) -> float:
-        """Log marginal likelihood of all targets seen, under the prior and the noise given."""
+        """Return the log marginal likelihood of all targets seen, under the given prior and noise."""
         w = self._y()
         for b, (U, inv) in enumerate(zip(*self.factor, strict=True)):
             solve_lower(U, inv, w[b])
@@ -74,7 +74,7 @@ class Posterior:
         return float(_checked(noise + log_det - 0.5 * energy / self.sigma**2).sum())
 
     def variance(self, block: int, x: Floats) -> float:
-        """Posterior variance of x . theta[block]."""
+        """Return the posterior variance of x . theta[block]."""
         b, row = self._place(block, x)
         w = row.copy()
         solve_lower(self.factor.U[b], self.factor.inv[b], w)

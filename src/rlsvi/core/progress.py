@@ -1,6 +1,6 @@
-"""What stderr shows while something takes long: a progress bar, or a line of text.
+"""What stderr shows during long operations: a progress bar, or a line of text.
 
-Neither is shown by itself in a pipe, in a file or in a worker process, nor before two seconds have passed.
+By default, neither is shown in a pipe, in a file or in a worker process, or before two seconds have passed.
 """
 
 import sys
@@ -14,17 +14,17 @@ from threading import Lock, Timer
 PATIENCE = 2.0  # seconds
 COMPILING = "compiling, the first time only: about ten seconds"
 Draw = Callable[[int, str], None]
-display_in_use = Lock()  # held while a progress display is on the screen: there is one at a time
+display_in_use = Lock()  # held while a progress display is shown: there is only one at a time
 _seconds_before_announcing = PATIENCE
 
 
 def in_notebook() -> bool:
-    """Whether output goes to a Jupyter notebook."""
+    """Return whether output goes to a Jupyter notebook."""
     return type(sys.stderr).__module__ == "ipykernel.iostream"
 
 
 def is_watched() -> bool:
-    """Whether somebody sees stderr as it is written: on a terminal or in a notebook, in the main process."""
+    """Return whether stderr is interactive: on a terminal or in a notebook, in the main process."""
     if parent_process() is not None:
         return False
     with suppress(AttributeError, ValueError):  # there is no stderr, or it is closed
@@ -34,9 +34,9 @@ def is_watched() -> bool:
 
 @contextmanager
 def bar(total: int, what: str, show: bool | None) -> Iterator[Callable[..., None]]:
-    """Yields `advance(n, words="")`, which threads may share.
+    """Yield `advance(n, words="")`, which threads may share.
 
-    show : True: always draw the bar; False: never; None: where somebody sees it, once two seconds have passed.
+    show : True always draws the bar, False never; None draws it after two seconds if stderr is interactive.
     """
     if show is False or (show is None and not is_watched()):
         yield lambda n, words="": None
@@ -75,7 +75,7 @@ def _rich_bar(total: int, what: str, begin: float) -> Iterator[Draw]:
 
 @contextmanager
 def _text(total: int, what: str, begin: float) -> Iterator[Draw]:
-    """One line that is written over itself, for notebooks, where rich would need ipywidgets."""
+    """One line that overwrites itself, for notebooks, where rich would need ipywidgets."""
     written = -PATIENCE
 
     def draw(done: int, words: str) -> None:
@@ -95,13 +95,13 @@ def _text(total: int, what: str, begin: float) -> Iterator[Draw]:
 
 @contextmanager
 def compiling_announced() -> Iterator[None]:
-    """Say once that code is being compiled, where somebody sees it, if that takes two seconds in all."""
+    """Announce once that code is being compiled, if stderr is interactive and it takes two seconds in total."""
     global _seconds_before_announcing
     left = _seconds_before_announcing
     if left <= 0 or not is_watched():
         yield
         return
-    begin, _seconds_before_announcing = time.monotonic(), 0.0  # what is compiled within this waits for it
+    begin, _seconds_before_announcing = time.monotonic(), 0.0  # nested compilation waits for this one
     timer = Timer(left, lambda: print(COMPILING, file=sys.stderr, flush=True))
     timer.daemon = True
     timer.start()

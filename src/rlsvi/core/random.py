@@ -18,7 +18,7 @@ Seed = int | np.random.SeedSequence | None
 
 
 def sequence(seed: Seed) -> np.random.SeedSequence:
-    """`seed` as a SeedSequence; None draws fresh entropy."""
+    """Return `seed` as a SeedSequence; None draws fresh entropy."""
     if isinstance(seed, np.random.SeedSequence):
         return seed
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
@@ -27,7 +27,7 @@ def sequence(seed: Seed) -> np.random.SeedSequence:
 
 
 def stream(seed: Seed = None) -> Words:
-    """A new stream; the same seed gives the same stream."""
+    """Return a new stream; the same seed gives the same stream."""
     state = np.ones(4, dtype=np.uint64)
     state[:3] = sequence(seed).generate_state(3, np.uint64)
     for _ in range(12):
@@ -37,7 +37,7 @@ def stream(seed: Seed = None) -> Words:
 
 @compiled
 def bits(state: Words) -> np.uint64:
-    """The next 64 random bits."""
+    """Return the next 64 random bits."""
     a, b, c, n = state[0], state[1], state[2], state[3]
     out = np.uint64(a + b + n)
     state[3] = n + np.uint64(1)
@@ -49,7 +49,7 @@ def bits(state: Words) -> np.uint64:
 
 @compiled
 def reseed(state: Words, word: np.uint64) -> None:
-    """Start the stream anew from one 64-bit word (PractRand's own seeding)."""
+    """Restart the stream from one 64-bit word (PractRand's own seeding)."""
     state[0] = state[1] = state[2] = word
     state[3] = np.uint64(1)
     for _ in range(12):
@@ -66,14 +66,14 @@ def copy(streams: Words, to: Words) -> None:
 
 @compiled
 def uniform(state: Words) -> float:
-    """Uniform on [0, 1), with 53 random bits."""
+    """Return a uniform number in [0, 1), with 53 random bits."""
     return np.float64(bits(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
 def _ziggurat() -> tuple[float, Longs, Floats, Floats]:
-    """The 256 layers of Marsaglia and Tsang's ziggurat (2000), every layer of the same area.
+    """Return the 256 layers of Marsaglia and Tsang's ziggurat (2000), all with the same area.
 
-    Worked out with 40 digits and then rounded, so that the tables are the same on every machine.
+    They are computed with 40 digits and then rounded, so that the tables are the same on every machine.
     """
     with localcontext() as context:
         context.prec = 40
@@ -96,7 +96,7 @@ _R, _ACCEPT, _WIDTH, _DENSITY = _ziggurat()
 
 @compiled
 def normal(state: Words) -> float:
-    """Standard normal, by the ziggurat method; one draw in 99 of 100 cases."""
+    """Return a standard normal variate by the ziggurat method; one draw in 99% of cases."""
     while True:
         word = bits(state)
         layer = np.int64(word & np.uint64(0xFF))
@@ -120,7 +120,7 @@ def normal(state: Words) -> float:
 
 @compiled
 def gamma(state: Words, shape: float) -> float:
-    """Gamma of the given shape and scale 1, by Marsaglia and Tsang (2000); a shape below 1 through shape + 1."""
+    """Return a Gamma variate with scale 1, by Marsaglia and Tsang (2000); a shape below 1 through shape + 1."""
     whole = shape if shape >= 1.0 else shape + 1.0
     d = whole - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -140,14 +140,14 @@ def gamma(state: Words, shape: float) -> float:
 
 @compiled
 def beta(state: Words, a: float, b: float) -> float:
-    """Beta(a, b), as a share of two Gammas; shapes of at least .1, or both Gammas might be 0 in float64."""
+    """Return a Beta(a, b) variate from two Gammas; shapes must be at least .1, or both Gammas might be 0."""
     x = gamma(state, a)
     return x / (x + gamma(state, b))
 
 
 @compiled
 def pick(state: Words, probabilities: Floats) -> int:
-    """An index drawn with the given probabilities: always one draw, whatever they are."""
+    """Return an index drawn with the given probabilities, always using one draw."""
     u = uniform(state)
     last = 0
     total = 0.0
@@ -162,14 +162,14 @@ def pick(state: Words, probabilities: Floats) -> int:
 
 @compiled
 def only_maximum(values: Floats, at: unsigned, allowed: Bools) -> int:
-    """Where the one allowed maximum of `values[at:]` is; -1 when there are several, or not all are finite numbers.
+    """Return the index of the unique allowed maximum of `values[at:]`; -1 if not unique, or not all are finite.
 
-    What is not allowed need not be finite. The first and the last, which with two are all, take no loop.
+    Values that are not allowed need not be finite. The first and the last are handled without a loop.
     """
     last = unsigned(allowed.size) - ONE
     head = values[at] if allowed[0] else -np.inf
     tail = values[at + last] if allowed[last] else -np.inf
-    total = head + tail  # NaN if one of them is
+    total = head + tail  # NaN if one of them is NaN
     best = head if head > tail else tail
     where = 0 if head > tail else (np.int64(last) if head < tail else -1)
     for i in range(ONE, last):
@@ -182,9 +182,9 @@ def only_maximum(values: Floats, at: unsigned, allowed: Bools) -> int:
 
 @compiled
 def argmax_set(values: Floats, allowed: Bools, probabilities: Floats) -> bool:
-    """Spread probability 1 evenly over the allowed maxima of `values`: a fair tie-break.
+    """Distribute probability 1 evenly over the allowed maxima of `values`: a uniform tie-break.
 
-    False when no allowed value is a finite number, or one of them is NaN.
+    Returns False if no allowed value is finite, or one of them is NaN.
     """
     best = -np.inf
     for i in range(values.size):

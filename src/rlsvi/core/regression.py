@@ -1,10 +1,10 @@
 """Block Bayesian linear regression with known noise.
 
 Targets b = x . theta[block] + N(0, sigma^2), prior theta[block] ~ N(prior_mean, I / lam), independently
-for every block. All is kept times sigma^2, so that the rows enter unscaled: the ridge lam sigma^2, the
-Cholesky factor L of P = ridge I + sum x x', and y = ridge prior_mean + sum x b. Then the posterior is
+for every block. Everything is stored times sigma^2, so that the rows enter unscaled: the ridge lam sigma^2, the
+Cholesky factor L of P = ridge I + sum x x', and y = ridge prior_mean + sum x b. The posterior is then
 N(P^-1 y, sigma^2 P^-1), and its mean is ridge regression, LSVI's own estimate.
-One dense block, one block an action, or one number a table cell: the same code.
+The same code covers one dense block, one block per action, and one number per table cell.
 """
 
 import math
@@ -18,7 +18,7 @@ from rlsvi.core.random import normal
 
 
 class FactorError(ArithmeticError):
-    """A factor, weight or value stopped being a finite number; nothing built on it can be trusted."""
+    """A factor, weight or value is no longer finite, and nothing computed from it is reliable."""
 
 
 class Factor(NamedTuple):
@@ -29,7 +29,7 @@ class Factor(NamedTuple):
 
 
 def prior_factor(shape: tuple[int, ...], d: int, ridge: float) -> Factor:
-    """Factors of ridge I."""
+    """Return factors of ridge I."""
     U = np.zeros((*shape, d, d))
     U[..., np.arange(d), np.arange(d)] = math.sqrt(ridge)
     return Factor(U, np.full((*shape, d), 1.0 / math.sqrt(ridge)))
@@ -53,9 +53,9 @@ def draw(U: Floats, inv: Floats, y: Floats, sigma: float, state: Words) -> None:
 
 @compiled
 def add(total: Floats, error: Floats, x: Floats, scale: float) -> None:
-    """total += scale x, what rounding loses being carried along in `error` (Knuth's two-sum).
+    """total += scale x, with the rounding error accumulated in `error` (Knuth's two-sum).
 
-    A million terms then sum as exactly as one, which the unvisited directions of a posterior need.
+    A million terms are then summed as accurately as one, which the unvisited directions of a posterior need.
     """
     for k in range(x.size):
         term = scale * x[k]

@@ -1,4 +1,4 @@
-"""How objects show themselves: values on one line, and small tables for notebooks."""
+"""How objects are displayed: values on one line, and small tables for notebooks."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -8,13 +8,13 @@ import numpy as np
 
 
 def short(value: object) -> str:
-    """The `repr` of a value on one line; of a long array, its ends."""
+    """Return the `repr` of a value on one line, abbreviating long arrays."""
     with np.printoptions(threshold=10, edgeitems=1):
         return re.sub(r"\n\s*", " ", repr(value))
 
 
 def html_table(title: str, rows: Iterable[Iterable[object]], header: Sequence[str] = (), note: str = "") -> str:
-    """A table with a caption: the title in bold, then the note. All text is escaped."""
+    """Return a table with a caption: the title in bold, then the note. All text is escaped."""
     caption = (
         f"<caption style='caption-side: top; text-align: left'><b>{escape(title)}</b> {escape(note)}</caption>"
     )

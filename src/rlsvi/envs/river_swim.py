@@ -15,7 +15,7 @@ BANK: Colour = (196, 214, 158)
 class RiverSwimEnv(FiniteMDPEnv):
     """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
 
-    horizon : the number of periods. None: endless.
+    horizon : the number of periods. If None, endless.
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:

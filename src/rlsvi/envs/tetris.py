@@ -37,7 +37,7 @@ class TetrisEnv(Environment):
     Parameters
     ----------
     height, width, pieces, game_over : see `rlsvi.tetris.rules`.
-    max_pieces : a game is `truncated` after this many placements. None: never.
+    max_pieces : a game is `truncated` after this many placements. If None, never.
     render_mode : "ansi" for coloured text, "rgb_array" for pictures, or None.
     """
 

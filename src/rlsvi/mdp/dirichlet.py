@@ -30,7 +30,7 @@ def dirichlet(
     alpha_P : a number, the weight of every state, or one weight for each state, (S,).
     alpha_R : a number, or the two weights of the rewards -1 and 0.
     homogeneous : draw once for all periods instead of for each.
-    start : the first state, or its distribution, (S,). None: state 0.
+    start : the first state, or its distribution, (S,). If None, state 0.
     seed : seed of the draw.
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):

@@ -43,8 +43,8 @@ class FiniteMDP:
     terminal_reward : reward of the last state, (S,), or None.
     rewards : "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given;
         "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
-    legal : action mask, (S, A) or (H, S, A). None: all actions are legal.
-    absorbing : states that end the episode, (S,). None: there are none.
+    legal : action mask, (S, A) or (H, S, A). If None, all actions are legal.
+    absorbing : states that end the episode, (S,). If None, there are none.
 
     The arrays are copied and made read-only.
     """

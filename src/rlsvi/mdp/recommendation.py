@@ -41,7 +41,7 @@ def draw_taste(
     ----------
     products : N.
     beta : a number, or one per product.
-    gamma : (N, N). None: drawn at random.
+    gamma : (N, N). If None, drawn at random.
     scale : the paper's c.
     seed : seed of the draw.
     """
@@ -79,7 +79,7 @@ def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) 
 
     It needs no table, so N can be arbitrary; for a table, `myopic_values` gives the same answer.
 
-    legal : which products may be shown, (N,). None: those not seen yet.
+    legal : which products may be shown, (N,). If None, those not seen yet.
     """
     history = np.asarray(x)
     logit = taste.beta + taste.gamma @ history

@@ -26,8 +26,8 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
     Parameters
     ----------
     env : the environment; P[s][a] lists (probability, next state, reward, terminated).
-    horizon : number of steps per episode. None: the environment's own time limit.
-    start : distribution of the first state, (S,). None: the environment's `initial_state_distrib`.
+    horizon : number of steps per episode. If None, the environment's own time limit.
+    start : distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
     """
     rows = _rows(env.unwrapped)
     S, A = len(rows), len(rows[0])

@@ -37,8 +37,8 @@ class Recommender:
     lam, sigma : prior precision of the weights and standard deviation of the noise, as for RLSVI.
     pooled : use one regression for all slots of a product, on values relative to a baseline for each slot.
     sketch : hash answers into this many positions with random signs, instead of one position per product.
-    every : number of customers between two samples. None: 1 while that is cheap, then as many as keep the work for
-        samples near ten million numbers per customer. "later": only on `learn`, so that no answer waits.
+    every : number of customers between two samples. If None, 1 while that is cheap, then as many as keep the work
+        for samples near ten million numbers per customer. "later": only on `learn`, so that no answer waits.
     baseline : expected likes per slot, from which values are measured: "recent" for the rates of the last 200
         customers in each slot, or a number. 0 gives the paper's prior mean.
     clip : limit the value of the remaining slots to between 0 and their number.
@@ -154,7 +154,7 @@ class Recommender:
         """Return a product for the customer's next slot that is new to them; open a visit if there is none.
 
         context : products the customer is known to like (1) or dislike (-1), shape (N,); only with the first slot.
-        among : the products to choose from in this call. None: all that are offered.
+        among : the products to choose from in this call. If None, all that are offered.
 
         Earlier recommendations need not have been answered. The product is chosen with the newest sample.
         """

@@ -35,8 +35,8 @@ def compare(
     agents : agents by name. They serve as templates: every run learns with a new clone.
     problem : a problem, or a function that returns one for each seed.
     seeds : the number of seeds (0, 1, ..), or a list of seeds.
-    workers : number of threads. None: one per core. The results do not depend on it.
-    progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
+    workers : number of threads. If None, one per core. The results do not depend on it.
+    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     numbers = _numbers(seeds)
     _check(agents)

@@ -92,7 +92,7 @@ def evaluate(
     seed : determines where each episode begins, and all other randomness of the environment.
     deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
     limit : the maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
-    progress : show a bar on stderr. None: on a terminal or in a notebook, if it takes longer than two seconds.
+    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     check_player(agent)
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):

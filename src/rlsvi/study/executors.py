@@ -30,7 +30,7 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
     """Return an executor by name.
 
     name : "processes" (on this machine), "serial" (in this process) or "ray".
-    workers : number of processes. None: one per core. If a running Ray cluster is joined, the cluster decides.
+    workers : number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
     address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
     if not isinstance(name, str) or name not in NAMES:

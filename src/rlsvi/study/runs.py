@@ -178,7 +178,7 @@ class Runs:
         """Draw the cumulative expected regret of every run, with the median and its bootstrap band.
 
         path : a file to save the figure to, if any; its suffix determines the format.
-        ax : matplotlib axes to draw on. None: those of a new figure, which a notebook shows.
+        ax : matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
 
         Returns the axes; their figure is `axes.figure`.
         """

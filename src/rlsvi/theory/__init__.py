@@ -1,4 +1,4 @@
-"""The theory of section 5 and appendix G, made to run: lemmas as numbers, the theorem as an agent."""
+"""The theory of section 5 and appendix G as code: lemmas as numbers, the theorem as an agent."""
 
 from rlsvi.theory.crossing import Crossings, crossings, density_crossings, failing_sums
 from rlsvi.theory.dithering import dithering_chance, dithering_regret

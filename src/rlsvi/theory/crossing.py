@@ -9,7 +9,7 @@ from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats
 
 FAR = 700.0  # log(x / (1 - x)) of the smallest x
-LEAST = 1e-3  # the smallest sum of weights looked at
+LEAST = 1e-3  # the smallest sum of weights considered
 
 
 class Crossings(NamedTuple):
@@ -20,11 +20,11 @@ class Crossings(NamedTuple):
 
 
 def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
-    """The crossings of the CDFs of Beta(alpha, beta) and N(alpha / (alpha + beta), 1 / (alpha + beta)).
+    """Return the crossings of the CDFs of Beta(alpha, beta) and N(alpha / (alpha + beta), 1 / (alpha + beta)).
 
-    Sign changes on a grid wide in log(x / (1 - x)), for a Beta of small weights has its mass next to 0 and 1, and
-    dense around x = 1/2; then bisection. Crossings nearer to 0 or 1 than float64 reaches are given as 0 or 1. Two
-    between neighbours of the grid would go unseen; differences below 1e-13 count for none.
+    These are sign changes on a grid, refined by bisection. The grid is wide in log(x / (1 - x)), because a
+    Beta of small weights has its mass next to 0 and 1, and dense around x = 1/2. Crossings closer to 0 or 1 than
+    float64 resolves are returned as 0 or 1. Pairs between grid points, and differences below 1e-13, are missed.
     """
     a, b = positive("alpha", alpha), positive("beta", beta)
     changes = _changes(a, b, whole("points", points, 3))
@@ -34,9 +34,9 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
 
 
 def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
-    """How often the densities of the same two cross on (0, 1).
+    """Return the number of crossings of the densities of the same two distributions on (0, 1).
 
-    Sign changes on a grid in log(x / (1 - x)); two between neighbours of the grid would go unseen.
+    These are sign changes on a grid in log(x / (1 - x)); a pair between two neighbouring points would be missed.
     """
     from scipy.special import betaln, log_expit
 
@@ -49,10 +49,10 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
 
 
 def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
-    """Between which alpha + beta the CDFs cross more than once, for alpha / (alpha + beta) = `mean`; or None.
+    """Return the range of alpha + beta in which the CDFs cross more than once, for a given `mean`; or None.
 
-    Printed for any alpha, beta > 0, the lemma fails there. Looks at sums from LEAST to 4 in steps of 3%, and then
-    closer at the ends; where it fails from LEAST on, the lower end is given as 0.
+    Here mean = alpha / (alpha + beta). The lemma, stated for any alpha, beta > 0, fails there. Sums from LEAST to
+    4 are tried in steps of 3% and refined at the ends; if it fails from LEAST on, the lower end is returned as 0.
     """
     if not 0 < positive("mean", mean) < 1:
         raise ValueError(f"mean must lie strictly between 0 and 1, got {mean!r}")
@@ -78,7 +78,7 @@ def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, 
 
 
 def _difference(a: float, b: float, u: Floats) -> Floats:
-    """F_normal - F_beta at x = 1 / (1 + exp(-u)), from the nearer end, where numbers are exact."""
+    """Return F_normal - F_beta at x = 1 / (1 + exp(-u)), computed from the nearer end for accuracy."""
     from scipy.special import betainc, expit, ndtr
 
     x, rest = expit(u), expit(-u)
@@ -89,7 +89,7 @@ def _difference(a: float, b: float, u: Floats) -> Floats:
 
 
 def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]]:
-    """Neighbours u of different signs, and the first one's."""
+    """Return neighbours u with different signs, and the sign of the first."""
     reach = min(FAR, 40.0 / min(a, b, 1.0))
     u = np.sinh(np.linspace(-1.0, 1.0, points) * math.asinh(reach))
     difference = _difference(a, b, u)
@@ -100,7 +100,7 @@ def _changes(a: float, b: float, points: int) -> list[tuple[float, float, float]
 
 
 def _between(a: float, b: float, low: float, high: float, sign: float) -> float:
-    """Where the sign changes between two points, by bisection."""
+    """Find a sign change between two points by bisection."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         if _difference(a, b, np.array([middle]))[0] * sign > 0:

@@ -1,8 +1,8 @@
-"""Example 1: what dithering costs on the chain, exactly.
+"""Example 1: the exact cost of dithering on the chain.
 
-Until the reward is first seen all values are zero and actions uniform. An episode sees it with probability
-p = p* 2^-H, p* = (1 - 1/N)^H the value of the optimal policy, H = N - 1. So the first reward takes 1 / p episodes
-on average, each of which costs p* - p: together 2^(N-1) - 1, whatever the basis and the dithering.
+Until the reward is first seen, all values are zero and actions uniform. An episode sees it with probability p = p*
+2^-H, where p* = (1 - 1/N)^H is the value of the optimal policy and H = N - 1. The first reward therefore takes 1 /
+p episodes on average, each of which costs p* - p: in total 2^(N-1) - 1, whatever the basis and the dithering.
 """
 
 import numpy as np
@@ -13,15 +13,15 @@ from rlsvi.core.compile import Floats
 
 
 def dithering_chance(length: int) -> float:
-    """p, the probability that uniform actions reach the end of the chain of `length` states in an episode."""
+    """Return p, the probability that uniform actions reach the end of a chain of `length` states in an episode."""
     N = whole("length", length, 2)
     return float((0.5 * (1 - 1 / N)) ** (N - 1))
 
 
 def dithering_regret(length: int, episodes: ArrayLike = np.inf) -> Floats:
-    """A lower bound on the expected regret of dithering in so many episodes; 2^(N-1) - 1 in the limit.
+    """Return a lower bound on the expected regret of dithering in `episodes` episodes; 2^(N-1) - 1 in the limit.
 
-    It is what is paid up to the first reward: (2^(N-1) - 1) (1 - (1 - p)^episodes), exactly.
+    It is the exact regret up to the first reward: (2^(N-1) - 1) (1 - (1 - p)^episodes).
     """
     p = dithering_chance(length)
     L = np.asarray(episodes, dtype=np.float64)

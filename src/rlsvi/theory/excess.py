@@ -5,10 +5,10 @@ X is stochastically optimistic for Y if and only if E[(X - t)+] >= E[(Y - t)+] f
 For Y = P'V with P ~ Dirichlet(alpha), write P as independent Gammas over their sum. Sum and P are independent, so
 E[(Y - t)+] = E[W+] / alpha'1 with W = sum_i Gamma(alpha_i) c_i, c = V - t, and for 0 < rho < 1 / max c
     E[W+] = 1/(2 pi i) int_{rho - i inf}^{rho + i inf} M(z) / z^2 dz,      M(z) = prod_i (1 - c_i z)^-alpha_i.
-Below the mean E[(t - Y)+] is taken so, and E[Y] - t added. rho is the saddle point, where M(z) / z^2 is least on
-the real axis: along the line the integrand then only falls.
-With z = rho + i width sinh(x) it falls exponentially and is analytic in a strip, so that the trapezoidal rule
-converges exponentially in the number of nodes.
+Below the mean, E[(t - Y)+] is computed in this way, and E[Y] - t added. rho is the saddle point, where M(z) / z^2
+is smallest on the real axis, so that the integrand only decreases along the line. With z = rho + i width sinh(x)
+it decreases exponentially and is analytic in a strip, so that the trapezoidal rule converges exponentially in the
+number of nodes.
 """
 
 import math
@@ -27,12 +27,12 @@ FAR = 1e-18  # where the integrand is cut off, relative to its peak
 
 
 class Excess(NamedTuple):
-    """E[(Y - t)+] and a bound of its error, for every t: up to the edge sums below, and SciPy's rounding.
+    """E[(Y - t)+] and an error bound for every t, up to the edge sums below and SciPy's rounding.
 
-    The error adds what the integral loses beyond the last node, at most |integrand| times distance; the bound of
-    the trapezoidal rule for a function analytic in a strip, N / (exp(2 pi a / step) - 1), where N integrates its
-    absolute value along both edges of the strip |Im x| <= a (the best of a few a); and rounding. N is itself a
-    sum over nodes, taken twice for what that may miss: a margin, not a proof.
+    The error is the sum of three parts: what the integral omits beyond the last node, at most |integrand| times
+    distance; the bound of the trapezoidal rule for a function analytic in a strip, N / (exp(2 pi a / step) - 1),
+    where N integrates its absolute value along both edges of the strip |Im x| <= a (the best of a few a); and
+    rounding. N is itself a sum over nodes, doubled to allow for its error: a margin, not a proof.
     """
 
     value: Floats
@@ -40,7 +40,7 @@ class Excess(NamedTuple):
 
 
 def normal_excess(mean: float, std: float, t: ArrayLike) -> Floats:
-    """E[(X - t)+] for X ~ N(mean, std^2)."""
+    """Return E[(X - t)+] for X ~ N(mean, std^2)."""
     from scipy.special import ndtr
 
     z = (float(finite("mean", mean)) - finite("t", t)) / positive("std", std)
@@ -50,7 +50,7 @@ def normal_excess(mean: float, std: float, t: ArrayLike) -> Floats:
 
 
 def beta_excess(alpha: float, beta: float, t: ArrayLike) -> Floats:
-    """E[(B - t)+] for B ~ Beta(alpha, beta)."""
+    """Return E[(B - t)+] for B ~ Beta(alpha, beta)."""
     from scipy.special import betainc
 
     a, b = positive("alpha", alpha), positive("beta", beta)
@@ -62,7 +62,7 @@ def beta_excess(alpha: float, beta: float, t: ArrayLike) -> Floats:
 
 
 def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int = NODES) -> Excess:
-    """E[(P'V - t)+] for P ~ Dirichlet(alpha), with a bound of the error.
+    """Return E[(P'V - t)+] for P ~ Dirichlet(alpha), with an error bound.
 
     alpha : weights, (d,), not negative and not all zero. V : values, (d,). t : a number or (n,).
     """
@@ -85,7 +85,7 @@ def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int
 
 
 def checked(alpha: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
-    """Weights and values of a Dirichlet variable, without those of no weight."""
+    """Return the weights and values of a Dirichlet variable, without those of zero weight."""
     weights, values = finite("alpha", alpha), finite("V", V)
     if weights.ndim != 1 or weights.shape != values.shape:
         raise ValueError(f"alpha and V must be vectors of one length, got {weights.shape} and {values.shape}")
@@ -95,7 +95,7 @@ def checked(alpha: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _positive_part(alpha: Floats, c: Floats, nodes: int) -> tuple[Floats, Floats]:
-    """E[W+] / alpha'1 and its error for every row of c, (n, d), each with values below and above 0."""
+    """Return E[W+] / alpha'1 and its error for every row of c, (n, d), each with values below and above 0."""
     scale = c.max(axis=1, keepdims=True)
     c = c / scale  # the largest is 1, and rho lies in (0, 1)
     rho = _saddle(alpha, c)
@@ -119,7 +119,7 @@ def _positive_part(alpha: Floats, c: Floats, nodes: int) -> tuple[Floats, Floats
 
 
 def _saddle(alpha: Floats, c: Floats) -> Any:
-    """Where sum alpha c / (1 - rho c) = 2 / rho, on (0, 1), by bisection."""
+    """Solve sum alpha c / (1 - rho c) = 2 / rho on (0, 1) by bisection."""
     low, high = np.zeros((len(c), 1)), np.ones((len(c), 1))
     for _ in range(26):
         middle = 0.5 * (low + high)
@@ -129,7 +129,7 @@ def _saddle(alpha: Floats, c: Floats) -> Any:
 
 
 def _reach(alpha: Floats, slope: Floats, rho: Floats, width: Floats) -> Any:
-    """The last x: where the integrand times y is FAR, by bisection."""
+    """Return the last x, where the integrand times y is FAR, by bisection."""
     low, high = np.zeros_like(rho), np.full_like(rho, 100.0)
     for _ in range(11):
         middle = 0.5 * (low + high)
@@ -143,7 +143,7 @@ def _reach(alpha: Floats, slope: Floats, rho: Floats, width: Floats) -> Any:
 def _strip_bound(
     alpha: Floats, slope: Floats, rho: Floats, width: Floats, step: Floats, nodes: int, a: float
 ) -> Any:
-    """The bound of the trapezoidal rule from the edges of a strip; twice, for their integrals are sums too."""
+    """Return the trapezoidal rule's error bound from the edges of a strip, doubled as their integrals are sums."""
     wide = step * nodes / EDGE_NODES
     x = wide * np.arange(EDGE_NODES + 1)
     total = np.zeros(len(rho))
@@ -159,7 +159,7 @@ def _strip_bound(
 
 
 def _integrand(alpha: Floats, slope: Floats, rho: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Absolute value and phase of M(z) / z^2 at z = rho + i y, (n, nodes), over its value at rho."""
+    """Return absolute value and phase of M(z) / z^2 at z = rho + i y, (n, nodes), relative to its value at rho."""
     logarithm, phase = -np.log1p((y / rho) ** 2), -2 * np.arctan(y / rho)
     for k in range(len(alpha)):
         turn = y * slope[:, k : k + 1]

@@ -1,8 +1,8 @@
-"""The least difference of two convex functions, with a bound of what lies between the points looked at.
+"""The least difference of two convex functions, with a bound on its values between the points evaluated.
 
-E[(X - t)+] is convex in t, so between two points it is above its tangents there, and E[(Y - t)+] below its chord.
-The difference of the two is at least that of tangents and chord, which is piecewise linear. Where that bound is
-lower than the least value seen by more than a tolerance, the interval is halved.
+E[(X - t)+] is convex in t, so between two points it lies above its tangents there, and E[(Y - t)+] below its
+chord. The difference of the two is at least that of tangents and chord, which is piecewise linear. If that bound
+is lower than the least value seen by more than a tolerance, the interval is halved.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,9 @@ ROUNDING = 1e-14  # of the closed forms
 
 
 class Gap(NamedTuple):
-    """The least E[(X - t)+] - E[(Y - t)+] over t, a bound of its error and the t where it is. >= 0: optimistic.
+    """The least E[(X - t)+] - E[(Y - t)+] over t, its error bound and the t where it occurs. >= 0: optimistic.
 
-    The least of all t, not only of those looked at, lies within `gap` +- `error`.
+    The minimum over all t, not only those evaluated, lies within `gap` +- `error`.
     """
 
     gap: float
@@ -39,11 +39,11 @@ def least_gap(
     points: int = 9,
     most: int = 4000,
 ) -> Gap:
-    """The least of `optimist` - `other` over [low, high], both convex.
+    """Return the minimum of `optimist` - `other` over [low, high], both convex.
 
-    optimist : t to values and slopes. other : t to values and bounds of their errors.
-    tolerance : how far the bound may be below the least value seen. points, most : looked at first, and in all;
-    where `most` are not enough, the error is larger than the tolerance, and says so.
+    optimist : maps t to values and slopes. other : maps t to values and error bounds.
+    tolerance : how far the bound may be below the least value seen. points, most : initial and maximum number
+    of evaluations; if `most` are not enough, the reported error is larger than the tolerance.
     """
     positive("tolerance", tolerance)
     whole("most", most, whole("points", points, 2))
@@ -67,14 +67,14 @@ def least_gap(
 
 
 def normal_curve(mean: float, std: float) -> Callable[[Floats], Pair]:
-    """E[(X - t)+] and its slope, X ~ N(mean, std^2)."""
+    """Return E[(X - t)+] and its slope, for X ~ N(mean, std^2)."""
     from scipy.special import ndtr
 
     return lambda t: (normal_excess(mean, std, t), -ndtr((mean - t) / std))
 
 
 def beta_curve(alpha: float, beta: float, low: float = 0.0, high: float = 1.0) -> Callable[[Floats], Pair]:
-    """E[(Y - t)+] and its slope, Y a Beta stretched from [0, 1] to [low, high]."""
+    """Return E[(Y - t)+] and its slope, for a Beta variable Y stretched from [0, 1] to [low, high]."""
     from scipy.special import betainc
 
     def curve(t: Floats) -> Pair:
@@ -85,7 +85,7 @@ def beta_curve(alpha: float, beta: float, low: float = 0.0, high: float = 1.0) -
 
 
 def with_rounding(curve: Callable[[Floats], Pair]) -> Callable[[Floats], Pair]:
-    """A closed form as `other`: its values, known up to rounding."""
+    """Return a closed form as `other`, with its rounding error."""
     return lambda t: (curve(t)[0], np.full(len(t), ROUNDING))
 
 
@@ -94,7 +94,7 @@ def _looked_at(optimist: Callable[[Floats], Pair], other: Callable[[Floats], Pai
 
 
 def _between(t: Floats, value: Floats, slope: Floats, below: Floats) -> Floats:
-    """Bounds of the difference on each interval: at the ends, and where the two tangents meet."""
+    """Return bounds of the difference on each interval: at the ends, and where the two tangents meet."""
     width, rise, gaps = np.diff(t), np.diff(value), value - below
     bend = np.diff(slope)
     x = np.divide(slope[1:] * width - rise, bend, out=np.zeros_like(width), where=bend > 0)

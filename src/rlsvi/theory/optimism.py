@@ -13,12 +13,12 @@ from rlsvi.theory.least import Gap, Pair, beta_curve, least_gap, normal_curve, w
 
 
 def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes: int = NODES) -> Gap:
-    """How far the normal of Lemma 1 is ahead of P'V, where it is least so; the lemma says never below 0.
+    """Return the smallest margin by which the normal of Lemma 1 exceeds P'V; by the lemma it is never below 0.
 
-    The least over all t in the range of V, up to the error, see `least_gap`. Outside of that range there is
-    nothing to see: P'V is certain there, and E[(X - t)+] >= (E[X] - t)+.
-    alpha : weights, of sum at least 2 for the lemma to speak of them; V : values in [0, 1].
-    nodes : of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
+    This is the minimum over all t in the range of V, up to the error; see `least_gap`. Outside of that range, P'V
+    is deterministic and E[(X - t)+] >= (E[X] - t)+ suffices.
+    alpha : weights, whose sum must be at least 2 for the lemma to apply; V : values in [0, 1].
+    nodes : number of nodes of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
     """
     weights, values = checked(alpha, V)
     if values.min() < 0 or values.max() > 1:
@@ -29,7 +29,7 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
 
 
 def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
-    """The Beta of the same mean and sum on the ends of V: optimistic for P'V (appendix G, Beta vs Dirichlet)."""
+    """Return the Beta with the same mean and sum on the ends of V, optimistic for P'V (appendix G)."""
     weights, values = checked(alpha, V)
     low, high = float(values.min()), float(values.max())
     if not low < high:
@@ -38,10 +38,10 @@ def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
 
 
 def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, nodes: int = NODES) -> Gap:
-    """How far the matched Beta is ahead of P'V, where it is least so.
+    """Return the smallest margin by which the matched Beta exceeds P'V.
 
-    Both are certain at the ends of V, and much alike where V has two distinct values or nearly so: the tolerance
-    is wider than for the normal, as many points would be needed.
+    Both are deterministic at the ends of V, and nearly equal if V has about two distinct values. The tolerance is
+    wider than for the normal, since many points would be needed.
     """
     weights, values = checked(alpha, V)
     low, high = float(values.min()), float(values.max())
@@ -50,14 +50,14 @@ def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, node
 
 
 def beta_gap(alpha: float, beta: float, *, tolerance: float = 1e-9) -> Gap:
-    """How far N(a / (a + b), 1 / (a + b)) is ahead of Beta(a, b), where it is least so; a, b = alpha, beta."""
+    """Return the smallest margin by which N(a / (a + b), 1 / (a + b)) exceeds Beta(a, b); a, b = alpha, beta."""
     a, b = positive("alpha", alpha), positive("beta", beta)
     normal, other = normal_curve(a / (a + b), 1 / math.sqrt(a + b)), with_rounding(beta_curve(a, b))
     return least_gap(normal, other, 0.0, 1.0, tolerance=tolerance)
 
 
 def _dirichlet(weights: Floats, values: Floats, nodes: int) -> Callable[[Floats], Pair]:
-    """E[(P'V - t)+] and its error, no more than some points at a time: they take nodes x points of memory."""
+    """Return E[(P'V - t)+] and its error, in batches of points, which take nodes x points of memory."""
 
     def curve(t: Floats) -> Pair:
         parts = [dirichlet_excess(weights, values, t[i : i + 256], nodes=nodes) for i in range(0, len(t), 256)]

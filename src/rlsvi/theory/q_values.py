@@ -1,9 +1,9 @@
-"""Lemma 2: given any data, the Q values RLSVI samples are stochastically optimistic for those of the posterior.
+"""Lemma 2: given any data, the Q values sampled by RLSVI are stochastically optimistic for the posterior's.
 
 The posterior is that of Theorem 1's prior: Dirichlet transitions, rewards -1 and 0. The data are counts: `into`
-(H, S, A, S) of the next states and `lows` (H, S, A) of the rewards -1; their number n = into.sum(-1).
-In the last period both sides are known in closed form. Before, both are sampled: Q~ by Algorithm 1, Q* by drawing
-MDPs from the posterior and solving them.
+(H, S, A, S) of the next states and `lows` (H, S, A) of the rewards -1; their number is n = into.sum(-1).
+In the last period both sides have a closed form. In earlier periods both are sampled: Q~ by Algorithm 1, and Q* by
+drawing MDPs from the posterior and solving them.
 """
 
 import math
@@ -20,7 +20,7 @@ from rlsvi.theory.least import ROUNDING, Gap, beta_curve, least_gap, normal_curv
 
 
 class QGap(NamedTuple):
-    """What Algorithm 1 samples less what the posterior says, estimated, with standard errors.
+    """Estimated difference between the samples of Algorithm 1 and the posterior, with standard errors.
 
     gap, error, t : E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points). >= 0: optimistic.
     mean, mean_error : E[Q~] - E[Q*] for every pair, (H, S, A).
@@ -37,10 +37,10 @@ class QGap(NamedTuple):
 
 
 def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: ArrayLike = 1.0) -> Gap:
-    """Lemma 2 in period H - 1, exactly, for a pair tried n times of which `lows` paid -1.
+    """Check Lemma 2 in period H - 1 exactly, for a pair tried n times of which `lows` paid -1.
 
-    The least over all t: within [-1, 0] by `least_gap`. Below, E[max(X, t)] only falls with t, to the difference
-    of the means; above, Q* has no excess.
+    The minimum is over all t: within [-1, 0] by `least_gap`. Below, E[max(X, t)] only decreases with t, to the
+    difference of the means; above, Q* has no excess.
     """
     whole("n", n, 0)
     if whole("lows", lows, 0) > n:
@@ -65,7 +65,7 @@ def q_gap(
     draws: int = 100_000,
     seed: Seed = 0,
 ) -> QGap:
-    """Lemma 2 for all periods, states and actions of a small case, by sampling both sides."""
+    """Check Lemma 2 for all periods, states and actions of a small case, by sampling both sides."""
     counts, paid = _checked(into, lows)
     H, S, A, _ = counts.shape
     ridge = ridge_of(lam, sigma)
@@ -93,7 +93,7 @@ def q_gap(
 
 
 def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
-    """The mean over the first axis of independent draws X less that of Y, and its standard error."""
+    """Return the mean over the first axis of independent draws X minus that of Y, and its standard error."""
     return X.mean(axis=0) - Y.mean(axis=0), np.sqrt((X.var(axis=0) + Y.var(axis=0)) / len(X))
 
 

@@ -1,4 +1,4 @@
-"""Theorem 1: the parameters it asks for, as an agent, and the bound it gives, as a function."""
+"""Theorem 1: the parameters it requires, as an agent, and the bound it gives, as a function."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ from rlsvi.core.compile import Floats
 def theorem_parameters(
     states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0
 ) -> tuple[float, float]:
-    """The least lambda and sigma that Theorem 1 allows, for MDPs of the prior that `mdp.dirichlet` draws from.
+    """Return the smallest lambda and sigma that Theorem 1 allows, for MDPs from the prior of `mdp.dirichlet`.
 
     lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, sigma = sqrt(H^2 + 1).
     alpha_P : a number, or weights (.., S) with any leading axes. alpha_R : a number, or weights (.., 2).
@@ -31,13 +31,13 @@ def theorem_parameters(
 def theorem_agent(
     states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0, **options: Any
 ) -> RLSVI:
-    """RLSVI with a table and the theorem's parameters; `options` are its others, such as `seed`."""
+    """Return RLSVI with a table and the theorem's parameters; `options` are other arguments, such as `seed`."""
     lam, sigma = theorem_parameters(states, horizon, alpha_P=alpha_P, alpha_R=alpha_R)
     return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), **options)
 
 
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
-    """sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms; T = episodes times H."""
+    """Return sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms; T = episodes times H."""
     size = whole("states", states, 1) * whole("actions", actions, 1) * whole("horizon", horizon, 1) ** 3
     return np.sqrt(size * _steps(steps))
 
@@ -51,7 +51,7 @@ def proof_bound(
     alpha_P: ArrayLike = 1.0,
     alpha_R: ArrayLike = 1.0,
 ) -> Floats:
-    """What the proof of Theorem 1 arrives at, with the constant 1 in place of O(.), for one prior everywhere.
+    """Return the bound that the proof of Theorem 1 derives, with constant 1 for O(.) and one prior everywhere.
 
     2 S A H + sum over (s, a, h) of K log(T + K) + H sqrt(S A H T log T), where K = alpha_R[0] + H 1'alpha_P.
     """
@@ -65,7 +65,7 @@ def proof_bound(
 
 
 def _sums(name: str, alpha: ArrayLike, n: int) -> Floats:
-    """1'alpha, over the last axis of n positive weights."""
+    """Return 1'alpha, over the last axis of n positive weights."""
     weights = finite(name, alpha)
     if weights.ndim == 0:
         return np.asarray(n * positive(name, float(weights)))

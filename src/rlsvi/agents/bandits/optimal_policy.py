@@ -58,7 +58,7 @@ class OptimalPolicy(Agent):
     Parameters
     ----------
     myopic : take the action with the highest expected immediate reward, the paper's optimal myopic policy.
-    mdp : the MDP that is played. None: the problem's, or that of an environment of this package.
+    mdp : the MDP that is played. If None, the problem's, or that of an environment of this package.
     seed : determines how ties are broken, and the environment's randomness.
     """
 

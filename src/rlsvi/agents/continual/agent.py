@@ -66,7 +66,7 @@ class ContinualAgent(DiscountedAgent):
     ) -> Self:
         """Act and learn for `steps` more steps.
 
-        reset : reset the environment, with a seed derived from the agent's own. None: unless the agent was the
+        reset : reset the environment, with a seed derived from the agent's own. If None, unless the agent was the
             last to act in it. False: never; the environment must be in the state that the agent's last step led
             to, as when both come from a checkpoint.
         progress : as for other agents.
@@ -140,8 +140,8 @@ class ContinualRLSVI(ContinualAgent):
     noise : how w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of
         only .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma;
         "independent": drawn anew in every step. All have covariance Sigma.
-    basis : how states and actions map to weights. None: a table. Observations that are not numbered states are all
-        stored, and the cost of a step is proportional to their number.
+    basis : how states and actions map to weights. If None, a table. Observations that are not numbered states are
+        all stored, and the cost of a step is proportional to their number.
     prior_mean, diverged_above, seed : as for StationaryRLSVI.
     """
 

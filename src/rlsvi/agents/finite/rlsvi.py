@@ -34,8 +34,8 @@ class RLSVI(FiniteHorizonAgent):
     sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
         InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
         then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
-    basis : how states and actions map to weights. None: the problem's own, or a table.
-    horizon : number of periods H. None: that of the environment.
+    basis : how states and actions map to weights. If None, the problem's own, or a table.
+    horizon : number of periods H. If None, that of the environment.
     prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
     reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
     seed : determines all randomness, including the environment's.

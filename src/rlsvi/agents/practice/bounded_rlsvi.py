@@ -46,13 +46,13 @@ class BoundedRLSVI(Agent):
 
     Parameters
     ----------
-    lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). None: 0.1
+    lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1
         with features; with a table, the value that the cells tried so far support best.
     sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
-        None: InverseGamma(1, u^2), where u is the usual size of a reward and at least 1.
+        If None, InverseGamma(1, u^2), where u is the usual size of a reward and at least 1.
     gamma : discount, in [0, 1].
     basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations; bases.of(env,
-        ..) to specify bounds as well; or any basis with one block per action. None: a table for at most 10,000
+        ..) to specify bounds as well; or any basis with one block per action. If None, a table for at most 10,000
         discrete observations; otherwise Radial() for one or two numbers and Fourier() for more.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
         a state carries over to the others. Ignored with a table.
@@ -62,8 +62,8 @@ class BoundedRLSVI(Agent):
         are planned again with ten times the ridge (`recoveries` counts this).
     regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
-    update_every : number of steps after which to learn and plan within an episode. None: only at its end.
-    prior_mean : prior mean of the weights. None: 0, or with a table and no `lam`, the mean of the cells tried.
+    update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
+    prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
     seed : determines all randomness, including the environment's.
     """
 

@@ -27,11 +27,11 @@ class StationaryRLSVI(StationaryAgent):
     sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
         square, in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
     gamma : discount, in [0, 1].
-    basis : how states and actions map to weights. None: a table. Features with `numbers` are stored in few bytes;
-        features with `rewards` can be used in the afterstate form.
+    basis : how states and actions map to weights. If None, a table. Features with `numbers` are stored in few
+        bytes; features with `rewards` can be used in the afterstate form.
     form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
         with r(s, a) known, where phi describes the result of the action.
-    memory : the number of most recent transitions to learn from. None: all.
+    memory : the number of most recent transitions to learn from. If None, all.
     regressions : number of sweeps of value iteration per episode, all with the same noise.
     prior_mean : prior mean of the weights: a number or (weights,).
     diverged_above : a target larger than this multiple of what rewards, prior and discount explain is reported by

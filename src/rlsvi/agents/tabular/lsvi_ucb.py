@@ -45,7 +45,7 @@ class LSVIUCB(TabularAgent):
     scale : the constant of beta, > 0, which the theory does not specify.
     delta : the probability that values are not optimistic throughout is at most this.
     planned : the number of episodes that will be played, for T = planned H in the logarithm.
-    basis : how states and actions map to weights, with 2-norm at most 1. None: the problem's own, or a table.
+    basis : how states and actions map to weights, with 2-norm at most 1. If None, the problem's own, or a table.
     reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
     horizon, seed : as for RLSVI.
     """

@@ -40,8 +40,8 @@ class PSRL(TabularAgent):
         period has no prior weight, and counts once it has been seen.
     alpha_R : prior weights of the rewards `low` and `high`: a number or a pair.
     reward_range : (low, high). A reward in between counts partly as low and partly as high.
-    reward_noise : None: as above. A number: rewards are normal with this standard deviation, and their mean is
-        normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
+    reward_noise : if None, as above. If a number, rewards are normal with this standard deviation, and their mean
+        is normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
     horizon, seed : as for RLSVI.
     """
 
