@@ -15,8 +15,8 @@ from rlsvi.cli.errors import told
 if TYPE_CHECKING:
     from rlsvi.cli.tour.guide import Guide
 
-SECONDS = {"ready": 2.0, "cart-pole": 8.0, "chain": 5.0, "recommendation": 4.0, "tetris": 5.0, "claims": 25.0}
-FIRST = {"ready": 15.0, "cart-pole": 15.0, "chain": 8.0, "recommendation": 12.0, "tetris": 20.0, "claims": 15.0}
+SECONDS = {"ready": 1.0, "cart-pole": 7.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
+FIRST = {"ready": 26.0, "cart-pole": 9.0, "chain": 6.0, "recommendation": 10.0, "tetris": 22.0, "claims": 7.0}
 
 
 def demo(
