@@ -64,10 +64,10 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("rlsvi needs Python 3.11 or newer; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "Setting up .venv (once; half a minute or so) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(PIP) -e .
+	@$(PIP) -e . & while kill -0 $$! 2>/dev/null; do printf .; sleep 3; done; echo; wait $$!
 	@touch $@
 
 $(READY): $(INSTALLED)
 	@echo "Installing what the tests need (once; half a minute or so) ..."
-	@$(PIP) -e ".[dev]"
+	@$(PIP) -e ".[dev]" & while kill -0 $$! 2>/dev/null; do printf .; sleep 3; done; echo; wait $$!
 	@touch $@

@@ -15,6 +15,7 @@ from rlsvi.cli.tour.exhibit import Exhibit
 from rlsvi.cli.tour.films import AtRandom
 from rlsvi.cli.tour.guide import Guide
 from rlsvi.cli.tour.page import page
+from test_report_browser import BROWSER, PHONE, SIZE, WINDOW, seen
 
 
 def claim(**changes):
@@ -38,6 +39,7 @@ def small(monkeypatch):
         code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", stop.CODE)
         monkeypatch.setattr(stop, "CODE", code)
     monkeypatch.setattr(headlines, "FIGURES", ("chain-length",))
+    monkeypatch.setenv("MPLBACKEND", "module://of_another_environment")
 
 
 # ---- the guide --------------------------------------------------------------------------------------------
@@ -87,6 +89,21 @@ def test_the_page_says_why_nothing_was_judged():
     assert "Not judged in this run: the disk is &lt;full&gt;." in page([], [], "the disk is <full>")
 
 
+@pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
+@pytest.mark.parametrize("size", [WINDOW, PHONE], ids=["window", "phone"])
+def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, size):
+    sketch = b'<svg xmlns="http://www.w3.org/2000/svg" width="518" height="302" viewBox="0 0 518 302"/>'
+    code = "agents = {" + ", ".join(f'"agent number {i}": rlsvi.RLSVI(sigma={i})' for i in range(9)) + "}"
+    shown = Exhibit(
+        "one", "Explore deeply: a reward 49 steps away", "It learns.", code, sketch, "image/svg+xml", "It."
+    )
+    (tmp_path / "index.html").write_text(page([shown] * 4, [claim()] * 9, ""))
+    picture = "(d) => d.querySelector('img').getBoundingClientRect().bottom"
+    (wide, fits, _), bottom = seen(tmp_path / "index.html", tmp_path, size, [SIZE, picture])
+    assert wide == fits
+    assert bottom < size[1]
+
+
 # ---- the stops --------------------------------------------------------------------------------------------
 
 
@@ -105,6 +122,9 @@ def test_a_player_at_random_takes_legal_actions():
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_the_tour_ends_with_its_page(tmp_path):
+    """In 40 columns without colour, and beside results of an older version."""
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "paper" / "old.json").write_text('{"format": 1}')
     plain = {"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb"}
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)], env=plain)
     assert result.exit_code == 0, result.output

@@ -226,7 +226,7 @@ def test_there_are_three_totals_and_never_one(tmp_path):
     put(tmp_path, "two", claims=[claim(), claim(kind="ours", **lost)])
     text = Page(html(tmp_path)).text
     for words in (
-        "Claims about experiments reproduced 3 inconclusive 1 not reproduced 0",
+        "Claims about results reproduced 3 inconclusive 1 not reproduced 0",
         "Steps of proofs reproduced 1 inconclusive 0 not reproduced 0",
         "Our own claims reproduced 0 inconclusive 1 not reproduced 0",
     ):
@@ -545,7 +545,7 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
     text = write_markdown(folder, tmp_path / "results.md", tmp_path).read_text("utf-8")
     place = 0
     for part in (
-        "- Claims about experiments: 1 reproduced, 1 inconclusive\n- Steps of proofs: 1 not reproduced\n",
+        "- Claims about results: 1 reproduced, 1 inconclusive\n- Steps of proofs: 1 not reproduced\n",
         "## Headline claims",
         r"- **✓ reproduced**: [a claim with \<b\>\&",
         "- **✗ not reproduced**, misprint: [another](#length)\n",

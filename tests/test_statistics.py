@@ -30,8 +30,8 @@ def twenty():
 
 @pytest.fixture(scope="module")
 def long():
-    """Two of them for 100,000 episodes."""
-    return runs_of(own_chain, 100_000, 2, RLSVI=RLSVI(lam=1.0, sigma=0.1))
+    """One of them for 100,000 episodes."""
+    return runs_of(own_chain, 100_000, 1, RLSVI=RLSVI(lam=1.0, sigma=0.1))
 
 
 def test_rlsvi_learns_the_chain_with_every_seed_in_hundreds_of_episodes(twenty):

@@ -364,6 +364,7 @@ def test_two_sweeps_of_one_store_at_once_both_succeed(tmp_path, log):
             assert time.monotonic() < end, "they hang"
             for job in some:
                 store.read(job)  # what is half written would warn, an error here
+            time.sleep(0.02)
         for process in (one, other):
             _, err = process.communicate(timeout=PATIENCE)
             assert process.returncode == 0, err

@@ -13,7 +13,7 @@ BLOCKS = " ▁▂▃▄▅▆▇█"
 
 def chart(returns: list[float], width: int = 60, height: int = 6, what: str = "return of episodes") -> str:
     """Returns as columns of blocks, from the first episode on the left; a column is the mean of its episodes."""
-    parts = np.array_split(np.asarray(returns, dtype=np.float64), min(width, len(returns)))
+    parts = np.array_split(np.asarray(returns, dtype=np.float64), min(max(width, 1), len(returns)))
     means = np.array([part.mean() for part in parts])
     least, most = float(means.min()), float(means.max())
     levels = np.full(len(means), 4 * height) if most == least else (means - least) / (most - least) * height * 8

@@ -25,7 +25,9 @@ def paper(
         typer.Argument(help=f"Figures to reproduce, by default all: {', '.join(FIGURES)}.", show_default=False),
     ] = None,
     scale: Annotated[str, typer.Option(help="quick: up to a minute a figure; or paper: its own sizes.")] = "quick",
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each setting, else as scale says.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs per setting; by default as --scale has it.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one per core.")] = None,
     executor: Annotated[str, typer.Option(help="processes, ray (on a cluster), or serial.")] = "processes",
     address: Annotated[str | None, typer.Option(help="HOST:PORT of a Ray cluster; else one is started.")] = None,

@@ -49,6 +49,12 @@ def keep_on_disk(dispatcher: Any, stamp: str) -> None:
         _use_numbas_own(dispatcher, str(error))
 
 
+def is_kept(dispatcher: Any) -> bool:
+    """Whether machine code of a compiled function, made of these very sources, is on disk."""
+    files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    return isinstance(files, _Files) and any(files.folder.glob(f"{files.function}.{files.stamp[:12]}.*"))
+
+
 def _use_numbas_own(dispatcher: Any, why: str) -> None:
     """Numba's own cache, which dates code by the function's own file alone."""
     _warn_once(

@@ -16,7 +16,7 @@ REASONS = {
     "reading": "the paper can be read in more than one way, and this reading does not give its result",
     "finding": "the results differ from the paper's, and not by chance",
 }
-TOTALS = {"experiment": "Claims about experiments", "proof": "Steps of proofs", "ours": "Our own claims"}
+TOTALS = {"experiment": "Claims about results", "proof": "Steps of proofs", "ours": "Our own claims"}
 
 
 def how_to_read(stress: str) -> str:

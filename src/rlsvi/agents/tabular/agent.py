@@ -101,8 +101,8 @@ class TabularAgent(Agent):
 
     def prior_weights(self, states: int) -> Floats:
         """Return the prior weights of the next state."""
-        alpha = getattr(self, "alpha_P", None)
-        return np.zeros(states) if alpha is None else weights_of("alpha_P", alpha, states)
+        alpha = getattr(self, "alpha_P", ...)
+        return np.zeros(states) if alpha is ... else weights_of("alpha_P", alpha, states)
 
     def linear(self, task: Task) -> LinearFeatures:
         """Return features and their factors, for agents that learn with features."""

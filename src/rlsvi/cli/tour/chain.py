@@ -4,7 +4,7 @@ from rlsvi.cli.tour.compared import compared
 from rlsvi.cli.tour.exhibit import Exhibit
 from rlsvi.cli.tour.guide import Guide
 
-TITLE = "Explore deeply: a reward 50 steps away"
+TITLE = "Explore deeply: a reward 49 steps away"
 CODE = """import rlsvi
 problem = rlsvi.problems.chain(length=50, features=10, seed=0)
 agents = {"RLSVI": rlsvi.RLSVI(sigma=0.1), "epsilon-greedy": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.1))}

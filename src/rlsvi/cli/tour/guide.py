@@ -24,6 +24,7 @@ class Guide:
         self.began = time.monotonic()
         self._pace, self._done, self._now = 1.0, 0.0, ""
         self._since, self._spent = self.began, 0.0
+        self._moves = console.is_terminal and not console.is_dumb_terminal
 
     def left(self) -> float:
         """Seconds until the end, judged by what the stops so far have taken."""
@@ -45,8 +46,8 @@ class Guide:
         with display_in_use, self.console.status(self._line()) as status:  # no other bar beside it
 
             def tick() -> None:
-                while not over.wait(1.0 if self.console.is_terminal else EVERY):
-                    if self.console.is_terminal:
+                while not over.wait(1.0 if self._moves else EVERY):
+                    if self._moves:
                         status.update(self._line())
                     else:
                         self.say(self._line())

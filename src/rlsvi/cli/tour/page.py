@@ -2,9 +2,11 @@
 
 from base64 import b64encode
 from collections.abc import Sequence
+from datetime import date
 from html import escape
 from importlib.resources import files
 
+import rlsvi
 from rlsvi.cli.tour.exhibit import Exhibit
 from rlsvi.report.files import ClaimRecord
 
@@ -29,7 +31,7 @@ def page(exhibits: Sequence[Exhibit], claims: Sequence[ClaimRecord], trouble: st
 <body>
 <header>
 <h1>Deep exploration with few episodes</h1>
-<p>Everything on this page was learned on this machine a moment ago, by
+<p>What these four examples show was learned on this machine on {date.today():%d %B %Y}, by
 <a href="https://arxiv.org/abs/1402.0635">randomized least-squares value iteration</a>: the agent draws one
 plausible value function at the start of each episode, and acts greedily on it.</p>
 </header>
@@ -37,8 +39,9 @@ plausible value function at the start of each episode, and acts greedily on it.<
 {"".join(map(_exhibit, exhibits))}
 {_claims(claims, trouble)}
 </main>
-<footer><p>Written by <code>make demo</code>. Next: <code>rlsvi train CartPole-v1</code>,
-<code>rlsvi --help</code>, or the tutorials in <code>docs/</code>.</p></footer>
+<footer><p>Written by <code>make demo</code>, rlsvi {rlsvi.__version__}. Next:
+<code>rlsvi train CartPole-v1</code>, <code>rlsvi --help</code>, or the tutorials in <code>docs/</code>.</p>
+</footer>
 </body>
 </html>
 """
@@ -49,7 +52,7 @@ def _exhibit(it: Exhibit) -> str:
     caption = f"<figcaption>{escape(it.caption)}</figcaption>" if it.caption else ""
     return f"""<section id="{it.name}">
 <h2>{escape(it.title)}</h2>
-<figure><img src="{source}" alt="{escape(it.title)}">{caption}</figure>
+<figure><img src="{source}" alt="{escape(it.sentence)}">{caption}</figure>
 <p>{escape(it.sentence)}</p>
 <pre><code>{escape(it.code)}</code></pre>
 </section>
@@ -68,8 +71,8 @@ def _claims(claims: Sequence[ClaimRecord], trouble: str) -> str:
     )
     return f"""<section id="claims">
 <h2>What the paper claims, as judged in this run</h2>
-<p>These headline claims were judged on small runs, computed while the tour went on. <code>make paper</code>
-computes all figures and judges every claim.</p>
+<p>These headline claims were judged on small runs, computed beside the tour. <code>make paper</code> computes
+all figures and judges every claim.</p>
 <ul>
 {rows}
 </ul>

@@ -17,9 +17,9 @@ def show(guide: Guide) -> Exhibit:
     runs, picture = compared(CODE, guide)
     left = runs.summary()["regret_left"].to_list()
     sentence = (
-        "What a customer likes depends on what was shown before. Per customer, over the last tenth of the run, "
+        "What a customer likes depends on what was shown before: per customer, over the last tenth of the run, "
         f"RLSVI loses {left[0]:.0%} of what random recommendations lose, a linear bandit {left[1]:.0%}, and "
-        f"Thompson sampling {left[2]:.0%}."
+        f"Thompson sampling, which ignores what was shown, {left[2]:.0%}."
     )
     guide.say(sentence)
     return Exhibit("recommendation", TITLE, sentence, CODE, picture, "image/svg+xml")

@@ -29,7 +29,7 @@ def show(guide: Guide) -> Exhibit:
     first, last = (float(np.mean(part)) for part in (rows[:20], rows[-20:]))
     sentence = (
         f"On a board of 10 rows and 6 columns the agent removes {first:.0f} rows a game in its first 20 games and "
-        f"{last:.0f} in the last 20 of {GAMES}; it was told features of the board, and no rule of good play."
+        f"{last:.0f} in the last 20 of {GAMES}; it is given features of the board, but no strategy."
     )
     guide.say(sentence)
     films = zip(_boards(None), _boards(names["agent"]), strict=True)
