@@ -65,7 +65,7 @@ def evidence(agent: Any) -> Evidence:
 
 
 def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
-    """Maximize the evidence over ridges on the grid and between its points."""
+    """Maximise the evidence over ridges on the grid and between its points."""
     spectra = [spectrum(learner, h) for h in range(len(learner.mind.memory.states))]
     n = float(learner.mind.memory.counts.sum())
     unit = float(np.mean(np.concatenate([g.ravel() for g, _ in spectra])))

@@ -1,4 +1,4 @@
-"""A generalization matrix given as an array, and the two random ones of the paper's chain experiments."""
+"""A generalisation matrix given as an array, and the two random ones of the paper's chain experiments."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

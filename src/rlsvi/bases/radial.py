@@ -14,13 +14,13 @@ from rlsvi.core.plain import storable
 @storable
 @dataclass(frozen=True)
 class Radial:
-    """exp(-|x - c|^2 / (2 width^2)) for centers c on a grid, or at random if a grid is too large; and a 1.
+    """exp(-|x - c|^2 / (2 width^2)) for centres c on a grid, or at random if a grid is too large; and a 1.
 
     Parameters
     ----------
     features : the maximum number of features, including the 1.
-    width : width of a function. If None, the distance between neighbouring centers.
-    seed : seed for random centers, used if a grid with three per side exceeds the budget.
+    width : width of a function. If None, the distance between neighbouring centres.
+    seed : seed for random centres, used if a grid with three per side exceeds the budget.
     """
 
     features: int = 256
@@ -39,7 +39,7 @@ class Radial:
 
 @cache
 def centres_of(n: int, features: int, seed: int) -> tuple[Floats, float]:
-    """Return the centers (d - 1, n), and the distance between neighbours."""
+    """Return the centres (d - 1, n), and the distance between neighbours."""
     room = whole("features", features, 2, 2**14) - 1
     side = next(k for k in range(room + 1, 0, -1) if k**n <= room)
     if side >= 3:

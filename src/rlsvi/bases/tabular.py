@@ -1,4 +1,4 @@
-"""Phi = I: one weight for each state and action, learning without generalization."""
+"""Phi = I: one weight for each state and action, learning without generalisation."""
 
 from dataclasses import dataclass
 from typing import Any

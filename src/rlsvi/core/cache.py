@@ -1,13 +1,13 @@
-"""Machine code on disk: one file for each thing compiled, the same for all processes, and no index.
+"""A cache of machine code on disk: one file per compiled signature, shared by all processes, without an index.
 
-Numba numbers the files of a function and lists them in an index that every process rewrites: of two that save
-at once, one can be left with the code of the other. Here a file is named by all that determines the code in
-it, so processes, machines and versions share a folder, also over a network, without a lock. Whatever is
-missing, cut short or damaged is compiled again, and what cannot be saved costs a warning.
+Numba numbers the files of a function and lists them in an index that every process rewrites; if two processes save
+at once, one may load the code of the other. Here a file is named after everything that determines its code, so
+processes, machines and versions can share a folder without a lock, also over a network. Files that are missing,
+truncated or damaged are compiled again, and a failure to save only causes a warning.
 
-The files are pickles, trusted like the sources beside them: who may write to the folder may run code as you.
+The files are pickles, trusted like the sources beside them: whoever can write to the folder can run code as you.
 
-This takes the place of a part of Numba that is not public. Should that change, Numba's own cache is used.
+This replaces a part of Numba that is not public. If that part changes, Numba's own cache is used.
 """
 
 import hashlib
@@ -29,16 +29,16 @@ from rlsvi.core.files import write_file
 
 NumbaCache: Any = object
 dumps: Any = None
-with suppress(ImportError, AttributeError):  # no part of Numba's public face
+with suppress(ImportError, AttributeError):  # not public in Numba
     from numba.core.caching import FunctionCache as NumbaCache
     from numba.core.serialize import dumps
 SETTINGS = ("OPT", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "USING_SVML")
-UNUSED = 24 * 3600.0  # seconds after which code of other sources goes, if nobody loaded it
+UNUSED = 24 * 3600.0  # seconds after which unused code of other sources is removed
 CHECKSUM = 32  # bytes
 
 
 def keep_on_disk(dispatcher: Any, stamp: str) -> None:
-    """Have Numba's compiled function load and save its machine code, made of sources that `stamp` tells apart."""
+    """Make a compiled function load and save its machine code; `stamp` identifies the sources."""
     try:
         if dumps is None or not hasattr(dispatcher, "_cache"):
             raise AttributeError("it has no such cache")
@@ -50,13 +50,13 @@ def keep_on_disk(dispatcher: Any, stamp: str) -> None:
 
 
 def is_kept(dispatcher: Any) -> bool:
-    """Whether machine code of a compiled function, made of these very sources, is on disk."""
+    """Return whether machine code of a compiled function, made from these sources, is on disk."""
     files = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     return isinstance(files, _Files) and any(files.folder.glob(f"{files.function}.{files.stamp[:12]}.*"))
 
 
 def _use_numbas_own(dispatcher: Any, why: str) -> None:
-    """Numba's own cache, which dates code by the function's own file alone."""
+    """Use Numba's own cache, which dates code by the function's own file alone."""
     _warn_once(
         f"this version of Numba ({numba.__version__}) is newer than this package knows ({why}): its own cache of "
         "compiled code is used. Remove it (*.nbi, *.nbc) whenever you change sources of this package"
@@ -71,7 +71,7 @@ def _warn_once(text: str) -> None:
 
 
 class _Cache(NumbaCache):  # type: ignore[misc]
-    """Numba's cache, with files of ours, and never a reason for a run to fail."""
+    """Numba's cache with our files, which never makes a run fail."""
 
     def __init__(self, function: Any, stamp: str) -> None:
         super().__init__(function)
@@ -80,7 +80,7 @@ class _Cache(NumbaCache):  # type: ignore[misc]
         self._cache_file = _Files(Path(self._cache_path), self._impl.filename_base, stamp)
 
     def _index_key(self, *arguments: Any) -> Any:
-        return (*super()._index_key(*arguments), _constants(self._py_func.__code__))  # Numba leaves them out
+        return (*super()._index_key(*arguments), _constants(self._py_func.__code__))  # Numba omits them
 
     def load_overload(self, *arguments: Any) -> Any:
         with _at_most_a_warning("loaded"):
@@ -98,14 +98,14 @@ class _Files:
         self.folder, self.function, self.stamp = folder, function, stamp
 
     def path(self, key: Any) -> Path:
-        """Where the code for a key is: for a signature, a processor, these sources, versions and settings."""
+        """Return the file for a key, which covers signature, processor, sources, versions and settings."""
         settings = [getattr(numba.config, name, None) for name in SETTINGS]
         made_of = repr((self.stamp, numba.__version__, np.__version__, settings, key))
         digest = hashlib.sha256(made_of.encode()).hexdigest()
         return self.folder / f"{self.function}.{self.stamp[:12]}.{digest[:32]}.nbc"
 
     def load(self, key: Any) -> Any:
-        """The code for a key; None if there is none, or none that is sound."""
+        """Return the code for a key, or None if there is none or it is invalid."""
         path = self.path(key)
         try:
             content = path.read_bytes()
@@ -116,20 +116,20 @@ class _Files:
         with suppress(OSError):
             os.utime(path)
         found, code = pickle.loads(content[CHECKSUM:])
-        return code if found == key else None  # types that differ may print alike
+        return code if found == key else None  # different types may print alike
 
     def save(self, key: Any, code: Any) -> None:
-        """Write the file of a key: nobody ever sees half of it."""
+        """Write the file of a key atomically."""
         path, content = self.path(key), dumps((key, code))
         write_file(path, _checksum(path, content) + content)
         self.remove_stale()
 
     def remove_stale(self) -> None:
-        """Remove what other sources of the function, Numba, or killed writers left, if it is a day old.
+        """Remove files of other sources, of Numba and of killed writers that are a day old.
 
-        Who still wants it compiles it again.
+        A process that still needs them compiles them again.
         """
-        name = self.function.rpartition("-")[0]  # without its line
+        name = self.function.rpartition("-")[0]  # without its line number
         for path in self.folder.glob(f"{name}-*.nb[ci]*"):
             kept = f".{self.stamp[:12]}." in path.name and path.suffix == ".nbc"
             with suppress(OSError):
@@ -144,13 +144,13 @@ class _Files:
 
 
 def _constants(code: CodeType) -> str:
-    """What tells functions of the same byte code apart: `x + 1` and `x + 2`, or `x.y` and `x.z`."""
+    """Return what distinguishes functions of the same byte code: `x + 1` and `x + 2`, or `x.y` and `x.z`."""
     inner = [_constants(each) if isinstance(each, CodeType) else each for each in code.co_consts]
     return repr((inner, code.co_names))
 
 
 def _checksum(path: Path, content: bytes) -> bytes:
-    """A file under a wrong name is as bad as a damaged one."""
+    """Return a checksum of name and content, since a file under a wrong name is as bad as a damaged one."""
     return hashlib.sha256(path.name.encode() + b"\0" + content).digest()
 
 

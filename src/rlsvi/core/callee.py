@@ -1,12 +1,12 @@
 """Compiled functions as parts of other compiled functions.
 
-Numba compiles a function that compiled code calls as if Python were to call it too: with a wrapper that unpacks
-Python objects, all optimisations, and machine code. The caller then takes in its intermediate code and does the
-same again, and so does the caller's caller; most of that work is thrown away. Here a function that is called by
-compiled code is only translated to intermediate code, which is optimised and made machine code once, within each
-function that Python calls. The wrapper of the latter runs once per call and is not optimised, and Python does not
-look for garbage while Numba makes its many objects. Compiling that takes long is announced on stderr. Where Numba
-has changed, all is compiled as Numba does it, which takes longer.
+Numba compiles a function that compiled code calls as if Python would call it too: with a wrapper that unpacks
+Python objects, all optimisations, and machine code. The caller then includes its intermediate code and repeats all
+this, and so does the caller's caller; most of that work is discarded. Here a function that is called by compiled
+code is only translated to intermediate code, which is optimised and turned into machine code once, within each
+function that Python calls. The wrapper of the latter runs once per call and is not optimised, and garbage
+collection is off while Numba creates its many objects. Compilation that takes long is announced on stderr. If
+Numba has changed, everything is compiled in Numba's own way, which takes longer.
 """
 
 import gc
@@ -16,31 +16,31 @@ from numba.core import codegen, compiler
 
 from rlsvi.core.progress import compiling_announced
 
-Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are no part of Numba's public face
+Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are not public in Numba
 Compiler: Any = getattr(compiler, "Compiler", object)
 USED = ("_raise_if_finalized", "_get_module_for_linking", "_optimize_functions", "_optimize_final_module")
 AVAILABLE = all(hasattr(Library, name) for name in USED) and hasattr(Compiler, "compile_extra")  # else it changed
-WRAPPER = "_ZN7cpython"  # how the names of the functions begin that Python calls
+WRAPPER = "_ZN7cpython"  # prefix of the names of functions that Python calls
 
 
 class _NoEnvironments:
-    """Stands in for the code generator where Numba would tell machine code of its Python environment."""
+    """Replaces the code generator where Numba would tell machine code about its Python environment."""
 
     def set_env(self, name: str, environment: Any) -> None:
-        """There is no machine code."""
+        """Do nothing, since there is no machine code."""
 
 
 class CalleeLibrary(Library):  # type: ignore[misc]
-    """Intermediate code that waits for its callers."""
+    """Intermediate code that is included by its callers."""
 
     codegen = _NoEnvironments()
 
     def get_pointer_to_function(self, name: str) -> int:
-        """No address: there is no machine code."""
+        """Return no address, since there is no machine code."""
         return 0
 
     def finalize(self) -> None:
-        """Take in the intermediate code of the functions that this one calls, and leave it at that."""
+        """Include the intermediate code of the functions that this one calls, and stop there."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
@@ -49,16 +49,16 @@ class CalleeLibrary(Library):  # type: ignore[misc]
 
 
 class KernelLibrary(CalleeLibrary):
-    """Intermediate code that is optimised by itself, then waits for its callers."""
+    """Intermediate code that is optimised separately, then included by its callers."""
 
     def finalize(self) -> None:
-        """Take in what this function calls, and optimise."""
+        """Include what this function calls, and optimise."""
         super().finalize()
         self._optimize_final_module()
 
 
 class EntryLibrary(Library):  # type: ignore[misc]
-    """Machine code that Python calls, through a wrapper that is left as it is."""
+    """Machine code that Python calls, through a wrapper that is not optimised."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -76,7 +76,7 @@ class EntryLibrary(Library):  # type: ignore[misc]
 
 
 def _into(kind: Any) -> dict[str, Any]:
-    """The option that has Numba write into a library of this kind."""
+    """Return the option that makes Numba write into a library of this kind."""
 
     class Into(Compiler):  # type: ignore[misc]
         def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
@@ -101,5 +101,5 @@ KERNEL, INLINED = _CALLED | _into(KernelLibrary), _CALLED | _into(CalleeLibrary)
 
 
 def call_as(dispatcher: Any, callee: Any) -> None:
-    """Let compiled code that calls `dispatcher` call `callee`, the same function compiled otherwise."""
+    """Make compiled code that calls `dispatcher` call `callee`, the same function compiled differently."""
     dispatcher.get_call_template, dispatcher.get_overload = callee.get_call_template, callee.get_overload

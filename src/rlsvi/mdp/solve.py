@@ -82,7 +82,7 @@ def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
 
 
 def check_alike(mdp: FiniteMDP) -> None:
-    """Raise an error if an MDP has no infinite horizon, because its periods differ."""
+    """Raise an error if an MDP cannot be played forever because its periods differ."""
     if mdp.table.per_period or len(mdp.table.legal) > 1:
         raise ValueError(f"{mdp.name} has periods that differ: only one whose periods are all alike has no end")
 

@@ -70,7 +70,7 @@ def make_room(shop: "Recommender", rows: int) -> None:
 
 
 def give_back(shop: "Recommender", wanted: int) -> bool:
-    """Free `wanted` bytes for a new customer by remembering fewer. Return whether it succeeded. Holds `_lock`.
+    """Free `wanted` bytes by remembering fewer customers; return whether it succeeded. The caller holds `_lock`.
 
     Room for `remember` customers without contexts is always kept. If the rest is not enough, nothing is freed.
     """

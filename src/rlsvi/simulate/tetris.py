@@ -108,7 +108,7 @@ def simulate_tetris(
 def play_mean(
     agent: StationaryAgent, rules: Rules, games: int, *, max_pieces: int | None = None, seed: int = 0
 ) -> Scores:
-    """Play games with the posterior mean of `agent`, without learning; `level` summarizes the scores.
+    """Play games with the posterior mean of `agent`, without learning; `level` summarises the scores.
 
     The agent acts as `predict` with deterministic=True.
     """

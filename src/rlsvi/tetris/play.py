@@ -37,7 +37,7 @@ class Level(NamedTuple):
 
 
 def level(scores: Any, game_over: GameOver | None = None) -> Level:
-    """Summarize the scores of games. The error is NaN for a single game.
+    """Summarise the scores of games. The error is NaN for a single game.
 
     scores : the result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
     game_over : the rule, if scores are only rows.

@@ -139,7 +139,7 @@ def squared_targets(memory: Memory, values: Values, h: int) -> float:
 
 @compiled
 def all_finite(theta: Floats) -> bool:
-    """Return whether all numbers are finite, without an early exit, so that the loop can be vectorized."""
+    """Return whether all numbers are finite, without an early exit, so that the loop can be vectorised."""
     broken = 0
     for k in range(theta.size):
         broken += 0 if abs(theta[k]) < np.inf else 1
