@@ -1,11 +1,11 @@
 """Export of the policy of the posterior mean as a file of plain arrays that needs only NumPy.
 
 `layout` is JSON and says where the numbers of an observation are (bases/layout.py); `counts` is the number of
-values of each discrete one. A table follows: `actions` (H, S), where H is 1 if all periods are alike, and S runs
-over the values of all discrete numbers, the last one fastest. Or features: `low` and `high` (m,) of the measured
-numbers, `waves` (m, f) and `scale` (f,) of their cosines, or a 1 followed by radial functions with `centres` (f -
-1, m) and `width`; `weights` (A, d), `first_action`, and whether the features are `crossed` with the discrete
-numbers. docs/interoperability.md has a reader.
+values of each discrete one. Then follows either a table: `actions` (H, S), where H is 1 if all periods are alike,
+and S runs over the values of all discrete numbers, the last one fastest; or features: `low` and `high` (m,) of the
+measured numbers, `waves` (m, f) and `scale` (f,) of their cosines, or a 1 followed by radial functions with
+`centres` (f - 1, m) and `width`; `weights` (A, d), `first_action`, and whether the features are `crossed` with the
+discrete numbers. docs/interoperability.md has a reader.
 """
 
 import json

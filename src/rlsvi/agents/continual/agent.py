@@ -66,9 +66,9 @@ class ContinualAgent(DiscountedAgent):
     ) -> Self:
         """Act and learn for `steps` more steps.
 
-        reset : reset the environment, with a seed derived from the agent's own. If None, unless the agent was the
-            last to act in it. False: never; the environment must be in the state that the agent's last step led
-            to, as when both come from a checkpoint.
+        reset : True resets the environment, with a seed derived from the agent's. None does so unless the agent
+            was the last to act in it. False never does: the environment must then be in the state that the agent's
+            last step led to, as when both come from a checkpoint.
         progress : as for other agents.
         """
         whole("steps", steps, 0)
