@@ -34,7 +34,7 @@ AGENTS = {  # the class of each, and what it does
 PROBLEMS = {
     "chain": ("the paper's chain: one reward, at the far end", ("length", "features", "rho")),
     "deep-sea": ("bsuite's DeepSea: one treasure in an N x N grid", ("size", "stochastic")),
-    "river-swim": ("swim against the current, or take the small reward; psrl is better at it than rlsvi", ("states", "horizon")),
+    "river-swim": ("swim against the current (psrl is better at it than rlsvi)", ("states", "horizon")),
     "recommendation": ("the paper's recommendation engine: J of N products to a customer", ("products", "slots")),
     "dirichlet": ("an MDP drawn from the prior of Theorem 1", ("states", "actions", "horizon")),
 }
