@@ -444,6 +444,7 @@ def test_the_agent_for_an_environment():
     assert isinstance(agent_for(gymnasium.make("FrozenLake-v1")), BoundedRLSVI)
 
 
+@pytest.mark.slow
 def test_cart_pole_is_learned_in_a_few_episodes():
     env = gymnasium.make("CartPole-v1")
     ours = agent_for(env, seed=2).learn(env, episodes=20)

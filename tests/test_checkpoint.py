@@ -34,6 +34,7 @@ def test_there_is_none_outside_of_a_sweep_nor_without_its_store(tmp_path):
     assert checkpoint() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["serial", processes(1)], ids=["serial", "processes"])
 def test_a_job_that_fails_goes_on_and_what_it_kept_is_then_removed(tmp_path, executor):
     store, job = Store(tmp_path / "store"), Job.of(jobs.counted, to=3)

@@ -539,6 +539,7 @@ def test_verdicts_never_raise(name, seeds, made):
 POOLED = {"chain-agnostic"}  # a seed for each rho: shares of many runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ALL if name not in POOLED])
 def test_fewer_than_five_seeds_decide_nothing(name):
     assert FEWEST == 5

@@ -101,6 +101,7 @@ def test_without_names_all_figures_are_meant(small, monkeypatch):
     assert asked == list(FIGURES)
 
 
+@pytest.mark.slow
 def test_finished_jobs_are_kept_unless_told_otherwise(small):
     first = paper(small, "-q", "--json")
     before = written(small)
@@ -118,6 +119,7 @@ def test_finished_jobs_are_kept_unless_told_otherwise(small):
     assert claims[0] == claims[1] == claims[2]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_damaged_file_is_told_and_computed_again(small):
     first = paper(small, "-q", "--json")

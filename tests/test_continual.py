@@ -208,6 +208,7 @@ def test_divergence_is_noticed():
     assert agent.excess > 10
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rlsvi.DivergenceWarning")
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "stepped"])
 def test_numbers_that_break_leave_the_last_whole_step(fused, tmp_path):

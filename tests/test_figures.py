@@ -399,6 +399,7 @@ def shrunk(monkeypatch):
     monkeypatch.setattr(reproduce, "figure_called", tiny)
 
 
+@pytest.mark.slow
 def test_reproduce_computes_shared_jobs_once_and_the_largest_first(tmp_path, shrunk):
     order = []
 

@@ -23,6 +23,7 @@ def test_means_of_five_runs_are_covered_as_promised():
     assert np.mean(covered) == pytest.approx(0.95, abs=4 * 0.0034)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.05, 0.2])
 def test_ratios_of_means_of_five_runs_are_covered_as_promised(spread):
     rng = np.random.default_rng(1)

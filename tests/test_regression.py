@@ -166,6 +166,7 @@ def exact(X, counts, sums, lam, sigma):
     return P, covariance, covariance * y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("h", "lam", "condition", "extrapolation"),
     [(0, 1.0, 1e11, 1e-4), (3, 1.0, 1e11, 1e-4), (4, 1.0, 1e6, 1e-4), (20, 1.0, 1e3, 1e-4), (3, 1e-4, 1e15, 1e-2)],

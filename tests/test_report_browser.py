@@ -15,7 +15,10 @@ from rlsvi.report import write_html
 from test_report import claim, put
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed"),
+]
 QUIET = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
 FLAGS = [*(f"--disable-{it}" for it in QUIET), "--headless", "--no-sandbox", "--no-first-run"]
 FLAGS += ["--force-prefers-reduced-motion", "--allow-file-access-from-files", "--virtual-time-budget=5000"]

@@ -51,6 +51,7 @@ def test_the_command_line_answers(arguments):
     assert command(*arguments)
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_and_evaluates(tmp_path):
     train = ("train", "rlsvi/Chain-v0", "--env-arg", "length=5", "--episodes", 5, "--evaluate", 2)
     command(*train, "--out", "agent.rlsvi", "--quiet", folder=tmp_path)

@@ -489,6 +489,7 @@ def fourier(observation):
     return np.cos(np.pi * WAVES @ (np.clip(observation, -HIGH, HIGH) / HIGH + 1) / 2)
 
 
+@pytest.mark.slow
 def test_cart_pole_is_learned_in_few_episodes():
     """256 features an action; a random player falls after 22 steps on average. Nothing is clipped."""
     agent = StationaryRLSVI(basis=StateFeatures(fourier), gamma=0.98, sigma=1.0, regressions=10, seed=0)

@@ -48,6 +48,7 @@ def test_rlsvi_ends_with_the_optimal_policy_of_the_chain_with_every_seed(twenty)
     assert (regret >= 0.0).all()
 
 
+@pytest.mark.slow
 def test_expected_regret_is_flat_from_2000_to_100_000(twenty, long):
     for run in [*twenty.of("RLSVI"), *long.of("RLSVI")]:
         assert run.history.regret[2000:].sum() == 0.0  # not one policy that is not optimal
@@ -58,6 +59,7 @@ def test_expected_regret_is_flat_from_2000_to_100_000(twenty, long):
         assert (run.history.reward[:3000] == short.history.reward).all()  # they are the same runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explore", [EpsilonGreedy(0.1), Boltzmann(1.0)], ids=["epsilon-greedy", "Boltzmann"])
 def test_dithering_sees_no_reward_of_the_chain_in_100_000_episodes(explore):
     """The chance to see one is 100,000 p* 2^-49, below 1e-10."""

@@ -140,6 +140,7 @@ def test_the_interval_is_scipys_within_monte_carlo_error(statistic):
     assert theirs.confidence_interval.low == pytest.approx(ours.low, rel=0.05)
 
 
+@pytest.mark.slow
 def test_coverage_of_the_mean_is_what_theory_says():
     """For normal runs the interval is the mean +- 1.96 sd of the plug-in, so t with n - 1 degrees is in it."""
     n, replications, rng = 10, 300, np.random.default_rng(0)
@@ -283,6 +284,7 @@ def test_the_probability_of_improvement_averages_over_settings():
     assert probability_of_improvement(xs, ys).value == pytest.approx(np.mean(each))
 
 
+@pytest.mark.slow
 def test_its_interval_covers_the_truth_and_is_wide_for_few_runs():
     """X and Y exponential with means 1 and 2: P(X < Y) = 2/3."""
     rng, replications = np.random.default_rng(11), 200

@@ -198,6 +198,7 @@ def test_failures_are_told_in_the_end_and_the_others_kept(tmp_path):
         sweep([some[2]], tmp_path, processes(1))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_fails_its_job_alone(tmp_path):
     some = [Job.of(jobs.mortal, i=i, flag=str(tmp_path / "flag") if i == 1 else None) for i in range(6)]
     with pytest.raises(SweepError, match=r"1 of 6 jobs failed.*mortal\(i=1.*its process died \(exit code -9\)"):
@@ -260,6 +261,7 @@ def test_damaged_files_are_named_set_aside_and_computed_again(tmp_path, log):
     assert sweep(some, store, "serial").equals(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [serial, processes(2)], ids=["serial", "processes"])
 def test_a_full_disk_ends_the_sweep_and_nothing_is_lost(tmp_path, log, monkeypatch, run):
     def fsync(descriptor, sync=os.fsync):
@@ -302,6 +304,7 @@ def test_killed_five_times_a_sweep_still_ends_as_if_never_interrupted(tmp_path, 
     assert data(table.drop("log", "seconds")) == data(expected.drop("log", "seconds"))
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_long_jobs_a_sweep_leaves_no_process(tmp_path, log):
     with started(HERE / "sweeper.py", tmp_path / "store", log, 2, 100) as process:
         assert until(lambda: len(lines(log)) == 2, process=process), process.communicate()
@@ -311,6 +314,7 @@ def test_killed_in_the_middle_of_long_jobs_a_sweep_leaves_no_process(tmp_path, l
         assert until(lambda: not marked(process.mark), 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["start", "middle"])
 def test_ctrl_c_ends_a_sweep_at_once(tmp_path, log, moment):
     folder = tmp_path / "store"
@@ -354,6 +358,7 @@ def test_a_sweep_may_run_in_any_thread(tmp_path, log):
     assert table["i"].to_list()[::3] == [0, 1]
 
 
+@pytest.mark.slow
 def test_two_sweeps_of_one_store_at_once_both_succeed(tmp_path, log):
     folder, some = tmp_path / "store", jobs_of(log, 20, 0.03)
     arguments, end = (HERE / "sweeper.py", folder, log, 20, 0.03), time.monotonic() + PATIENCE
@@ -375,6 +380,7 @@ def test_two_sweeps_of_one_store_at_once_both_succeed(tmp_path, log):
     assert data(store.frame(some).drop("log", "seconds")) == data(expected.drop("log", "seconds"))
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told_what_to_do(tmp_path, log):
     script = tmp_path / "script.py"
     script.write_text(

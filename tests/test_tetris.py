@@ -96,12 +96,12 @@ def test_a_narrow_board_has_the_rotations_that_fit():
 
 
 @pytest.mark.parametrize(("height", "width", "game_over"), SIZES + LARGE)
-def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_over, thorough):
+def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_over):
     r = rules(height, width, game_over=game_over)
     rng, game = np.random.default_rng([height, width]), new_game(r)
     rooms = [new_room(r, kind, smallest_dtype(kind, r)) for kind in (BERTSEKAS, DELLACHERIE)]
     drops, kinds = 0, np.zeros(5, int)
-    while drops < (5_000 if thorough else 500):
+    while drops < 5_000:
         board = random_board(rng, r)
         fill(game, board)
         assert not over(r, game)

@@ -32,6 +32,7 @@ def run(page):
     return said
 
 
+@pytest.mark.slow
 def test_your_first_agent(tmp_path, capsys):
     page = "docs/tutorials/first-agent.md"
     names = execute(page)
