@@ -12,6 +12,7 @@ Numba has changed, everything is compiled in Numba's own way, which takes longer
 import gc
 from typing import Any
 
+import numba
 from numba.core import codegen, compiler
 
 from rlsvi.core.progress import compiling_announced
@@ -19,7 +20,8 @@ from rlsvi.core.progress import compiling_announced
 Library: Any = getattr(codegen, "JITCodeLibrary", object)  # these two are not public in Numba
 Compiler: Any = getattr(compiler, "Compiler", object)
 USED = ("_raise_if_finalized", "_get_module_for_linking", "_optimize_functions", "_optimize_final_module")
-AVAILABLE = all(hasattr(Library, name) for name in USED) and hasattr(Compiler, "compile_extra")  # else it changed
+NEW = tuple(int(n) for n in numba.__version__.split(".")[:2]) >= (0, 66)  # before, libraries worked in another way
+AVAILABLE = NEW and all(hasattr(Library, name) for name in USED) and hasattr(Compiler, "compile_extra")
 WRAPPER = "_ZN7cpython"  # prefix of the names of functions that Python calls
 
 
