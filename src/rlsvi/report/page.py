@@ -3,13 +3,12 @@
 It loads nothing. A small script filters the claims; without it everything can be read all the same.
 """
 
-from base64 import b64encode
 from collections.abc import Sequence
-from hashlib import sha256
 from importlib.resources import files
 
 from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
 from rlsvi.report.contents import contents
+from rlsvi.report.document import document
 from rlsvi.report.elements import anchor, badge, bar, reason, table, text, thumbnail
 from rlsvi.report.figure import figure_section
 from rlsvi.report.files import OUTCOMES, FigureRecord
@@ -20,19 +19,7 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
     style, script = (files("rlsvi.report").joinpath(name).read_text("utf-8") for name in ("style.css", "page.js"))
     sections = "\n".join(map(figure_section, figures))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{PAPER}: what was reproduced</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#headlines">Skip to the headline claims</a>
+    body = f"""<a class="skip" href="#headlines">Skip to the headline claims</a>
 {_header(figures)}
 <div class="frame">
 {contents(figures)}
@@ -44,18 +31,8 @@ def html_page(figures: Sequence[FigureRecord]) -> str:
 {findings_section()}
 </main>
 </div>
-<footer><p>Written by <code>rlsvi report</code>.</p></footer>
-<script>{script}</script>
-</body>
-</html>
-"""
-
-
-def _policy(style: str, script: str) -> str:
-    """The browser is told to use this very style sheet and script, and to load and run nothing else."""
-    css, js = (f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'" for source in (style, script))
-    others = "base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; style-src {css}; script-src {js}; img-src data:; {others}"
+<footer><p>Written by <code>rlsvi report</code>.</p></footer>"""
+    return document(f"{PAPER}: what was reproduced", body, style, script)
 
 
 def _header(figures: Sequence[FigureRecord]) -> str:

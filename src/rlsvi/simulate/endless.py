@@ -68,11 +68,10 @@ def simulate_continual(
         learner.make_room(2)
         rule, parameters = exploration(agent.explore, agent.steps, min(chunk, steps - done))
         part = rewards[done : done + len(parameters)]
-        kept = deepcopy((learner.mind, learner.walk, agent._streams, desk))
-        finished, status = _run(agent, table, rule, parameters, part, desk)
+        finished, status, after = _tried(agent, table, rule, parameters, part, desk)
         if status == BROKEN:  # the last step has left traces: repeat without it
-            learner.mind, learner.walk, agent._streams, desk = kept
-            _run(agent, table, rule, parameters[:finished], part, desk)
+            _, _, after = _tried(agent, table, rule, parameters[:finished], part, desk)
+        learner.mind, learner.walk, agent._streams, desk = after
         agent.notice()
         done += finished
         advance(finished)
@@ -82,11 +81,14 @@ def simulate_continual(
     return rewards
 
 
-def _run(
+def _tried(
     agent: ContinualAgent, table: Table, rule: int, parameters: Floats, rewards: Floats, desk: StepRoom
-) -> tuple[int, int]:
-    mind, walk, learned_by = agent._learner.mind, agent._learner.walk, agent._learner.rule
-    return run(table, mind, walk, learned_by, rule, parameters, agent._streams, rewards, desk)
+) -> tuple[int, int, tuple[FiniteMind, Walk, Words, StepRoom]]:
+    """Run steps on copies: how many were finished, why it stopped, and what the copies are then."""
+    learner = agent._learner
+    (mind, walk), streams, desk = learner.copies(), agent._streams.copy(), deepcopy(desk)
+    finished, status = run(table, mind, walk, learner.rule, rule, parameters, streams, rewards, desk)
+    return finished, status, (mind, walk, streams, desk)
 
 
 @compiled

@@ -65,11 +65,17 @@ class ContinualLearner(FiniteLearner):
         """Learn from one step, in one compiled call; `over`: a new life begins after it."""
         self.make_room(2)
         episode = self.stacked([step])
-        kept = deepcopy((self.mind, self.walk)) if self._may_break(episode.phi) else None
-        if not live(self.mind, self.walk, self.rule, episode, over, np.empty(2, np.int64), stream):
-            self.mind, self.walk = kept or (self.mind, self.walk)
+        mind, walk = self.copies() if self._may_break(episode.phi) else (self.mind, self.walk)
+        if not live(mind, walk, self.rule, episode, over, np.empty(2, np.int64), stream):
             raise diverged()
+        self.mind, self.walk = mind, walk
         return self
+
+    def copies(self) -> tuple[FiniteMind, Walk]:
+        """Return copies of all that a step changes, to try steps on that may break."""
+        mind, walk = self.mind, deepcopy(self.walk)
+        rows, memory, factor, values = deepcopy((mind.rows, mind.memory, mind.factor, mind.values))
+        return mind._replace(rows=rows, memory=memory, factor=factor, values=values), walk
 
     def _may_break(self, phi: Floats) -> bool:
         """Return whether numbers are so large that the next step could overflow float64."""

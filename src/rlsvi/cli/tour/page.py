@@ -8,28 +8,15 @@ from importlib.resources import files
 
 import rlsvi
 from rlsvi.cli.tour.exhibit import Exhibit
+from rlsvi.report.document import document
+from rlsvi.report.elements import style_name
 from rlsvi.report.files import ClaimRecord
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(exhibits: Sequence[Exhibit], claims: Sequence[ClaimRecord], trouble: str) -> str:
     """The whole page."""
     style = files("rlsvi.cli.tour").joinpath("style.css").read_text("utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>rlsvi: a tour</title>
-<link rel="icon" href="data:,">
-<style>
-{style}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <h1>Deep exploration with few episodes</h1>
 <p>What these four examples show was learned on this machine on {date.today():%d %B %Y}, by
 <a href="https://arxiv.org/abs/1402.0635">randomized least-squares value iteration</a>: the agent draws one
@@ -41,10 +28,8 @@ plausible value function at the start of each episode, and acts greedily on it.<
 </main>
 <footer><p>Written by <code>make demo</code>, rlsvi {rlsvi.__version__}. Next:
 <code>rlsvi train CartPole-v1</code>, <code>rlsvi --help</code>, or the tutorials in <code>docs/</code>.</p>
-</footer>
-</body>
-</html>
-"""
+</footer>"""
+    return document("rlsvi: a tour", body, style)
 
 
 def _exhibit(it: Exhibit) -> str:
@@ -65,7 +50,7 @@ def _claims(claims: Sequence[ClaimRecord], trouble: str) -> str:
             f"<section><h2>What the paper claims</h2><p>Not judged in this run: {escape(trouble)}.</p></section>"
         )
     rows = "\n".join(
-        f'<li><span class="{claim.outcome.replace(" ", "-")}">{claim.outcome}{_why(claim)}</span> '
+        f'<li><span class="{style_name(claim.outcome)}">{claim.outcome}{_why(claim)}</span> '
         f"{escape(claim.words)} <small>({escape(claim.where)})</small></li>"
         for claim in claims
     )

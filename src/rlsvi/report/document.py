@@ -1,0 +1,34 @@
+"""A self-contained HTML document: browsers use its own style sheet and script, and load and run nothing else."""
+
+from base64 import b64encode
+from hashlib import sha256
+
+
+def document(title: str, body: str, style: str, script: str = "") -> str:
+    """Return the whole file."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+{body}
+{f"<script>{script}</script>" if script else ""}
+</body>
+</html>
+"""
+
+
+def _policy(style: str, script: str) -> str:
+    sources = "; script-src ".join(_hash(source) for source in (style, script) if source)
+    return f"default-src 'none'; style-src {sources}; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'"
