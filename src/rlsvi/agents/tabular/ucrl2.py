@@ -22,6 +22,7 @@ from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.elementary import log
 
 LOW, HIGH, SCALE, DELTA = range(4)  # indices of mind.numbers
 
@@ -61,8 +62,8 @@ class UCRL2(TabularAgent):
 def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
     """Return the radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
     n, delta = max(1.0, n), numbers[DELTA]
-    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * math.log(2.0 * S * H * A * t / delta) / (2.0 * n))
-    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * math.log(2.0 * A * H * t / delta) / n)
+    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * log(2.0 * S * H * A * t / delta) / (2.0 * n))
+    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * log(2.0 * A * H * t / delta) / n)
 
 
 @plan.register(UCRL2Mind)
