@@ -9,8 +9,10 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,9 +32,10 @@ def cuda() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from numba import cuda as found
+            import numba.cuda
     except ImportError as error:
         raise NoCard(f"numba-cuda is missing ({error}): pip install 'rlsvi[cuda]'") from None
+    found: Any = numba.cuda
     if not is_simulated() and not found.is_available():
         raise NoCard(
             "no CUDA device can be used: leave device='cuda' or --executor gpu out to compute on the processor; "
@@ -43,9 +46,7 @@ def cuda() -> Any:
 
 def is_simulated() -> bool:
     """Return whether Numba simulates the card on the processor (NUMBA_ENABLE_CUDASIM=1), as tests do."""
-    from numba import config
-
-    return bool(config.ENABLE_CUDASIM)
+    return bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
 
 def free_memory() -> int:
@@ -59,8 +60,7 @@ def strict_arithmetic() -> Iterator[None]:
     if is_simulated():
         yield
         return
-    from numba.cuda.cudadrv import nvvm
-
+    nvvm: Any = import_module("numba.cuda.cudadrv.nvvm")
     usual = nvvm.compile_ir
     nvvm.compile_ir = lambda code, **options: usual(code, **{**options, "fma": 0})
     try:
@@ -112,7 +112,7 @@ def enlarged(before: Any, was: Array, one: Array) -> Any:
 
     The first part along every axis is that of `before`, the rest is that of `one`.
     """
-    runs = before.shape[-1]
+    runs = before.shape[was.ndim]
     to = stacked(one, runs)
     where = np.arange(one.size).reshape(one.shape)[tuple(slice(n) for n in was.shape)]
     old, new = before.reshape(was.size, runs), to.reshape(one.size, runs)

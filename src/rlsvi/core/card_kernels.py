@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from numba import cuda
+import numba.cuda
 
 from rlsvi.core.compile import Longs
+
+cuda: Any = numba.cuda
 
 
 def fill(to: Any, one: Any) -> None:

@@ -1,12 +1,12 @@
 """The fused loop on a graphics card: thousands of runs at once, one thread each, with the bits of the processor.
 
-Runs of the same kind and size form a batch. Every thread calls `run` of finite.py, unchanged, with views of its own
-part of the arrays of all runs (lanes.py). If the memory of a run is full, the kernel returns, the arrays grow, and
-the run goes on.
+Runs of the same kind and size form a batch. Every thread calls `run` of finite.py, unchanged, with views of its
+own part of the arrays of all runs (lanes.py). If the memory of a run is full, the kernel returns, the arrays grow,
+and the run goes on.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +20,17 @@ from rlsvi.core import card
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.mdp.table import Table
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import BROKEN, FULL, History, Trace, run
+from rlsvi.simulate.finite import BROKEN, FULL, History, Trace, blank_history, run
 from rlsvi.simulate.lanes import compared, frozen, kernel_of, leaves, rebuilt
 
 LAUNCH_SECONDS = 0.5  # time between two returns from the card
 SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take at first
+OWN = ("seed", "explore")  # arguments that need not be the same object; exploration is compared by its parameters
 NAMES = {"run": run, "History": History, "Trace": Trace}
 
 
-class Runs(NamedTuple):
-    """All that a run uses, or those of a batch."""
+class Lane(NamedTuple):
+    """All that one run uses, or, stacked, all runs of a batch."""
 
     table: Table
     V: Floats  # the exact solution
@@ -47,48 +48,60 @@ class Batch:
     """
 
     def __init__(self, agents: Sequence[Agent], problems: Problem | Sequence[Problem]) -> None:
-        one = isinstance(problems, Problem)
-        each: Sequence[Problem] = [problems] if isinstance(problems, Problem) else problems
-        check(agents[0])
+        each = [problems] if isinstance(problems, Problem) else list(problems)
+        for agent in agents:
+            check(agent, agents[0])
         self.agent, self.size = agents[0].clone(), len(agents)
         self.template = begun(self.agent, each[0])
-        others = [] if one else [leaves(begun(agents[0].clone(), problem)) for problem in each]
+        different = each if any(problem is not each[0] for problem in each) else []
+        others = [leaves(begun(agents[0].clone(), problem)) for problem in different]
         self.leaves = compared(self.template, others)
         self._check_memory(sum(leaf.bytes for leaf in self.leaves))
-        self.runs: Runs = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
-        self.runs = self.runs._replace(streams=card.stacked_rows([new_streams(agent.seed) for agent in agents]))
+        self.runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
+        self.runs = self.runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
         self.played = np.zeros(self.size, np.int64)
         self.chunk = 16  # episodes of the next launch
 
     def play(
         self,
+        lanes: Sequence[int],
         episodes: int,
         *,
         regret: bool = True,
-        lanes: Longs | None = None,
         advance: Callable[[int], None] = lambda n: None,
-    ) -> tuple[Floats, dict[int, Exception]]:
-        """Let the runs `lanes`, all if None, play `episodes` more episodes; they must have played as many before.
+    ) -> list[History | Exception]:
+        """Let some of the runs, which have played equally long before, play `episodes` more episodes.
 
-        Returns their histories, (4, episodes, runs) in the order of `History`, and the errors of those that failed.
+        Returns the history of each, or the error that ended it. `advance` is called from time to time with the
+        number of episodes just played by all of them.
         """
-        lanes = np.arange(self.size) if lanes is None else lanes
-        found, failures = np.full((4, episodes, len(lanes)), np.nan), {}
-        self._prepare(int(self.played[lanes[0]]), episodes)
-        going, done = np.arange(len(lanes)), 0
-        while done < episodes and len(going):
-            begin, count = time.perf_counter(), min(self.chunk, episodes - done)
-            part, status = self._launch(lanes[going], int(self.played[lanes[0]]) + done, count, regret)
-            for p in np.flatnonzero(status == BROKEN):
-                rewards = self.runs.work.rewards.copy_to_host()[:, lanes[going[p]]]
-                failures[int(going[p])] = self.agent.failure(rewards)
-            found[:, done : done + count, going] = part
-            going, done = going[status != BROKEN], done + count
+        going, first = np.array(lanes, np.int64), int(self.played[lanes[0]])
+        found, failures = np.full((4, episodes, self.size), np.nan), {}
+        self._prepare(first, episodes)
+        for done, count in self._launches(episodes):
+            found[:, done : done + count, going], status = self._launch(going, first + done, count, regret)
+            for lane in going[status == BROKEN]:
+                failures[lane] = self.agent.failure(self.runs.work.rewards.copy_to_host()[:, lane])
+            going = going[status != BROKEN]
             advance(count * len(going))
-            took = time.perf_counter() - begin
-            self.chunk = max(1, min(2 * self.chunk, int(self.chunk * LAUNCH_SECONDS / took)))
+            if not len(going):
+                break
         self.played[lanes] += episodes
-        return found, failures
+        reward, regrets, realised, path_regret = found
+        none = blank_history(0, 0).trace
+        return [
+            failures.get(i) or History(reward[:, i], regrets[:, i], realised[:, i], path_regret[:, i], none)
+            for i in lanes
+        ]
+
+    def _launches(self, episodes: int) -> Iterator[tuple[int, int]]:
+        """Divide episodes into launches of about the same time: their first episodes and numbers."""
+        done = 0
+        while done < episodes:
+            begin, count = time.perf_counter(), min(self.chunk, episodes - done)
+            yield done, count
+            done, took = done + count, time.perf_counter() - begin
+            self.chunk = max(1, min(2 * self.chunk, int(count * LAUNCH_SECONDS / took)))
 
     def _launch(self, lanes: Longs, begin: int, count: int, regret: bool) -> tuple[Floats, Longs]:
         """Let runs play the episodes from `begin` on; return what they played, and the status of every run."""
@@ -126,9 +139,7 @@ class Batch:
         """Replace the mind of the template, and what is another size or shared on the card."""
         old, now = self.leaves, leaves(self.runs)
         self.template = self.template._replace(mind=mind)
-        self.leaves = [
-            leaf._replace(one=one) for leaf, one in zip(old, leaves(self.template), strict=True)
-        ]
+        self.leaves = [leaf._replace(one=one) for leaf, one in zip(old, leaves(self.template), strict=True)]
         for i, (before, leaf) in enumerate(zip(old, self.leaves, strict=True)):
             if leaf.shared and leaf.one is not before.one:
                 now[i] = leaf.placed(self.size)
@@ -147,21 +158,27 @@ class Batch:
             )
 
 
-def begun(agent: Agent, problem: Problem) -> Runs:
+def begun(agent: Agent, problem: Problem) -> Lane:
     """Return what a run of an agent that has learned nothing uses."""
     agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
     work = new_workspace(table.horizon, table.states, table.actions)
     known = frozen(table), frozen(solution.V), frozen(solution.Q)
-    return Runs(*known, agent._learner.mind, new_streams(0), work)
+    return Lane(*known, agent._learner.mind, new_streams(0), work)
 
 
-def check(agent: Agent) -> None:
-    """Raise an error if a card cannot run this agent."""
-    name = type(agent).__name__
+def check(agent: Agent, first: Agent) -> None:
+    """Raise an error if a card cannot run this agent beside a first one."""
     if not isinstance(agent, Agent) or not agent.fused:
-        raise TypeError(f"{name} has no fused loop, which is what a card runs: use device='cpu'")
+        raise TypeError(f"{agent!r} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
+    rules = [exploration(each.explore, 0, 16) for each in (agent, first)]
+    pairs: list[Any] = [
+        (value, first.arguments().get(name, ...)) for name, value in agent.arguments().items() if name not in OWN
+    ]
+    same = type(agent) is type(first) and all(a is b or callable(a) or np.array_equal(a, b) for a, b in pairs)
+    if not same or not all(map(np.array_equal, *rules)):
+        raise ValueError("agents that run together on a card must have the same arguments, except for their seeds")

@@ -13,17 +13,18 @@ import numpy as np
 from rlsvi.core import card
 
 KERNEL = """
-def play(runs, lanes, todo, done, status, begin, on_the_mean, rule, parameters, offset, regret, out, no_ints, no_floats):
+def play(runs, lanes, todo, done, status, begin, on_the_mean, rule, parameters, offset, regret, out, ints, floats):
     t = cuda.grid(1)
     if t < todo.size:
         p = todo[t]
         i, first = lanes[p], done[p]
         me = {me}
-        trace = Trace(no_ints[:0], no_ints[:0], no_floats[:0])
+        trace = Trace(ints[:0], ints[:0], floats[:0])
         history = History(out[0, first:, p], out[1, first:, p], out[2, first:, p], out[3, first:, p], trace)
         mean = max(on_the_mean - begin - first, 0)
+        which = parameters[first:]
         finished, status[p] = run(
-            me.table, me.mind, mean, rule, parameters[first:], offset, me.streams, me.V, me.Q, regret, history, me.work
+            me.table, me.mind, mean, rule, which, offset, me.streams, me.V, me.Q, regret, history, me.work
         )
         done[p] = first + finished
 """
@@ -82,7 +83,9 @@ def compared(tree: Any, others: Sequence[list[Any]]) -> list[Leaf]:
     for i, one in enumerate(leaves(tree)):
         rows = [other[i] for other in others]
         if not all(_alike(one, row) for row in rows):
-            raise ValueError("runs on a card must have problems of the same size, and agents with the same arguments")
+            raise ValueError(
+                "runs on a card must have problems of the same size, and agents with the same arguments"
+            )
         differ = any(row is not one and not np.array_equal(row, one) for row in rows)
         stacked = isinstance(one, np.ndarray) and one.size > 0 and (differ or one.flags.writeable)
         found.append(Leaf(one, rows if differ else None, not stacked))
@@ -91,7 +94,7 @@ def compared(tree: Any, others: Sequence[list[Any]]) -> list[Leaf]:
 
 def _alike(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
-        return one.shape == other.shape and one.dtype == other.dtype
+        return bool(one.shape == other.shape and one.dtype == other.dtype)
     return bool(one == other)
 
 
