@@ -80,7 +80,7 @@ found = batch.play([0, 1], 40, regret=False)
 expected = [simulate(agent, problem, 40, regret=False) for agent in agents]
 assert all(np.array_equal(a.reward, b.reward) for a, b in zip(found, expected))
 assert batch.runs.mind.memory.into.shape[1] > rooms
-mdp = rlsvi.FiniteMDP.from_arrays(np.full((2, 2, 2), .5), np.eye(2), horizon=3, rewards="gaussian")
+mdp = rlsvi.FiniteMDP.from_arrays(np.full((2, 2, 2), .5), np.eye(2), horizon=3, start=[1, 0], rewards="gaussian")
 picky = [rlsvi.PSRL(reward_range=(-1.4, 2.4), seed=seed) for seed in range(4)]
 found = Batch(picky, rlsvi.Problem(mdp)).play(range(4), 6)
 kinds = []
