@@ -13,13 +13,13 @@ from rlsvi.paper.figure import Figure
 from rlsvi.paper.tetris import exploration_claims, level_claims, levels, players, problem_claims
 from rlsvi.paper.tetris.levels import Player
 from rlsvi.paper.tetris.policies import policies, published_player
-from rlsvi.paper.tetris.readings import AFTERSTATE, PATIENT
+from rlsvi.paper.tetris.readings import AFTERSTATE
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 
 GAME_OVER = "top row"
 STARTS = (players.FROM_SCORING, players.FROM_NOTHING)  # of policy iteration
-LONG_SHOWN = (PATIENT, AFTERSTATE)
+Pair = tuple[Player, Player]
 
 
 def jobs(games: int, long: int, iterations: int, fresh: int, again: int, few: int, seeds: int) -> list[Job]:
@@ -46,20 +46,20 @@ def jobs(games: int, long: int, iterations: int, fresh: int, again: int, few: in
 def draw(frame: pl.DataFrame) -> Picture:
     """Learning curves in the readings of Q, short and long; policy iteration; the level of every player."""
     figure, (above, long, below, right) = panels(2, 4.6, rows=2)
-    games = levels.shortest(frame)
-    rlsvi = {f"RLSVI, {name}": who for name, (who, _) in players.SIDES.items()}
-    shown = rlsvi | {f"LSVI, {name}": levels.best_of(frame, players.SIDES[name][1]) for name in LONG_SHOWN}
-    _curves(above, frame, shown, games, max(games // 10, 1))
-    kept = {f"{who['agent']}, {name}": who for name in LONG_SHOWN for who in players.LONG[name]}
-    longest = levels.longest(frame)
-    _curves(long, frame, kept, longest, max(longest // 20, 1))
+    short, longest = levels.shortest(frame), levels.longest(frame)
+    tuned = {
+        name: (rlsvi, levels.best_of(frame, players.SIDES[name][1])) for name, (rlsvi, _) in players.LONG.items()
+    }
+    _curves(above, frame, tuned, short, max(short // 10, 1))
+    _curves(long, frame, players.LONG, longest, max(longest // 20, 1))
     _policies(below, frame)
     _levels(right, frame)
     return figure
 
 
-def _curves(axes: Axes, frame: pl.DataFrame, shown: dict[str, Player], games: int, width: int) -> None:
-    for index, (name, who) in enumerate(shown.items()):
+def _curves(axes: Axes, frame: pl.DataFrame, pairs: dict[str, Pair], games: int, width: int) -> None:
+    shown = [(f"{who['agent']}, {name}", who) for name, pair in pairs.items() for who in pair]
+    for index, (name, who) in enumerate(shown):
         curves(axes, *levels.learning_curve(levels.scores(frame, who, games), width), name, index)
     axes.axhline(players.PUBLISHED, **DOTTED)
     labelled(axes, "games", "rows a game", f"Learning: means of {width} games", key="best", ylim=(0, None))
@@ -104,10 +104,11 @@ FIGURE = Figure.of(
     title="Learning to play Tetris",
     where="section 6.2, figure 7",
     caption=(
-        "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe, divided by 20: "
-        "learning curves, least-squares policy iteration (the paper's LSPI), and the level of every player, a "
-        "dot a seed. Unless said otherwise Q = r + γθ·φ of the board after the placement, λ = σ = 1, γ = .99, "
-        "the last 10⁵ transitions are learned from, and dotted is 3183, the best published level of LSPI."
+        "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe: learning curves "
+        "in the readings of Q, in short and in long runs, least-squares policy iteration (the paper's LSPI), and "
+        "the level of every player, a dot a seed. There Q = r + γθ·φ of the board after the placement with "
+        "features divided by 20, unless a name says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99, "
+        "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
     ),
     quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "seeds": 5},
     paper={"games": 500, "long": 1500, "iterations": 20, "fresh": 100, "again": 250, "few": 5, "seeds": 20},
