@@ -73,7 +73,9 @@ def from_scratch(frame: pl.DataFrame) -> Verdict:
     rows=players.few_runs,
 )
 def greed_is_why(frame: pl.DataFrame) -> Verdict:
-    """LSVI that never explores gets to 1000 rows a game in at most half of the runs."""
+    """LSVI that never explores gets to 1000 rows a game in at most half of the runs (afterstate form, scaled
+    features).
+    """
     share, runs = share_of(learned(frame, GREEDY))
     words = f"greedy LSVI: {runs} runs get to 1000 rows a game"
     return at_most(share, 0.5, f"{words}; its level is {mean_se(level(frame, GREEDY))}")
@@ -131,7 +133,7 @@ def faster_stabler_better(frame: pl.DataFrame) -> Verdict:
 @claim("No fixed ε gives good performance", "section 6.2, footnote", rows=players.few_runs)
 def fixed_epsilon(frame: pl.DataFrame) -> Verdict:
     """The mean score of the second half of the shortest runs for the best of ε = 0, .001, .01, .1 is at most
-    half of that of the tuned schedule.
+    half of that of the tuned schedule (afterstate form, scaled features).
     """
     share = ratio(tuned(frame, FIXED), tuned(frame, SCHEDULES))
     table = (("ε", "rows a game"), *((f"{who['epsilon']:g}", mean_se(level(frame, who))) for who in FIXED))
@@ -162,7 +164,9 @@ def discounted(frame: pl.DataFrame) -> Verdict:
 
 @claim("An inverse gamma prior over the variance is slightly better", "appendix D", rows=players.few_runs)
 def unknown_noise(frame: pl.DataFrame) -> Verdict:
-    """The mean score of the second half of the shortest runs is 1 to 1.25 times that with known noise."""
+    """The mean score of the second half of the shortest runs is 1 to 1.25 times that with known noise (afterstate
+    form, scaled features).
+    """
     ours, theirs = level(frame, players.UNKNOWN_NOISE), level(frame, players.RLSVI)
     more = ratio(ours, theirs)
     return between(more, 1.0, 1.25, f"unknown noise: {mean_se(ours)}, known: {mean_se(theirs)}; {more} times")
@@ -171,7 +175,7 @@ def unknown_noise(frame: pl.DataFrame) -> Verdict:
 @claim("A wider prior over the variance is more robust (the paper's belief)", "appendix D")
 def more_robust(frame: pl.DataFrame) -> Verdict:
     """The mean score of the second half of the shortest runs is larger than with known noise, with raw
-    features: as if λ were 400 times smaller.
+    features: as if λ were 400 times smaller (afterstate form).
     """
     sides = players.RAW_UNKNOWN, players.RAW
     more = ratio(*(level(frame, who) for who in sides))
