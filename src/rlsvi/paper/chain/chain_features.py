@@ -91,5 +91,5 @@ FIGURE = Figure.of(
         "local polynomial regression (Cleveland's loess) of the medians."
     ),
     quick={"features": [2, 5, 10, 20, 30, 40, 50, 60, 80, 100], "seeds": 5, "limit": 10_000},
-    paper={"features": [2, *range(5, 101, 5)], "seeds": 5, "limit": 20_000},
+    paper={"features": [2, *range(5, 101, 5)], "seeds": 100, "limit": 20_000},
 )

@@ -32,6 +32,7 @@ POINTS = 60  # of a curve
 LAST = 100  # episodes at the end
 TABLE = "RLSVI, table"  # without generalisation
 ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
+PRINTED_BANDITS = ("Thompson", "linear bandit")  # of appendix E
 ORDERS = 20  # fixed orders of products that are tried
 
 
@@ -129,12 +130,19 @@ def _misfit(Q: Floats) -> float:
     return float((left / total) ** 0.5)
 
 
-def jobs_of(agents: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
-    """Every agent on every one of `seeds` instances, in both codings."""
-    size = {"episodes": episodes, "runs": runs}
-    return [
-        Job.of(recommending, 1e-4 * episodes * runs, agent=agent, coding=coding, **size, seed=seed)
-        for agent in agents
-        for coding in (CODINGS if agent not in ONE_CODING else [LIKES])
-        for seed in range(seeds)
-    ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+def jobs_of(
+    agents: Sequence[str], episodes: int, runs: int, seeds: int, bandit_runs: int | None = None
+) -> list[Job]:
+    """Every agent on every one of `seeds` instances, in both codings.
+
+    bandit_runs : how many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
+    """
+    found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+    for agent in agents:
+        for coding in CODINGS if agent not in ONE_CODING else [LIKES]:
+            printed = agent in PRINTED_BANDITS and coding == LIKES
+            count = bandit_runs or runs if printed else runs
+            settings: dict[str, Any] = {"agent": agent, "coding": coding, "episodes": episodes, "runs": count}
+            cost = 1e-4 * episodes * count
+            found += [Job.of(recommending, cost, **settings, seed=seed) for seed in range(seeds)]
+    return found

@@ -191,5 +191,5 @@ FIGURE = Figure.of(
         ".2, σ² = .001."
     ),
     quick={"episodes": 300, "runs": 1, "seeds": 5},
-    paper={"episodes": 1200, "runs": 10, "seeds": 100},
+    paper={"episodes": 1200, "runs": 10, "seeds": 100, "bandit_runs": 100},
 )
