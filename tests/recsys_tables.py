@@ -91,8 +91,8 @@ CASES = {
         NO: [found(falls=0.8), found(forgone=slowly)],
     },
     ("recsys-myopic", "aim to learn the myopic policy"): {
-        YES: [found(forgone=lambda agent: (1.0, 0.2))],
-        NO: [found(), found(forgone=lambda agent: (1.0, 0.2) if agent == "Thompson" else (1.4, 1.3))],
+        YES: [found(), found(forgone=lambda agent: (1.0, 0.2))],
+        NO: [found(forgone=lambda agent: (1.0, 0.2) if agent == "Thompson" else (1.4, 1.3))],
     },
     ("recsys-boltzmann", "over a wide range of temperatures"): {
         YES: [(50, found())],

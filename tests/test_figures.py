@@ -22,7 +22,7 @@ from test_cli import strict_json
 
 TINY = {
     "dithering": {"lengths": [3, 4], "seeds": 5},
-    "chain-regret": {"episodes": 40, "seeds": 1},
+    "chain-regret": {"episodes": 40, "long": 1, "seeds": 1},
     "chain-length": {"lengths": [4, 6, 8], "seeds": 5, "limit": 300},
     "chain-features": {"features": [2, 4, 6, 50, 60, 70], "seeds": 1, "limit": 20},
     "chain-scaling": {"lengths": [4, 6, 8], "features": [2, 4, 10], "seeds": 2, "limit": 60},
@@ -30,7 +30,7 @@ TINY = {
     "chain-quadratic": {"lengths": [4, 5, 6, 7], "features": [2, 4], "seeds": 2, "limit": 200},
     "chain-agnostic": {"steps": 20, "limit": 60, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
-    "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2},
+    "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2, "noisy": 3},
     "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "seeds": 2},
     "mini-tetris": {"games": 8, "large": 8, "long": 16, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
