@@ -10,15 +10,8 @@ from rlsvi import problems
 from rlsvi.core.random import stream
 from rlsvi.mdp import evaluate
 from rlsvi.paper.chain import learning
-from rlsvi.paper.chain.policy_gradient import (
-    _blank,
-    _features,
-    estimate,
-    first_reward_of_policy_gradient,
-    play,
-    reinforce,
-    softmax_policy,
-)
+from rlsvi.paper.chain.policy_gradient import features_of, first_reward_of_policy_gradient
+from rlsvi.simulate.policy_gradient import estimate, new_rollout, play, reinforce, softmax_policy
 
 
 def log_chance(phi, theta, states, actions):
@@ -33,10 +26,10 @@ def log_chance(phi, theta, states, actions):
 @pytest.mark.parametrize("features", [None, 3])
 def test_the_estimate_is_the_reward_times_the_gradient_of_the_log_probability(features):
     problem = problems.chain(4, features, scale="sqrt(HSA)", seed=1)
-    phi = _features(problem)
+    phi = features_of(problem)
     theta = np.random.default_rng(0).standard_normal((3, phi.shape[-1])) / 10
     theta[:, -1] += 0.3
-    episode, random = _blank(phi), stream(5)
+    episode, random = new_rollout(phi), stream(5)
     while play(problem.mdp.table, phi, theta, episode, random) == 0:
         estimate(phi, theta, episode)
         assert not episode.gradient.any()
@@ -52,7 +45,7 @@ def test_the_estimate_is_the_reward_times_the_gradient_of_the_log_probability(fe
 
 
 def test_the_policy_is_a_softmax():
-    phi = _features(problems.chain(4, 3, seed=1))
+    phi = features_of(problems.chain(4, 3, seed=1))
     theta = np.random.default_rng(0).standard_normal((3, 3))
     values = np.einsum("hsak,hk->hsa", phi, theta)
     values -= values.max(axis=2, keepdims=True)
@@ -86,8 +79,8 @@ def test_a_run_that_is_given_up_took_forever():
 def test_where_rewards_are_frequent_the_estimates_are_not_zero():
     """In a river with a reward at its mouth REINFORCE learns, so that its zeros on the chain say something."""
     problem = problems.river_swim(3, 4)
-    phi, t = _features(problem), problem.mdp.table
-    theta, episode, random = np.zeros((4, phi.shape[-1])), _blank(phi), stream(0)
+    phi, t = features_of(problem), problem.mdp.table
+    theta, episode, random = np.zeros((4, phi.shape[-1])), new_rollout(phi), stream(0)
     before = evaluate(problem.mdp, softmax_policy(phi, theta))[0]
     for _ in range(3000):
         play(t, phi, theta, episode, random)

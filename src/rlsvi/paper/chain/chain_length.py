@@ -69,5 +69,5 @@ FIGURE = Figure.of(
         "lower bound for tabular learning."
     ),
     quick={"lengths": list(range(10, 101, 10)), "seeds": 5, "limit": 10_000},
-    paper={"lengths": list(range(10, 101, 5)), "seeds": 200, "limit": 20_000},
+    paper={"lengths": list(range(10, 101, 5)), "seeds": 100, "limit": 20_000},
 )
