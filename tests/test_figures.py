@@ -29,7 +29,7 @@ TINY = {
     "chain-scaling": {"lengths": [4, 6, 8], "features": [2, 4, 10], "seeds": 2, "limit": 60},
     "chain-features-many": {"lengths": [8, 10], "seeds": 1, "limit": 100},
     "chain-quadratic": {"lengths": [4, 5, 6, 7], "features": [2, 4], "seeds": 2, "limit": 200},
-    "chain-agnostic": {"steps": 20, "limit": 60, "seeds": 1},
+    "chain-agnostic": {"steps": 100, "limit": 10, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
     "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2, "noisy": 3},
     "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "seeds": 2},
@@ -296,7 +296,7 @@ def test_a_figure_leaves_its_files(made, name):
     entry = strict_json((folder / f"{name}.json").read_text())
     assert entry["format"] == 2
     assert {key: entry[key] for key in ("name", "scale", "command")} == {"name": name, **ABOUT}
-    own = {"chain-agnostic": 21, "dithering": 3 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
+    own = {"chain-agnostic": 101, "dithering": 2 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
     assert entry["seeds"] == own.get(name, TINY[name]["seeds"])
     assert entry["jobs"] == len(tiny(name).plan())
     assert entry["seconds"] > 0
