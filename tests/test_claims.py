@@ -33,6 +33,7 @@ from rlsvi.study.statistics import (
     Interval,
     bootstrap,
     bootstrap_medians,
+    line,
     power_law,
     power_laws,
     probability_of_improvement,
@@ -646,6 +647,8 @@ def test_slopes_are_those_of_the_four_parts():
     from rlsvi.paper.chain.chain_features_many import slopes
 
     K = np.array([2.0, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30])
-    assert slopes(10, K, 3 * K) == pytest.approx([1, 1, 1, 1])
-    assert slopes(10, K, np.minimum(K, 20)) == pytest.approx([1, 1, 1, 0])
-    assert slopes(10, K, np.maximum(K, 5)) == pytest.approx([0, 1, slopes(10, K, np.maximum(K, 5))[2], 1])
+    of_times = slopes(10, K)
+    assert of_times(3 * K) == pytest.approx([1, 1, 1, 1])
+    assert of_times(np.minimum(K, 20)) == pytest.approx([1, 1, 1, 0])
+    bent = np.maximum(K, 5)
+    assert of_times(bent) == pytest.approx([0, 1, line(K[K <= 10], bent[K <= 10])[0], 1])

@@ -17,7 +17,7 @@ from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, rows_with
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap, line
+from rlsvi.study.statistics import Interval, bootstrap_means, line
 
 # Two ways to dither and a policy gradient, each with a table or with few basis functions.
 DITHERING: dict[str, dict[str, Any]] = {
@@ -82,7 +82,7 @@ def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -
     """The mean over all settings of a value in units that depend on the length."""
     units = pl.Series(np.array([unit(N) for N in frame["length"].to_numpy()]))
     found = cells(frame.with_columns(ratio=pl.col(value) / units), "length", "features", value="ratio")
-    return bootstrap(lambda drawn: float(np.mean([np.mean(cell) for cell in drawn])), list(found.values()))
+    return bootstrap_means(lambda means: float(means.mean()), list(found.values()))
 
 
 @claim(
@@ -104,12 +104,7 @@ def first_visit(frame: pl.DataFrame) -> Verdicts:
 def growth(frame: pl.DataFrame) -> Interval:
     """By what the mean time to the first reward is multiplied with each further state."""
     found = cells(frame, "length")
-
-    def factor(drawn: list[np.ndarray]) -> float:
-        return float(2.0 ** line(list(found), [np.log2(np.mean(times)) for times in drawn])[0])
-
-    known = bool(np.isfinite(frame["time"].to_numpy()).all())
-    return bootstrap(factor, list(found.values())) if known else Interval(np.inf, -np.inf, np.inf)
+    return bootstrap_means(lambda means: 2.0 ** line(list(found), np.log2(means))[0], list(found.values()))
 
 
 @claim(
