@@ -10,7 +10,7 @@ import polars as pl
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import backward_induction, chain
 from rlsvi.paper.chain.experiments import learning_time
-from rlsvi.paper.chain.learning import expected_first_reward, seconds
+from rlsvi.paper.chain.learning import TIME, expected_first_reward, seconds
 from rlsvi.paper.claim import Row, Verdict, at_least, at_most, claim, computed, exactly
 from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
@@ -154,8 +154,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         starts = [0.0, *EDGES[:-1]]
         middle = [median(time[(rho > a) & (rho <= b)]) for a, b in zip(starts, EDGES, strict=True)]
         axes.plot(np.add(starts, EDGES) / 2, np.minimum(middle, limit), color=INK, linewidth=1.5)
-        times = f"episodes until 10 rewards (triangles: not in {limit:,})"
-        labelled(axes, "rho", times, words.replace("ρ", "rho"), yscale="log")
+        labelled(axes, "rho", TIME, words.replace("ρ", "rho"), yscale="log")
     return figure
 
 
@@ -164,9 +163,9 @@ FIGURE = Figure.of(
     title="RLSVI is somewhat robust to misspecification",
     where="section 6.1.2, figure 6",
     caption=(
-        "Episodes until ten rewards on a chain of N = 20 states with K = 20 basis functions drawn from N(Q*, "
-        "ρI), λ = 1, σ = .1; below, right always succeeds. There is one run for each ρ, and 20 for each up to "
-        ".05; the line is the median in windows of ρ."
+        "Episodes until ten rewards on a chain of N = 20 states with K = 20 basis functions drawn from N(Q*, ρI), "
+        "λ = 1, σ = .1; below, right always succeeds. There is one run for each ρ, and 20 for each up to .05 at the "
+        "paper's scale; triangles are runs that got fewer, the line is the median in windows of ρ."
     ),
     quick={"steps": 100, "limit": 3000, "seeds": 10},
     paper={"steps": 1000, "limit": 10_000, "seeds": 20},
