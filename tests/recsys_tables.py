@@ -29,10 +29,11 @@ def forgone(agent):
     return FORGONE.get(agent, (1.4, 1.4))
 
 
-def found(rates=rate, width=0.03, coded=lambda s: 1.0, forgone=forgone, falls=0.5, **facts):
+def found(rates=rate, width=0.03, coded=lambda s: 1.0, forgone=forgone, falls=0.5, alone=0.1, **facts):
     """What all jobs find: losses a customer fall from one number to another, by the agent.
 
     falls : after which share of all customers what is forgone falls; regret does in the middle.
+    alone : likes forgone in the end by Thompson sampling where context does not matter.
     """
 
     def brought(s):
@@ -49,7 +50,11 @@ def found(rates=rate, width=0.03, coded=lambda s: 1.0, forgone=forgone, falls=0.
             for t, r, f in zip(at, regret, lost, strict=True)
         ]
 
-    return {"recommending": brought, "instance_facts": lambda s: instance_facts(s, **facts)}
+    return {
+        "recommending": brought,
+        "instance_facts": lambda s: instance_facts(s, **facts),
+        "without_context": lambda s: {"first": 1.0, "last": alone * noise(s, width)},
+    }
 
 
 def changed(**rates):
@@ -91,8 +96,9 @@ CASES = {
         NO: [found(falls=0.8), found(forgone=slowly)],
     },
     ("recsys-myopic", "aim to learn the myopic policy"): {
-        YES: [found(forgone=lambda agent: (1.0, 0.2))],
-        NO: [found(), found(forgone=lambda agent: (1.0, 0.2) if agent == "Thompson" else (1.4, 1.3))],
+        YES: [found()],
+        NO: [found(forgone=slowly), found(alone=0.9)],
+        OPEN: [found(alone=0.5, width=0.3)],
     },
     ("recsys-boltzmann", "over a wide range of temperatures"): {
         YES: [(50, found())],

@@ -27,7 +27,7 @@ def curve(settings, regret=None, **others):
     """A run of regret_curve: `regret` is a function of the episode, all of it before episode 400 if not given."""
     regret = regret or (lambda episode: 0.37 * min(episode, 400))
     marks = sorted({*(mark for mark in MARKS if mark < settings["episodes"]), settings["episodes"]})
-    found = {"realised": 0.0, "reward": 0.0, "time": 400.0, "last_mistake": 600, **others}
+    found = {"reward": 0.0, "time": 400.0, "last_mistake": 600, **others}
     best = success(settings["length"])
     return [{"episode": mark, "regret": float(regret(mark)), **found, "best": best} for mark in marks]
 
@@ -35,6 +35,7 @@ def curve(settings, regret=None, **others):
 DEFAULTS = {
     "learning_time": lambda s: {"time": 100.0, **({"misfit": s["rho"]} if "rho" in s else {})},
     "first_reward": lambda s: {"time": 100.0, "regret": 100.0, "uneven": 1e-15},
+    "first_reward_of_policy_gradient": lambda s: {"time": 100.0, "regret": 100.0, "uneven": 0.0, "gradient": 0.0},
     "regret_curve": curve,
     "noisy_deep_sea": lambda s: {"total": 50.0, "stuck": 0.0},
     **tetris_tables.found(),
@@ -68,6 +69,7 @@ def censored(figure, **options):
         figure,
         learning_time=lambda s: {"time": never, **({"misfit": s["rho"]} if "rho" in s else {})},
         first_reward=lambda s: {"time": never, "regret": 1e4, "uneven": 1e-15},
+        first_reward_of_policy_gradient=lambda s: {"time": never, "regret": 1e4, "uneven": 0.0, "gradient": 0.0},
         regret_curve=lambda s: curve(s, lambda e: 0.37 * e, time=never, last_mistake=s["episodes"]),
         noisy_deep_sea=lambda s: {"total": 500.0, "stuck": 1.0},
         learning_games=lambda s: tetris_tables.games(s, 0.0),

@@ -123,6 +123,26 @@ def test_a_coherent_basis_spans_1_and_Q_with_scaled_independent_columns(Q, K, sc
         assert np.abs(columns @ weights - target).max() < 1e-12
 
 
+@pytest.mark.parametrize(("scale", "norm"), [("HSA", S * A), ("sqrt(HSA)", math.sqrt(S * A))])
+@pytest.mark.parametrize("K", [2, 6, S * A, S * A + 3])
+def test_a_coherent_basis_per_period_spans_1_and_Q_in_each_period_alone(Q, K, scale, norm):
+    phi = coherent(Q, K, scale=scale, per_period=True, seed=4).phi
+    assert phi.shape == (H, S, A, K)
+    for h in range(H):
+        columns = phi[h].reshape(-1, K)
+        np.testing.assert_allclose(np.linalg.norm(columns, axis=0), norm, rtol=1e-13)
+        assert np.linalg.matrix_rank(columns) == min(K, S * A)
+        for target in (np.ones(S * A), Q[h].ravel()):
+            weights, *_ = np.linalg.lstsq(columns, target, rcond=None)
+            assert np.abs(columns @ weights - target).max() < 1e-11
+    assert not np.allclose(phi[0], phi[1])
+
+
+def test_the_first_period_of_a_basis_per_period_is_appendix_c_with_one_period(Q):
+    first = coherent(Q, 4, per_period=True, seed=3).phi[0]
+    np.testing.assert_allclose(first, appendix_c(Q[:1], 4, 3)[0], rtol=0, atol=1e-9)
+
+
 def test_a_coherent_basis_spans_nothing_else_in_particular(Q):
     """Another problem's values are not in the span of 6 of 40 directions."""
     columns = coherent(Q, 6).phi.reshape(-1, 6)

@@ -4,6 +4,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from itertools import product
 
 import polars as pl
 import pytest
@@ -22,15 +23,15 @@ from test_cli import strict_json
 
 TINY = {
     "dithering": {"lengths": [3, 4], "seeds": 5},
-    "chain-regret": {"episodes": 40, "seeds": 1},
+    "chain-regret": {"episodes": 40, "long": 1, "seeds": 1},
     "chain-length": {"lengths": [4, 6, 8], "seeds": 5, "limit": 300},
     "chain-features": {"features": [2, 4, 6, 50, 60, 70], "seeds": 1, "limit": 20},
     "chain-scaling": {"lengths": [4, 6, 8], "features": [2, 4, 10], "seeds": 2, "limit": 60},
     "chain-features-many": {"lengths": [8, 10], "seeds": 1, "limit": 100},
     "chain-quadratic": {"lengths": [4, 5, 6, 7], "features": [2, 4], "seeds": 2, "limit": 200},
-    "chain-agnostic": {"steps": 20, "limit": 60, "seeds": 1},
+    "chain-agnostic": {"steps": 100, "limit": 10, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
-    "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2},
+    "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2, "noisy": 3},
     "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "few": 2, "seeds": 2},
     "mini-tetris": {"games": 8, "large": 8, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
@@ -140,6 +141,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},
+        "dithering": {"chain.experiments", "chain.policy_gradient"},
     }.get(subject, {"chain.experiments"})
     allowed = {f"rlsvi.paper.{module}" for module in modules}
     if name not in FIGURES:
@@ -175,10 +177,14 @@ def values(name, setting, scale="paper", **chosen):
     return {job.get(setting) for job in jobs if all(job.get(key) == value for key, value in chosen.items())}
 
 
-def test_regret_over_a_million_episodes_and_five_seeds():
+def test_regret_over_a_million_episodes_and_five_seeds_and_over_2000_with_both_bases():
     for agent in ("RLSVI", "epsilon-greedy"):
         assert values("chain-regret", "seed", agent=agent, episodes=10**6) == set(range(5))
-    assert values("chain-regret", "episodes", agent="RLSVI") == {10**6}
+    for per_period in (False, True):
+        assert values("chain-regret", "seed", agent="RLSVI", episodes=2000, per_period=per_period) == set(
+            range(200)
+        )
+    assert values("chain-regret", "episodes", agent="RLSVI") == {2000, 10**6}
     assert values("chain-regret", "lam", agent="RLSVI") == {1.0}
     assert values("chain-regret", "sigma", agent="RLSVI") == {0.1}
     assert values("chain-regret", "length") == {50}
@@ -193,7 +199,7 @@ def test_lengths_to_100_and_basis_functions_to_100():
     assert values("chain-features", "length") == {50}
     assert max(values("chain-quadratic", "features")) == max(values("chain-quadratic", "length")) == 100
     for name in ("chain-length", "chain-features", "chain-scaling", "chain-features-many", "chain-quadratic"):
-        assert values(name, "seed") == set(range(5))
+        assert len(values(name, "seed")) == figure(name).sizes["paper"]["seeds"] >= 20
         assert "lam" not in figure(name).plan("paper")[0].settings  # the paper's are the defaults
 
 
@@ -232,16 +238,15 @@ def test_several_lengths_have_basis_functions_beyond_all_pairs():
         assert max(found) == 3 * N
 
 
-def test_rho_goes_to_one_in_thousandths_in_both_readings():
-    for reading in ("variance", "std"):
-        jobs = [
-            job.settings for job in figure("chain-agnostic").plan("paper") if job.settings["rho_is"] == reading
-        ]
-        assert [job["rho"] for job in jobs] == [i / 1000 for i in range(1001)]
-        assert len({job["seed"] for job in jobs}) == 1001
+def test_rho_goes_to_one_in_thousandths_in_four_readings():
+    for reading in product(("variance", "std"), (False, True)):
+        jobs = [job.settings for job in figure("chain-agnostic").plan("paper", 3)]
+        jobs = [job for job in jobs if (job["rho_is"], job["deterministic"]) == reading]
+        once, more = [job for job in jobs if job["seed"] < 10_000], [job for job in jobs if job["seed"] >= 10_000]
+        assert [job["rho"] for job in once] == [i / 1000 for i in range(1001)]
+        assert sorted(job["rho"] for job in more) == sorted(2 * [i / 1000 for i in range(51)])
+        assert len({job["seed"] for job in jobs}) == len(jobs)
         assert {(job["length"], job["features"], job["limit"]) for job in jobs} == {(20, 20, 10_000)}
-    many = [job.settings for job in figure("chain-agnostic").plan("paper", 3)]
-    assert len({(job["seed"], job["rho_is"]) for job in many}) == len(many) == 6006
 
 
 @pytest.mark.parametrize(
@@ -254,7 +259,7 @@ def test_sweeps_of_several_orders_of_magnitude_over_10000_episodes(name, swept, 
     assert {0.1, 1.0} <= found
     assert values(name, fixed, **chain) == ({0.1} if fixed == "sigma" else {100.0})
     assert values(name, "episodes", **chain) == {10_000}
-    assert values(name, "seed", **chain) == set(range(5))
+    assert values(name, "seed", **chain) == set(range(60))
 
 
 def test_dithering_is_given_forty_times_what_is_expected():
@@ -291,7 +296,7 @@ def test_a_figure_leaves_its_files(made, name):
     entry = strict_json((folder / f"{name}.json").read_text())
     assert entry["format"] == 2
     assert {key: entry[key] for key in ("name", "scale", "command")} == {"name": name, **ABOUT}
-    own = {"chain-agnostic": 21, "dithering": 3 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
+    own = {"chain-agnostic": 101, "dithering": 2 * TINY["dithering"]["seeds"]}  # seeds of each rho, of each agent
     assert entry["seeds"] == own.get(name, TINY[name]["seeds"])
     assert entry["jobs"] == len(tiny(name).plan())
     assert entry["seconds"] > 0

@@ -63,6 +63,18 @@ def test_chain_value_is_the_chance_to_succeed_every_time(length):
     assert backward_induction(chain(length)).V[0, 0] == pytest.approx((1 - 1 / length) ** (length - 1))
 
 
+@pytest.mark.parametrize("length", [2, 3, 10, 20])
+def test_on_a_deterministic_chain_the_optimal_values_are_0_or_1(length):
+    """1 where the end is as far away as there are steps left, at most, and the action does not waste them."""
+    mdp = chain(length, deterministic=True)
+    assert successors(mdp, 0, 1) == {(1, 0.0): 1.0}
+    Q = backward_induction(mdp).Q
+    for h in range(length - 1):
+        for s in range(length):
+            for a, after in enumerate((max(s - 1, 0), min(s + 1, length - 1))):
+                assert Q[h, s, a] == float(length - 1 - after <= length - 2 - h)
+
+
 def deep_sea_episode(size, right, actions, move_cost, fails):
     """Deep sea played by its rules: the mean return of one sequence of actions and failures."""
     column, total = 0, 0.0

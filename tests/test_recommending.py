@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling
+from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, ThompsonSampling, problems
 from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
 from rlsvi.paper.claim import Outcome
@@ -137,3 +137,22 @@ def test_the_crossing_is_where_the_lead_begins_for_good():
 def test_exponentially_smaller_is_judged_by_growth(monkeypatch, count, outcome):
     monkeypatch.setattr(recsys_boltzmann, "count_histories", count)
     assert recsys_boltzmann.smaller.judge(pl.DataFrame({"states": [4521]})).outcome is outcome
+
+
+def test_without_context_thompson_sampling_learns_the_myopic_policy():
+    found = [paper.without_context(bandit="Thompson", episodes=600, runs=2, seed=seed) for seed in range(3)]
+    for one in found:
+        assert 0 <= one["last"] < 0.5 * one["first"]
+    seed, total = 1, np.zeros(600)
+    beta = np.random.default_rng(seed).normal(0.0, 2.0, 10)
+    chances = 1 / (1 + np.exp(-beta))
+    problem = problems.recommendation(10, 5, beta=beta, gamma=np.zeros((10, 10)))
+    for run in range(2):
+        history = simulate(ThompsonSampling(seed=1000 * seed + run), problem, 600, trace=True, regret=False)
+        for i, actions in enumerate(history.trace.actions):
+            left = list(range(10))
+            for a in actions:
+                total[i] += chances[left].max() - chances[a]
+                left.remove(a)
+    assert found[seed]["first"] == pytest.approx(total[:50].sum() / 100)
+    assert found[seed]["last"] == pytest.approx(total[-50:].sum() / 100)

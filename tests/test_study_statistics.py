@@ -11,6 +11,7 @@ from rlsvi.study.statistics import (
     Interval,
     band,
     bootstrap,
+    bootstrap_means,
     bootstrap_medians,
     difference,
     iqm,
@@ -509,3 +510,15 @@ def test_medians_that_are_not_known_leave_a_statistic_undecided():
     assert bootstrap_medians(np.sum, [known, known]) == bootstrap(
         lambda drawn: sum(np.median(cell) for cell in drawn), [known, known]
     )
+
+
+def test_a_bootstrap_of_means_is_the_plain_one_with_means():
+    cells = [np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0, 9.0, 11.0])]
+    fast = bootstrap_means(np.sum, cells)
+    plain = bootstrap(lambda drawn: sum(float(np.mean(cell)) for cell in drawn), cells)
+    assert fast.value == plain.value == pytest.approx(10 / 3 + 29 / 4)
+    error = np.sqrt(sum(cell.var() / len(cell) for cell in cells))  # what the bootstrap estimates
+    for ends in (fast, plain):
+        assert ends.low == pytest.approx(ends.value - 1.96 * error, abs=0.3 * error)
+        assert ends.high == pytest.approx(ends.value + 1.96 * error, abs=0.3 * error)
+    assert bootstrap_means(np.sum, [cells[0], np.array([1.0, np.inf])]) == (np.inf, -np.inf, np.inf)

@@ -59,14 +59,18 @@ def chain(
     rho: float | None = None,
     scale: Literal["HSA", "sqrt(HSA)"] = "HSA",
     rho_is: Literal["variance", "std"] = "variance",
+    per_period: bool = False,
+    deterministic: bool = False,
     seed: int = 0,
 ) -> Problem:
     """The chain of Example 1.
 
     features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
         agnostic one (section 6.1.2); `seed` draws it.
+    scale, per_period : see `rlsvi.bases.coherent`; `rho_is` : see `rlsvi.bases.agnostic`.
+    deterministic : right always succeeds; see `rlsvi.mdp.chain`.
     """
-    task = mdp.chain(length)
+    task = mdp.chain(length, deterministic=deterministic)
     if features is None:
         if rho is not None:
             raise ValueError("rho needs features: say how many basis functions to draw")
@@ -74,7 +78,7 @@ def chain(
     Q = mdp.backward_induction(task).Q
     if rho is not None:
         return Problem(task, bases.agnostic(Q, features, rho, rho_is=rho_is, seed=seed))
-    return Problem(task, bases.coherent(Q, features, scale=scale, seed=seed))
+    return Problem(task, bases.coherent(Q, features, scale=scale, per_period=per_period, seed=seed))
 
 
 def deep_sea(size: int = 10, *, stochastic: bool = False, seed: int = 0) -> Problem:

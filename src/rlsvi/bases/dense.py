@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
-from rlsvi.core.checks import LARGEST, fits, one_of, whole
+from rlsvi.core.checks import LARGEST, fits, flag, one_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 from rlsvi.core.random import Seed, sequence
@@ -31,7 +31,14 @@ class Dense:
         return from_table(phi, np.zeros((phi.shape[1], actions), dtype=np.int32), 1, "Dense")
 
 
-def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "HSA", seed: Seed = 0) -> Dense:
+def coherent(
+    Q: Floats,
+    features: int,
+    *,
+    scale: Literal["HSA", "sqrt(HSA)"] = "HSA",
+    per_period: bool = False,
+    seed: Seed = 0,
+) -> Dense:
     """Return a random basis whose span contains 1 and Q* but which is not otherwise informative.
 
     This is the algorithm "Generating a random coherent basis" (appendix C), step by step.
@@ -41,16 +48,24 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
     Q : the optimal values, (H, S, A); illegal entries (-inf) count as 0.
     features : K, from 2 to HSA.
     scale : the 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
+    per_period : run the algorithm for every period on its own, with H = 1, instead of stacking the periods. So
+        section 6.1.1 describes it: the functions of Phi_h are drawn in R^SA, projected onto a subspace V_hK of
+        their own and scaled to equal 2-norms, here SA (or sqrt(SA)).
     seed : seed for drawing Psi and W.
     """
-    q = np.where(np.isneginf(Q), 0.0, Q)
-    n, K = q.size, features
-    if q.ndim != 3 or not np.isfinite(q).all():
-        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
-    if whole("features", K, 2) > n:
-        raise ValueError(f"features must be at most HSA = {n}, got {features!r}")
+    q = _optimal_values(Q)
+    whole("features", features, 2)
+    if features > q.size:
+        raise ValueError(f"features must be at most HSA = {q.size}, got {features!r}")
     one_of("scale", scale, ("HSA", "sqrt(HSA)"))
     rng = np.random.default_rng(sequence(seed))
+    parts = q if flag("per_period", per_period) else [q]
+    return Dense(np.concatenate([_projected(part, features, scale, rng) for part in parts]).reshape(*q.shape, -1))
+
+
+def _projected(q: Floats, K: int, scale: str, rng: np.random.Generator) -> Floats:
+    """Return K random functions projected onto a random subspace that contains 1 and q, (n, K)."""
+    n = q.size
     Psi = rng.standard_normal((n, K))
     Psi[:, 0] = 1.0
     Psi[:, 1] = q.ravel()
@@ -62,7 +77,15 @@ def coherent(Q: Floats, features: int, *, scale: Literal["HSA", "sqrt(HSA)"] = "
         raise ValueError("Q is constant, or nearly so: 1 and Q span one direction, and no coherent basis")
     W_P = span @ (span.T @ W)  # P W, for P = Psi (Psi' Psi)^-1 Psi'
     W_P *= (n if scale == "HSA" else np.sqrt(n)) / np.linalg.norm(W_P, axis=0)
-    return Dense(W_P.reshape(*q.shape, K))
+    return np.asarray(W_P)
+
+
+def _optimal_values(Q: Floats) -> Floats:
+    """Return Q with 0 for illegal entries."""
+    q = np.where(np.isneginf(Q), 0.0, Q)
+    if q.ndim != 3 or not np.isfinite(q).all():
+        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
+    return q
 
 
 def agnostic(
@@ -72,9 +95,7 @@ def agnostic(
 
     rho = 0 is coherent. Taken literally, rho is a variance; `rho_is="std"` makes it a standard deviation.
     """
-    q = np.where(np.isneginf(Q), 0.0, Q)
-    if q.ndim != 3 or not np.isfinite(q).all():
-        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
+    q = _optimal_values(Q)
     fits("features", q.size * whole("features", features, 1), "draw fewer")
     if isinstance(rho, bool) or not isinstance(rho, int | float | np.number) or not 0 <= rho <= LARGEST:
         raise ValueError(f"rho must be finite and not negative, got {rho!r:.80}")

@@ -127,15 +127,33 @@ def bootstrap_medians(
     If a median is infinite, the statistic is unknown and the result is Interval(inf, -inf, inf), undecided. A
     resample with an infinite median could have any value, and counts as beyond both ends.
     """
+    return _bootstrap_summaries(np.median, statistic, cells, resamples, level, seed)
+
+
+def bootstrap_means(
+    statistic: Callable[[Floats], float], cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
+) -> Interval:
+    """Like `bootstrap_medians`, for a statistic of the means of cells."""
+    return _bootstrap_summaries(np.mean, statistic, cells, resamples, level, seed)
+
+
+def _bootstrap_summaries(
+    summary: Callable[..., Any],
+    statistic: Callable[[Floats], float],
+    cells: Any,
+    resamples: int,
+    level: float,
+    seed: int,
+) -> Interval:
     check_bootstrap(resamples, level)
     runs = [measured("cells", cell) for cell in cells]
-    medians = np.array([np.median(cell) for cell in runs])
-    if np.isinf(medians).any():
+    middle = np.array([summary(cell) for cell in runs])
+    if np.isinf(middle).any():
         return Interval(np.inf, -np.inf, np.inf)
-    value = _number(statistic(medians))
+    value = _number(statistic(middle))
     if min(len(cell) for cell in runs) < 2:
         return Interval(value, -np.inf, np.inf)
-    draws = drawn_medians(runs, resamples, seed)
+    draws = _drawn_summaries(summary, runs, resamples, seed)
     known = np.isfinite(draws).all(axis=1)
     found = np.array([_number(statistic(drawn)) for drawn in draws[known]])
     unknown = np.full(len(draws) - len(found), np.inf)
@@ -144,9 +162,13 @@ def bootstrap_medians(
 
 def drawn_medians(cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
     """Return the medians of cells whose runs are resampled, (resamples, cells)."""
+    return _drawn_summaries(np.median, cells, resamples, seed)
+
+
+def _drawn_summaries(summary: Callable[..., Any], cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))] for cell in cells]
-    return np.column_stack([np.median(runs, axis=1) for runs in drawn])
+    return np.column_stack([summary(runs, axis=1) for runs in drawn])
 
 
 def _number(found: float) -> float:

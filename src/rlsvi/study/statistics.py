@@ -15,6 +15,7 @@ from rlsvi.study.bootstrap import (
     Interval,
     band,
     bootstrap,
+    bootstrap_means,
     bootstrap_medians,
     check_bootstrap,
     drawn_medians,

@@ -7,8 +7,24 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.experiments import regret_curve
-from rlsvi.paper.chain.learning import expected_first_reward, learning_jobs, seconds, success
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, between, claim, exactly
+from rlsvi.paper.chain.learning import (
+    expected_first_reward,
+    fixed_horizon_bound,
+    learning_jobs,
+    seconds,
+    success,
+)
+from rlsvi.paper.claim import (
+    Row,
+    Verdict,
+    Verdicts,
+    all_of,
+    at_least,
+    between,
+    claim,
+    computed,
+    exactly,
+)
 from rlsvi.paper.drawing import Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves
@@ -17,51 +33,89 @@ from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.statistics import bootstrap, median, proportion
 
 N, K = 50, 10
+FIRST = 2000  # episodes
+POINTS = 200  # of a curve
 RLSVI: dict[str, Any] = {"agent": "RLSVI", "lam": 1.0, "sigma": 0.1}
 EPSILON: dict[str, Any] = {"agent": "epsilon-greedy", "epsilon": 0.1}
 OTHERS: list[dict[str, Any]] = [{"agent": "epsilon-greedy", "epsilon": epsilon} for epsilon in (0.01, 0.9)]
 OTHERS += [{"agent": "Boltzmann", "eta": eta} for eta in (0.01, 1.0, 100.0)]
+BASES = {False: "all periods at once (appendix C)", True: "each period on its own (section 6.1.1)"}
 
 
-def jobs(episodes: int, seeds: int) -> list[Job]:
-    """Both agents for all episodes, other ways to dither for 2000, and RLSVI with a table."""
-    curve = [(settings, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(seeds)]
-    curve += [(settings, 2000, 0) for settings in OTHERS]
-    return [
-        Job.of(regret_curve, seconds(N, K, 2 * count), length=N, features=K, episodes=count, seed=seed, **settings)
-        for settings, count, seed in curve
-    ] + learning_jobs([N], [None], seeds, 20_000)
+def jobs(episodes: int, long: int, seeds: int) -> list[Job]:
+    """RLSVI for 2000 episodes with the basis drawn in both ways, other ways to dither, and RLSVI with a table.
+
+    episodes, long : RLSVI and epsilon-greedy are also run for so many episodes with so many seeds.
+    """
+    first = min(episodes, FIRST)
+    curve = [(settings, False, episodes, seed) for settings in (RLSVI, EPSILON) for seed in range(long)]
+    curve += [(RLSVI, per_period, first, seed) for per_period in BASES for seed in range(seeds)]
+    curve += [(settings, False, first, 0) for settings in (EPSILON, *OTHERS)]
+    found = [_run(*it) for it in curve] + learning_jobs([N], [None], seeds, 20_000)
+    return list({job.name: job for job in found}.values())
 
 
-def _runs(frame: pl.DataFrame, **settings: object) -> pl.DataFrame:
-    """The last row of each run with these settings."""
-    return having(frame, **settings).filter(pl.col("episode") == pl.col("episodes")).sort("seed")
+def _run(settings: dict[str, Any], per_period: bool, episodes: int, seed: int) -> Job:
+    size: dict[str, Any] = {"length": N, "features": K, "episodes": episodes, "points": POINTS, "seed": seed}
+    return Job.of(regret_curve, seconds(N, K, 2 * episodes), **size, per_period=per_period, **settings)
+
+
+def first_runs(frame: pl.DataFrame, per_period: bool = False) -> pl.DataFrame:
+    """The last row of each run of RLSVI over the first episodes, of at most 2000."""
+    chosen = having(frame, **RLSVI, per_period=per_period, episodes=_first(frame))
+    return chosen.filter(pl.col("episode") == pl.col("episodes")).sort("seed")
+
+
+def first_curves(frame: pl.DataFrame, per_period: bool = False) -> tuple[Floats, Floats]:
+    """The episodes of these runs, and the regret up to them, (seeds, points)."""
+    return learning_curves(frame, **RLSVI, per_period=per_period, episodes=_first(frame))
+
+
+def _first(frame: pl.DataFrame) -> int:
+    return int(frame["episodes"].drop_nulls().to_numpy().min())
 
 
 @claim("RLSVI consistently learns the optimal policy in roughly 500 episodes", "section 6.1.1", headline=True)
-def learns(frame: pl.DataFrame) -> Verdicts:
-    """Most seeds get ten rewards; the median of the episodes until 95% of the regret of the first 2000 is paid
-    is within a factor of two of 500.
+def learns(frame: pl.DataFrame) -> Verdict:
+    """At least nine of ten seeds get ten rewards; the median of the episodes until 95% of the regret of the first
+    2000 is paid is within a factor of two of 500. The basis is that of appendix C; that of section 6.1.1 is in
+    the table.
     """
-    found = _runs(frame, **RLSVI)
-    tenth = found["time"].to_numpy()
-    share = proportion(int(np.isfinite(tenth).sum()), len(tenth))
-    paid = bootstrap(median, np.array([_paid(frame, seed) for seed in found["seed"]]))
-    words = f"{np.isfinite(tenth).sum()} of {len(tenth)} seeds get ten rewards"
-    yield between(paid, 250, 1000, f"95% of the regret of 2000 episodes is paid after {paid} episodes")
-    yield at_least(share, 0.5, f"{words}, after {bootstrap(median, tenth)} episodes")
+    found = {words: _learned(frame, per_period) for per_period, words in BASES.items()}
+    first = next(iter(found.values()))[0]
+    headings = (
+        "basis drawn for",
+        "seeds with ten rewards",
+        "episodes to the tenth",
+        "to 95% of the regret",
+        "verdict",
+    )
+    rows = ((words, *numbers, str(verdict.outcome)) for words, (verdict, numbers) in found.items())
+    return first._replace(table=(headings, *rows))
 
 
-def _paid(frame: pl.DataFrame, seed: int) -> float:
-    """The episode by which 95% of the regret of the first 2000 was paid."""
-    episode, regret = _first_2000(frame, seed)
-    return float(episode[np.searchsorted(regret, 0.95 * regret[-1])])
+def _learned(frame: pl.DataFrame, per_period: bool) -> tuple[Verdict, Row]:
+    tenth = first_runs(frame, per_period)["time"].to_numpy()
+    done = int(np.isfinite(tenth).sum())
+    paid, ten = bootstrap(median, paid_by(*first_curves(frame, per_period))), bootstrap(median, tenth)
+    share, count = proportion(done, len(tenth)), f"{done} of {len(tenth)}"
+    verdict = all_of(
+        between(paid, 250, 1000, f"95% of the regret of 2000 episodes is paid after {paid} episodes"),
+        at_least(share, 0.9, f"{count} seeds get ten rewards, after {ten} episodes"),
+    )
+    return verdict, (count, f"{ten}", f"{paid}")
+
+
+def paid_by(episode: Floats, regret: Floats) -> Floats:
+    """The episode by which each run had paid 95% of its regret."""
+    return np.asarray(episode[(regret >= 0.95 * regret[:, -1:]).argmax(axis=1)])
 
 
 @claim("In this setting any choice of ε or of the temperature η is equivalent", "section 6.1.1, footnote")
 def equivalent(frame: pl.DataFrame) -> Verdict:
     """Their expected regret after 2000 episodes is the same to rounding."""
-    chosen = [having(frame, **settings, seed=0, episode=2000) for settings in (EPSILON, *OTHERS)]
+    last = frame.filter(pl.col("episode") == pl.col("episodes"), pl.col("episodes") == _first(frame))
+    chosen = [having(last, **settings, seed=0) for settings in (EPSILON, *OTHERS)]
     regret = np.concatenate([rows["regret"].to_numpy() for rows in chosen])
     spread = float((regret.max() - regret.min()) / regret.max())
     choices = f"{len(OTHERS) + 1} choices (ε from .01 to .9, η from .01 to 100)"
@@ -70,36 +124,36 @@ def equivalent(frame: pl.DataFrame) -> Verdict:
 
 @claim("RLSVI essentially maintains the optimal policy once it discovers the rewarding state", "section 6.1.1")
 def maintains(frame: pl.DataFrame) -> Verdict:
-    """Most seeds lose at most a tenth of the attainable reward from the tenth reward to episode 2000."""
-    found = _runs(frame, **RLSVI)
-    lost = np.array([_lost(frame, run["seed"], run["time"], run["best"]) for run in found.iter_rows(named=True)])
+    """At least nine of ten seeds lose at most a tenth of the attainable reward from the tenth reward to episode
+    2000.
+    """
+    found, (episode, regret) = first_runs(frame), first_curves(frame)
+    lost = lost_after(found["time"].to_numpy(), found["best"].to_numpy(), episode, regret)
     keep = proportion(int((lost <= 0.1).sum()), len(lost))
-    last, count = int(found["last_mistake"].to_numpy().max()), int(found["episodes"][0])
+    longest = having(frame, **RLSVI).filter(pl.col("episodes") == pl.col("episodes").max())
+    last, count = int(longest["last_mistake"].to_numpy().max()), int(longest["episodes"][0])
     return at_least(
         keep,
-        0.5,
+        0.9,
         f"a share of {keep} of the seeds (median loss {np.median(lost):.2g}); the last episode whose policy is "
         f"not optimal is {last:,} of {count:,}",
     )
 
 
-def _lost(frame: pl.DataFrame, seed: int, time: float, best: float) -> float:
-    if not time < 2000:
-        return 1.0
-    episode, regret = _first_2000(frame, seed)
-    at = int(np.searchsorted(episode, time))
-    return float((regret[-1] - regret[at]) / max((episode[-1] - episode[at]) * best, 1e-300))
-
-
-def _first_2000(frame: pl.DataFrame, seed: int) -> tuple[Floats, Floats]:
-    at, regret = learning_curves(frame.filter(pl.col("episode") <= 2000), agent="RLSVI", seed=seed)
-    return at, regret[0]
+def lost_after(time: Floats, best: Floats, episode: Floats, regret: Floats) -> Floats:
+    """The share of the attainable reward that runs lose from their tenth reward on; all if there is none."""
+    lost = np.ones(len(time))
+    for i in np.flatnonzero(time < episode[-1]):
+        at = int(np.searchsorted(episode, time[i]))
+        left = max((episode[-1] - episode[at]) * best[i], 1e-300)
+        lost[i] = (regret[i, -1] - regret[i, at]) / left
+    return lost
 
 
 @claim("RLSVI exploits the generalisation of the basis functions to learn much faster", "section 6.1.1")
 def generalises(frame: pl.DataFrame) -> Verdict:
     """Ten rewards come at least twice as fast as for RLSVI with a table."""
-    basis = _runs(frame, **RLSVI)["time"].to_numpy()
+    basis = first_runs(frame)["time"].to_numpy()
     table = frame.filter(pl.col("limit").is_not_null())["time"].to_numpy()
     faster = ratio_of_medians(table, basis)
     ours, theirs = bootstrap(median, basis), bootstrap(median, table)
@@ -117,24 +171,37 @@ def beats_dithering(frame: pl.DataFrame) -> Verdicts:
     million times the time to RLSVI's tenth.
     """
     expected = expected_first_reward(N)
-    faster = bootstrap(lambda times: expected / median(times), _runs(frame, **RLSVI)["time"].to_numpy())
+    faster = bootstrap(lambda times: expected / median(times), first_runs(frame)["time"].to_numpy())
     yield exactly(expected >= 1e15, f"dithering takes {expected:.3g} episodes to its first reward")
     yield at_least(faster, 1e6, f"{faster} times as long as RLSVI to its tenth")
 
 
+@computed(
+    "UCRL's state-of-the-art upper bounds for H = 15, S = 6, A = 2, ε = δ = 1 only kick in after more than 10¹⁰ "
+    "suboptimal episodes",
+    "section 6.1.1",
+)
+def ucrl_kicks_in_late() -> Verdict:
+    """By the bound of Dann and Brunskill (2015) so many episodes may be worse by more than ε, with two successors
+    of each state and action, the fewest that it allows.
+    """
+    fewest, most = (fixed_horizon_bound(15, 6, 2, successors) for successors in (2, 6))
+    return exactly(fewest > 1e10, f"{fewest:.2g} episodes with two successors a pair, {most:.2g} with six")
+
+
 def draw(frame: pl.DataFrame) -> Picture:
-    """Cumulative expected regret of the first 2000 episodes and of all."""
+    """Cumulative expected regret of the first 2000 episodes, with both bases, and of all."""
     count = int(frame["episodes"].drop_nulls().to_numpy().max())
-    figure, both = panels(2 if count > 2000 else 1, 3.8)
-    for axes, end in zip(both, (2000, count), strict=False):
-        for i, settings in enumerate((RLSVI, EPSILON)):
-            at, regret = learning_curves(frame.filter(pl.col("episode") <= end), **settings)
-            even = np.searchsorted(at, np.linspace(at[0], at[-1], 600))  # over all episodes
-            few = np.unique(np.linspace(0, len(at) - 1, 500).astype(int) if end == 2000 else even)
-            curves(axes, at[few], regret[:, few], str(settings["agent"]), i)
-        limits = {"xlim": (0, end), "ylim": (0, 1.25 * success(N) * min(end, 2000))}
-        key, title = "upper left" if end > 2000 else "best", f"first {end:,} episodes"
-        labelled(axes, "episode", "cumulative expected regret", title, key, **limits)
+    figure, both = panels(2 if count > FIRST else 1, 3.8)
+    for i, (per_period, words) in enumerate(BASES.items()):
+        curves(both[0], *first_curves(frame, per_period), f"RLSVI, basis drawn for {words}", 2 * i)
+    curves(both[0], *learning_curves(frame, **EPSILON, episodes=_first(frame)), "epsilon-greedy", 1)
+    for i, settings in enumerate((RLSVI, EPSILON)):
+        if count > FIRST:
+            curves(both[1], *learning_curves(frame, **settings, episodes=count), str(settings["agent"]), i)
+    for axes, end in zip(both, (_first(frame), count), strict=False):
+        limits = {"xlim": (0, end), "ylim": (0, 1.25 * success(N) * min(end, FIRST))}
+        labelled(axes, "episode", "cumulative expected regret", f"first {end:,} episodes", "upper left", **limits)
     return figure
 
 
@@ -144,9 +211,9 @@ FIGURE = Figure.of(
     where="section 6.1.1, figure 2",
     caption=(
         "Cumulative expected regret of RLSVI (K = 10 coherent basis functions, λ = 1, σ = .1) and of LSVI with "
-        "epsilon-greedy exploration: medians with bootstrap bands, and every run. Expected regret is V* minus the "
-        "exact value of the policy played."
+        "epsilon-greedy exploration: medians with bootstrap bands, and the first 20 runs. At the paper's scale "
+        "there are 200 seeds of RLSVI with each basis for 2000 episodes and five, as in the paper, for all."
     ),
-    quick={"episodes": 2000, "seeds": 5},
-    paper={"episodes": 1_000_000, "seeds": 5},
+    quick={"episodes": 2000, "long": 5, "seeds": 5},
+    paper={"episodes": 1_000_000, "long": 5, "seeds": 200},
 )

@@ -1,4 +1,4 @@
-"""Example 1: dithering needs 2^(N-1) episodes and more to the first reward."""
+"""Example 1: dithering, and a policy gradient, need 2^(N-1) episodes and more to the first reward."""
 
 from collections.abc import Callable
 from itertools import product
@@ -10,31 +10,38 @@ import polars as pl
 from rlsvi.mdp import backward_induction, chain, evaluate
 from rlsvi.paper.chain.experiments import first_reward
 from rlsvi.paper.chain.learning import LENGTH, dithering_bound, expected_first_reward, success
+from rlsvi.paper.chain.policy_gradient import first_reward_of_policy_gradient
 from rlsvi.paper.claim import Verdict, Verdicts, at_least, between, claim, exactly
 from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells
+from rlsvi.paper.results import cells, rows_with
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap, line
+from rlsvi.study.statistics import Interval, bootstrap_means, line
 
-# Two ways to dither, three bases: a table, and coherent ones of few functions.
-AGENTS: dict[str, tuple[str, int | None, dict[str, float]]] = {
-    "epsilon-greedy, a table": ("epsilon-greedy", None, {"epsilon": 0.1}),
-    "epsilon-greedy, 3 basis functions": ("epsilon-greedy", 3, {"epsilon": 0.5}),
-    "Boltzmann, 5 basis functions": ("Boltzmann", 5, {"eta": 1.0}),
+# Two ways to dither and a policy gradient, each with a table or with few basis functions.
+DITHERING: dict[str, dict[str, Any]] = {
+    "epsilon-greedy, a table": {"agent": "epsilon-greedy", "features": None, "epsilon": 0.1},
+    "epsilon-greedy, 3 basis functions": {"agent": "epsilon-greedy", "features": 3, "epsilon": 0.5},
+    "Boltzmann, 5 basis functions": {"agent": "Boltzmann", "features": 5, "eta": 1.0},
 }
+GRADIENT: dict[str, dict[str, Any]] = {
+    "policy gradient, a table": {"features": None, "step_size": 1.0},
+    "policy gradient, 5 basis functions": {"features": 5, "step_size": 1.0},
+}
+AGENTS = {**DITHERING, **GRADIENT}
+of_dithering, of_gradients = rows_with("agent"), rows_with("step_size")
 
 
 def jobs(lengths: list[int], seeds: int) -> list[Job]:
     """Until the first reward; after forty times the expected number of episodes a run is given up."""
     found = []
-    for N, (i, (agent, features, settings)) in product(lengths, enumerate(AGENTS.values())):
-        who: dict[str, Any] = {"agent": agent, "length": N, "features": features}
+    for N, (i, (name, settings)) in product(lengths, enumerate(AGENTS.items())):
+        function = first_reward if name in DITHERING else first_reward_of_policy_gradient
         expected = expected_first_reward(N)
-        for seed in range(1000 * i, 1000 * i + seeds):  # random play of all three, but not the same game
-            limit = int(40 * expected)
-            found.append(Job.of(first_reward, 2e-6 * expected * N, **who, seed=seed, limit=limit, **settings))
+        for seed in range(1000 * i, 1000 * i + seeds):  # all play at random, but not the same game
+            size = {"length": N, "seed": seed, "limit": int(40 * expected)}
+            found.append(Job.of(function, 2e-6 * expected * N, **size, **settings))
     return found
 
 
@@ -62,6 +69,7 @@ def exact_values(frame: pl.DataFrame) -> Verdict:
 @claim(
     "Before the first reward all weights are 0 and actions are uniformly random, for any basis",
     "section 3, Example 1",
+    of_dithering,
 )
 def uniform_actions(frame: pl.DataFrame) -> Verdict:
     """The exact value of every policy played before is that of random play."""
@@ -73,13 +81,14 @@ def uniform_actions(frame: pl.DataFrame) -> Verdict:
 def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -> Interval:
     """The mean over all settings of a value in units that depend on the length."""
     units = pl.Series(np.array([unit(N) for N in frame["length"].to_numpy()]))
-    found = cells(frame.with_columns(ratio=pl.col(value) / units), "length", "agent", "features", value="ratio")
-    return bootstrap(lambda drawn: float(np.mean([np.mean(cell) for cell in drawn])), list(found.values()))
+    found = cells(frame.with_columns(ratio=pl.col(value) / units), "length", "features", value="ratio")
+    return bootstrap_means(lambda means: float(means.mean()), list(found.values()))
 
 
 @claim(
     "The first reward comes after 2ᴺ⁻¹ − 1 episodes or more, on average, and regret grows to that",
     "section 3, Example 1",
+    of_dithering,
 )
 def first_visit(frame: pl.DataFrame) -> Verdicts:
     """The mean time is within 10% of the exact 2ᴺ⁻¹/p* and not below the bound; the expected regret up to then is
@@ -92,26 +101,44 @@ def first_visit(frame: pl.DataFrame) -> Verdicts:
     yield between(regret, 0.9, 1.1, f"regret is {regret} times the bound")
 
 
-@claim("Dithering needs a number of episodes that is exponential in the length", "section 3", headline=True)
+def growth(frame: pl.DataFrame) -> Interval:
+    """By what the mean time to the first reward is multiplied with each further state."""
+    found = cells(frame, "length")
+    return bootstrap_means(lambda means: 2.0 ** line(list(found), np.log2(means))[0], list(found.values()))
+
+
+@claim(
+    "Dithering needs a number of episodes that is exponential in the length",
+    "section 3",
+    of_dithering,
+    headline=True,
+)
 def exponential(frame: pl.DataFrame) -> Verdict:
     """The mean time to the first reward doubles with each state, to 10%."""
-    found = cells(frame, "length")
+    times = growth(frame)
+    return between(times, 1.8, 2.2, f"one more state takes {times} times as long")
 
-    def factor(drawn: list[np.ndarray]) -> float:
-        return float(2.0 ** line(list(found), [np.log2(np.mean(times)) for times in drawn])[0])
 
-    known = bool(np.isfinite(frame["time"].to_numpy()).all())
-    growth = bootstrap(factor, list(found.values())) if known else Interval(np.inf, -np.inf, np.inf)
-    return between(growth, 1.8, 2.2, f"one more state takes {growth} times as long")
+@claim("A similar result holds for policy gradient algorithms", "section 3", of_gradients)
+def policy_gradients(frame: pl.DataFrame) -> Verdicts:
+    """REINFORCE's estimates of the gradient are exactly 0 up to the first reward, so that it plays at random; the
+    mean time to the reward is within 10% of the exact 2ᴺ⁻¹/p*, and doubles with each state, to 10%.
+    """
+    gradient, uneven = (float(frame[name].to_numpy().max()) for name in ("gradient", "uneven"))
+    yield exactly(gradient == 0.0 and uneven < 1e-9, f"the largest estimate is {gradient:g}")
+    exact, times = _mean_ratio(frame, "time", expected_first_reward), growth(frame)
+    yield between(exact, 0.9, 1.1, f"the mean time is {exact} times the exact one")
+    yield between(times, 1.8, 2.2, f"one more state takes {times} times as long")
 
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Times to the first reward, every run, with the exact expectation."""
     figure, (axes,) = panels()
     lengths = np.array(sorted(frame["length"].unique()))
-    for i, (label, (agent, features, _)) in enumerate(AGENTS.items()):
-        chosen = frame.filter((pl.col("agent") == agent) & pl.col("features").eq_missing(pl.lit(features)))
-        shifted = {N + 0.16 * (i - 1): times for N, times in cells(chosen, "length").items()}
+    for i, (label, settings) in enumerate(AGENTS.items()):
+        rows = of_dithering(frame) if label in DITHERING else of_gradients(frame)
+        chosen = rows.filter(pl.col(name).eq_missing(pl.lit(value)) for name, value in settings.items())
+        shifted = {N + 0.12 * (i - 2): times for N, times in cells(chosen, "length").items()}
         runs(axes, shifted, float(frame["limit"].to_numpy().max()), f"{label}: runs and medians", i)
     exact = [expected_first_reward(N) for N in lengths]
     axes.plot(lengths, exact, "_", color=INK, markersize=16, label="exact mean $2^{N-1}/p^*$")
@@ -122,12 +149,12 @@ def draw(frame: pl.DataFrame) -> Picture:
 
 FIGURE = Figure.of(
     __name__,
-    title="Dithering takes exponentially long to the first reward",
+    title="Dithering and policy gradients take exponentially long to the first reward",
     where="section 3, Example 1",
     caption=(
-        "Episodes until LSVI with epsilon-greedy or Boltzmann exploration first reaches the end of the chain, "
-        "for each length N. Shown are every run, medians, the exact expectation and the paper's bound."
+        "Episodes until LSVI with epsilon-greedy or Boltzmann exploration, or REINFORCE, first reaches the end of "
+        "the chain, for each length N. Shown are every run, medians, the exact expectation and the paper's bound."
     ),
     quick={"lengths": [4, 6, 8, 10], "seeds": 100},
-    paper={"lengths": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], "seeds": 50},
+    paper={"lengths": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], "seeds": 100},
 )

@@ -28,13 +28,15 @@ def learning_time(
     sigma: float = 0.1,
     rho: float | None = None,
     rho_is: Any = "variance",
+    deterministic: bool = False,
 ) -> dict[str, float]:
     """Episodes until RLSVI has ten rewards, infinite if not within `limit`.
 
     With `rho` also the misfit, the share of Q* that the basis leaves out.
     """
     problem_seed, agent_seed = seeds_of(seed)
-    problem = problems.chain(length, features, rho=rho, rho_is=rho_is, seed=problem_seed)
+    reading: dict[str, Any] = {"rho": rho, "rho_is": rho_is, "deterministic": deterministic}
+    problem = problems.chain(length, features, **reading, seed=problem_seed)
     agent = RLSVI(lam=lam, sigma=sigma, seed=agent_seed)
     found = {} if rho is None else {"misfit": _misfit(problem)}
     return {"time": until_learned(agent, problem, limit), **found}
@@ -53,27 +55,37 @@ def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> fl
 
 
 def regret_curve(
-    *, agent: str, length: int, features: int, episodes: int, seed: int, stretch: float = 1.0, **settings: float
+    *,
+    agent: str,
+    length: int,
+    features: int,
+    episodes: int,
+    seed: int,
+    points: int,
+    stretch: float = 1.0,
+    per_period: bool = False,
+    **settings: float,
 ) -> dict[str, Any]:
-    """Regret, realised regret and rewards up to some of the episodes of a run, and what became of it.
+    """Regret and rewards up to some of the episodes of a run, and what became of it.
 
+    points : how many episodes at most, of the first 2000 and again of all.
     stretch : a factor of all basis functions.
+    per_period : whether the basis functions of each period are drawn on their own.
     time : episodes until ten rewards, infinite if never.
     last_mistake : the last episode whose policy was not optimal.
     """
     problem_seed, agent_seed = seeds_of(seed)
-    problem = problems.chain(length, features, seed=problem_seed)
+    problem = problems.chain(length, features, per_period=per_period, seed=problem_seed)
     if stretch != 1.0:
         problem = Problem(problem.mdp, Dense(stretch * phi_of(problem)))
     history = simulate(agent_called(agent, agent_seed, **settings), problem, episodes)
     best = problem.solution.V[0, 0]
     reached = np.flatnonzero(np.cumsum(history.reward) >= REWARDS)
     mistakes = np.flatnonzero(history.regret > 1e-9 * best)
-    at = np.union1d(_marks(min(episodes, 2000), 400), _marks(episodes, 600))
+    at = np.union1d(_marks(min(episodes, 2000), points), _marks(episodes, points))
     return {
         "episode": at + 1,
         "regret": np.cumsum(history.regret)[at],
-        "realised": np.cumsum(history.realised)[at],
         "reward": np.cumsum(history.reward)[at],
         "time": reached[0] + 1.0 if len(reached) else math.inf,
         "last_mistake": mistakes[-1] + 1 if len(mistakes) else 0,

@@ -1,5 +1,6 @@
 """Learning times on the chain: jobs of several figures, results setting by setting, and bounds on them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -90,3 +91,18 @@ def expected_first_reward(length: int) -> float:
 def tabular_bound(length: int) -> float:
     """H^2 S A, the scaling of the lower bound for tabular learning that the paper quotes."""
     return float((length - 1) ** 2 * 2 * length)
+
+
+def fixed_horizon_bound(H: int, S: int, A: int, C: int, epsilon: float = 1.0, delta: float = 1.0) -> float:
+    """Bound the number of episodes of UCFH, a UCRL for fixed horizons, that are worse by more than epsilon.
+
+    By Dann and Brunskill (2015) there are at most 6 |S x A| m E_max, with probability 1 - delta. There m is the
+    number of visits that make a state and action known, and E_max = log2(H / w) log2 |S|, where w = epsilon /
+    (4 H |S|).
+
+    C : the largest number of successors of a state and action, from 2 to S.
+    """
+    visits = 512 * math.log2(math.log2(H)) ** 2 * (C * H**2 / epsilon**2)
+    visits *= math.log2(8 * H**2 * S**2 / epsilon) ** 2
+    visits *= math.log(6 * S * A * C * math.log2(4 * S**2 * H**2 / epsilon) ** 2 / delta)
+    return 6 * S * A * visits * math.log2(4 * H**2 * S / epsilon) * math.log2(S)

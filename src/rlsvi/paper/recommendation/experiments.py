@@ -5,7 +5,7 @@ E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less no
 agent forgoes is the same for one that looks one step ahead: sum_h max_a P(a | x_h) - P(a_h | x_h).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ POINTS = 60  # of a curve
 LAST = 100  # episodes at the end
 TABLE = "RLSVI, table"  # without generalisation
 ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
+PRINTED_BANDITS = ("Thompson", "linear bandit")  # of appendix E
 ORDERS = 20  # fixed orders of products that are tried
 
 
@@ -62,19 +63,39 @@ def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int
 
     coding : "0, 1" or "-1, 0", the rewards of a dislike and of a like.
     """
-    problem = instance(seed, coding)
     offset = 1.0 if coding == DISLIKES else 0.0
-    ahead = myopic_values(problem.mdp)
-    total, forgone = np.zeros(episodes), np.zeros(episodes)
-    for run in range(runs):
-        player = MAKERS[agent](1000 * seed + run, offset)
-        history = simulate(player, problem, episodes, regret=False, trace=True)
-        total += np.cumsum(history.path_regret)
-        x, a = history.trace.states, history.trace.actions
-        slots = np.arange(SLOTS)
-        forgone += np.cumsum((ahead.max(axis=2)[slots, x] - ahead[slots, x, a]).sum(axis=1))
+    players = (MAKERS[agent](1000 * seed + run, offset) for run in range(runs))
+    regret, forgone = _mean_losses(instance(seed, coding), players, episodes)
     at = np.unique(np.ceil(np.linspace(0, episodes, POINTS + 1)[1:]).astype(np.int64))
-    return {"episode": at, "regret": total[at - 1] / runs, "forgone": forgone[at - 1] / runs}
+    return {"episode": at, "regret": regret[at - 1], "forgone": forgone[at - 1]}
+
+
+def without_context(*, bandit: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
+    """Likes a customer that a bandit forgoes where it does not matter what the customer has seen.
+
+    The probability of a like is that of the product, 1 / (1 + exp(-beta_a)) with beta_a ~ N(0, c^2).
+
+    first, last : over the first and the last hundred customers, or twelfth of fewer; the mean of several runs.
+    """
+    beta = np.random.default_rng(seed).normal(0.0, SCALE, PRODUCTS)
+    problem = problems.recommendation(PRODUCTS, SLOTS, beta=beta, gamma=np.zeros((PRODUCTS, PRODUCTS)))
+    players = (MAKERS[bandit](1000 * seed + run, 0.0) for run in range(runs))
+    forgone = _mean_losses(problem, players, episodes)[1]
+    some = max(min(LAST, episodes // 12), 1)
+    return {"first": forgone[some - 1] / some, "last": (forgone[-1] - forgone[-1 - some]) / some}
+
+
+def _mean_losses(problem: Problem, players: Iterable[Agent], episodes: int) -> tuple[Floats, Floats]:
+    """Regret, and likes forgone, up to each episode: the mean of some players."""
+    ahead, slots = myopic_values(problem.mdp), np.arange(SLOTS)
+    best, found = ahead.max(axis=2), []
+    for player in players:
+        history = simulate(player, problem, episodes, regret=False, trace=True)
+        x, a = history.trace.states, history.trace.actions
+        forgone = (best[slots, x] - ahead[slots, x, a]).sum(axis=1)
+        found.append(np.cumsum([history.path_regret, forgone], axis=1))
+    regret, forgone = np.mean(found, axis=0)
+    return regret, forgone
 
 
 def instance_facts(*, seed: int) -> dict[str, Any]:
@@ -129,12 +150,19 @@ def _misfit(Q: Floats) -> float:
     return float((left / total) ** 0.5)
 
 
-def jobs_of(agents: Sequence[str], episodes: int, runs: int, seeds: int) -> list[Job]:
-    """Every agent on every one of `seeds` instances, in both codings."""
-    size = {"episodes": episodes, "runs": runs}
-    return [
-        Job.of(recommending, 1e-4 * episodes * runs, agent=agent, coding=coding, **size, seed=seed)
-        for agent in agents
-        for coding in (CODINGS if agent not in ONE_CODING else [LIKES])
-        for seed in range(seeds)
-    ] + [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+def jobs_of(
+    agents: Sequence[str], episodes: int, runs: int, seeds: int, bandit_runs: int | None = None
+) -> list[Job]:
+    """Every agent on every one of `seeds` instances, in both codings.
+
+    bandit_runs : how many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
+    """
+    found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+    for agent in agents:
+        for coding in CODINGS if agent not in ONE_CODING else [LIKES]:
+            printed = agent in PRINTED_BANDITS and coding == LIKES
+            count = bandit_runs or runs if printed else runs
+            settings: dict[str, Any] = {"agent": agent, "coding": coding, "episodes": episodes, "runs": count}
+            cost = 1e-4 * episodes * count
+            found += [Job.of(recommending, cost, **settings, seed=seed) for seed in range(seeds)]
+    return found

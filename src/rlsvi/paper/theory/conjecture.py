@@ -120,7 +120,7 @@ FIGURE = Figure.of(
         "sigmas": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
         "lams": [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e2, 1e3],
         "copies": [1, 2, 4, 8],
-        "more": 6,
+        "more": 2,
     },
     claims=claims_in(conjecture_fits),
 )
