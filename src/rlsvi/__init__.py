@@ -38,6 +38,7 @@ __all__ = [
     "UCBVI",
     "UCRL2",
     "Boltzmann",
+    "BootstrapRLSVI",
     "BoundedRLSVI",
     "ByEvidence",
     "ContextualBandit",

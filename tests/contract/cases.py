@@ -132,6 +132,8 @@ CASES = [
     _vector("LSVI", explore=rlsvi.Boltzmann(0.5)),
     Case("IncrementalRLSVI", "table", {"nu": 0.1}),
     _vector("IncrementalRLSVI", keep_prior=False),
+    Case("BootstrapRLSVI", "table", {"prior_mean": 0.5}),
+    _vector("BootstrapRLSVI", prior_weight=0.5, random_prior=False),
     Case("GradientRLSVI", "table", {"ensemble": 2, "updates": 4, "memory": 6}, fused=False),
     _vector("GradientRLSVI", ensemble=2, updates=4, memory=6),
     Case("StationaryRLSVI", "table", {"memory": 6}, fused=False),
