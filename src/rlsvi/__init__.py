@@ -52,6 +52,7 @@ __all__ = [
     "GaussianPSRL",
     "GradientRLSVI",
     "Greedy",
+    "HomogeneousRLSVI",
     "IncrementalRLSVI",
     "InverseGamma",
     "Job",

@@ -149,8 +149,11 @@ CASES = [
     Case("ThompsonSampling", "table", {"prior": (1.0, 2.0)}, looks=False),
     Case("OptimalPolicy", "table"),
     Case("PSRL", "table"),
+    Case("PSRL", "table", {"homogeneous": True}, label=" homogeneous"),
     Case("GaussianPSRL", "table"),
     Case("UCRL2", "table"),
+    Case("UCRL2", "table", {"homogeneous": True}, label=" homogeneous"),
+    Case("HomogeneousRLSVI", "table", {"prior_mean": 0.5}),
     Case("UCBVI", "table", {"bonus": "bernstein"}),
     Case("LSVIUCB", "table"),
 ]

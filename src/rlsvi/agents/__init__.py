@@ -18,6 +18,7 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary.lsvi import StationaryLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
+from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
