@@ -176,7 +176,7 @@ def test_periods_that_differ_are_refused(name, env):
     }
     for words, mdp in differing.items():
         agent = AGENTS[name].clone(seed=0)
-        with pytest.raises(ValueError, match=f"homogeneous=True .*{words}"):
+        with pytest.raises(ValueError, match=f"needs periods that are alike, but .*{words}"):
             agent.learn(FiniteMDPEnv(mdp), episodes=1) if env else simulate(agent, Problem(mdp), 1)
     ended = alike(terminal_reward=[0.0, 0.0, -1.0], rewards="deterministic")
     simulate(

@@ -139,14 +139,26 @@ class TabularAgent(Agent):
         """Return the task that an environment poses; if it is a finite MDP, its periods are checked."""
         mdp = getattr(getattr(env, "unwrapped", None), "mdp", None)
         if self.homogeneous and isinstance(mdp, FiniteMDP):
-            check_alike(mdp)
+            self.check_alike(mdp)
         return super().task_of(env)
 
     def task_in(self, mdp: FiniteMDP) -> Task:
         """Return the task that an MDP poses, after checking its periods."""
         if self.homogeneous:
-            check_alike(mdp)
+            self.check_alike(mdp)
         return super().task_in(mdp)
+
+    def check_alike(self, mdp: FiniteMDP) -> None:
+        """Raise an error unless all periods of an MDP are alike: one P, one R and one mask, and no r_H."""
+        table = mdp.table
+        differ = "transitions and rewards" if table.per_period else "legal actions" if len(table.legal) > 1 else ""
+        if not differ and table.terminal[~table.absorbing].any():
+            differ = "rewards (the last includes r_H)"
+        if differ:
+            remedy = "leave homogeneous out" if "homogeneous" in self.arguments() else "use RLSVI"
+            raise ValueError(
+                f"{type(self).__name__} needs periods that are alike, but {differ} depend on them here: {remedy}"
+            )
 
     def new_learner(self, task: Task, example: Any) -> TabularLearner:
         """Return a learner without experience."""
@@ -167,16 +179,6 @@ class TabularAgent(Agent):
         learner = self.new_learner(task, 0)
         learner.restore(file)
         return learner
-
-
-def check_alike(mdp: FiniteMDP) -> None:
-    """Raise an error unless all periods of an MDP are alike: one P, one R and one mask, and no r_H."""
-    table = mdp.table
-    differ = "transitions and rewards" if table.per_period else "legal actions" if len(table.legal) > 1 else ""
-    if not differ and table.terminal[~table.absorbing].any():
-        differ = "rewards, since the last one includes r_H, the reward of the last state,"
-    if differ:
-        raise ValueError(f"homogeneous=True needs periods that are alike: {differ} depend on the period here")
 
 
 def range_of(reward_range: Any, *, with_zero: bool = False) -> tuple[float, float]:

@@ -43,7 +43,7 @@ class HomogeneousRLSVI(TabularAgent):
     lam, sigma, horizon, seed : as for RLSVI.
     prior_mean : prior mean of all values, a number.
 
-    The last step must not pay an additional r_H. All this is checked if the problem is a FiniteMDP.
+    The last step must not pay an additional r_H. All this is checked where the problem is a FiniteMDP.
     """
 
     samples = True

@@ -46,7 +46,7 @@ class PSRL(TabularAgent):
     reward_noise : if None, as above. If a number, rewards are normal with this standard deviation, and their mean
         is normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
     homogeneous : whether transitions, rewards and legal actions are known not to depend on the period. The last
-        step must then not pay an additional r_H. This is checked if the problem is a FiniteMDP.
+        step must then not pay an additional r_H. This is checked where the problem is a FiniteMDP.
     horizon, seed : as for RLSVI.
     """
 
