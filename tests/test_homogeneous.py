@@ -10,6 +10,7 @@ from rlsvi import PSRL, RLSVI, UCRL2, HomogeneousRLSVI, Problem, problems
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
+from rlsvi.paper.extensions.homogeneous_runs import MAKERS, homogeneous_regret
 from rlsvi.simulate.finite import simulate
 from test_tabular import SMALL, best_by_linear_program, transitions
 from twin import assert_same, state_of
@@ -188,3 +189,13 @@ def test_homogeneous_must_be_a_truth():
     for kind in (PSRL, UCRL2):
         with pytest.raises(ValueError, match="homogeneous must be True or False"):
             kind(homogeneous="yes")
+
+
+@pytest.mark.parametrize(("agent", "pooled"), MAKERS)
+def test_jobs_follow_agents_that_know_and_that_do_not(agent, pooled):
+    found = homogeneous_regret(
+        agent=agent, pooled=pooled, scale=0.1, states=3, actions=2, horizon=4, episodes=50, seed=0
+    )
+    assert (np.diff(found["regret"]) >= -1e-12).all()
+    assert found["episode"][-1] == 50
+    assert getattr(MAKERS[agent, pooled](0.1, 0), "homogeneous", False) == pooled
