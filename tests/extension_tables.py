@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import agent_tables
 from rlsvi.paper.claim import Outcome
 from tetris_tables import noise
 
@@ -68,7 +69,7 @@ LOW = dict.fromkeys(DITHERING, 0.01)
 
 def found():
     slow = {"paper": 0.99, "whitened": 0.99, "independent": 0.9, **LOW}
-    return regrets() | lives(slow, diverged=(0,)) | walks()
+    return regrets() | lives(slow, diverged=(0,)) | walks() | agent_tables.found()
 
 
 CASES = {
@@ -124,4 +125,5 @@ CASES = {
         NO: [lives({}, diverged=(1,)), lives({}, diverged=(1, 2), unnoticed=(2,))],
     },
 }
+CASES |= agent_tables.CASES
 EXACT: list = []

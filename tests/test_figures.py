@@ -38,6 +38,8 @@ TINY = {
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
     "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "seeds": 2},
     "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "seeds": 2},
+    "bootstrap": {"lengths": [10, 12], "short": [10, 20], "limit": 300, "seeds": 2},
+    "homogeneous": {"sizes": [(2, 2, 2), (2, 2, 3)], "episodes": 20, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
@@ -97,7 +99,7 @@ def test_a_figure_says_what_it_is(name):
     assert it.name == name
     assert re.fullmatch(
         r"section 3, Example 1|section 6\.3, at a shop's size|section 5(, appendix G)?|appendix B|"
-        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]",
+        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]|section [47]",
         it.where,
     )
     assert it.title
@@ -138,6 +140,8 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "recsys": {"recommendation.experiments"},
         "incremental": {"extensions.incremental_runs"},
         "continual": {"extensions.continual_runs"},
+        "bootstrap": {"extensions.bootstrap_runs"},
+        "homogeneous": {"extensions.homogeneous_runs"},
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},

@@ -111,7 +111,11 @@ class FiniteLearner(MindLearner):
         mind = self.mind
         memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
         arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
-        return arrays | {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "rows": mind.rows}
+        return arrays | self.factors() | {"rows": mind.rows}
+
+    def factors(self) -> dict[str, Any]:
+        """Return the factors by their names in a file."""
+        return {"factor.U": self.mind.factor.U, "factor.inv": self.mind.factor.inv}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
@@ -125,9 +129,8 @@ class FiniteLearner(MindLearner):
             raise ArchiveError("is damaged: a state in it has a row that holds nothing")
         if self.features.table is not None and not _same_features(self.features.table, memory, rows):
             raise ArchiveError("was learned through another basis: give the one that it was learned with")
-        for name in ("U", "inv"):
-            part = getattr(mind.factor, name)
-            part[...] = file.take(f"factor.{name}", part.shape)
+        for name, part in self.factors().items():
+            part[...] = file.take(name, part.shape)
         self.mind = mind._replace(memory=memory, rows=rows, values=self.blank_values(room))
 
 

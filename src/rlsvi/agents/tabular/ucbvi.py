@@ -54,6 +54,7 @@ class UCBVI(TabularAgent):
     samples = False
     mind_class = UCBVIMind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
     bonus: Literal["hoeffding", "bernstein"] = "hoeffding"
     delta: float = 0.05
     planned: int = 100_000
