@@ -36,7 +36,7 @@ TINY = {
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
     "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "seeds": 2},
-    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "seeds": 2},
+    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "more": 1, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
