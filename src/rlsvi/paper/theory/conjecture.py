@@ -117,10 +117,10 @@ FIGURE = Figure.of(
         **chain_quadratic.FIGURE.sizes["paper"],
         "wide": [10, 15, 20, 30, 40, 60],
         "few": [5, 10, 20],
-        "sigmas": [1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
+        "sigmas": [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0],
         "lams": [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e2, 1e3],
         "copies": [1, 2, 4, 8],
-        "more": 6,
+        "more": 3,
     },
     claims=claims_in(conjecture_fits),
 )
