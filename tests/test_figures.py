@@ -35,7 +35,7 @@ TINY = {
     "mini-tetris": {"games": 8, "large": 8, "long": 16, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
-    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "more": 2, "seeds": 2},
+    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "more": 1, "seeds": 2},
     "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "more": 1, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {

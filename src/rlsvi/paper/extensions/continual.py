@@ -146,7 +146,9 @@ def differ_slightly(frame: pl.DataFrame) -> Verdict:
     return at_most(mean(change), 0.05, f"{usual}; by {largest.max():.0%} when a weight is first touched")
 
 
-@in_appendix("Avoiding abrupt changes of the perturbation is important, for plans of several steps", rows=of_noises)
+@in_appendix(
+    "Avoiding abrupt changes of the perturbation is important, for plans of several steps", rows=of_noises
+)
 def plans_need_it(frame: pl.DataFrame) -> Verdict:
     """Over its whole life RLSVI has more reward with noise of correlation γ than with independent noise, with a
     table and with six random functions that span Q*, in every river.

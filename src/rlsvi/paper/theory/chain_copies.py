@@ -34,7 +34,9 @@ def copied_time(
     return {"time": until_learned(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, limit)}
 
 
-def copied_regret(*, agent: str, scale: float, length: int, copies: int, limit: int, seed: int) -> dict[str, float]:
+def copied_regret(
+    *, agent: str, scale: float, length: int, copies: int, limit: int, seed: int
+) -> dict[str, float]:
     """What an agent with a table loses in `limit` episodes of the chain, along its path.
 
     agent, scale : one of MAKERS, at its scale. copies : of every state, and of every action.

@@ -148,7 +148,9 @@ def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     )
     better, power = quadratic_left_out(in_sigma), left_out(in_sigma)
     return all_of(
-        at_least(better, 0.0, f"a quadratic in σ is better by {better}, a power law, of exponent {sigma}, by {power}"),
+        at_least(
+            better, 0.0, f"a quadratic in σ is better by {better}, a power law, of exponent {sigma}, by {power}"
+        ),
         at_most(inverse, 1.0, f"the exponent of 1/λ is {inverse}, {other.value:.2f} for λ above 1"),
     )
 
