@@ -136,8 +136,8 @@ def conjectured(frame: pl.DataFrame) -> Verdict:
 
 @in_appendix("Its polynomial is one of σ and 1/λ too", rows=of_noises)
 def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
-    """A quadratic in σ predicts the median times of σ left out better than an exponential, and they grow at most as
-    1/λ for λ up to 1.
+    """A quadratic in σ predicts the median times of σ left out better than an exponential, and they grow at most
+    as 1/λ for λ up to 1.
     """
     in_sigma = cells(frame.filter(pl.col("lam") == 1, pl.col("sigma") >= LARGE), "sigma")
     in_lambda = cells(frame.filter(pl.col("sigma") == LARGE), "lam")

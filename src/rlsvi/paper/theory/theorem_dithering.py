@@ -55,9 +55,9 @@ def losses(frame: pl.DataFrame, agent: str, copies: int) -> dict[int, Floats]:
     headline=True,
 )
 def dithering(frame: pl.DataFrame) -> Verdict:
-    """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε-greedy actions loses at
-    least the 2ᴺ⁻¹ − 1 that is proved, at every length N, on average; what RLSVI with a table loses at lengths left
-    out a power of N predicts better than an exponential.
+    """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε-greedy actions loses
+    at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of N predicts what RLSVI with a
+    table loses at lengths left out better than an exponential does.
     """
     rows: list[Part] = []
     for copies in COPIES:
