@@ -93,7 +93,7 @@ def page(figures: list[FigureRecord]) -> str:
 
 Version 0.1.0 judged {len(old_verdicts())} claims. They have since been merged into fewer, and some are judged by
 another criterion, which is closer to what the paper says. Of {len(found)} claims of [today](results.md) that were
-judged then, {len(verdicts)} have another verdict. Where several claims became one, the worst of their verdicts counts.
+judged then, {len(verdicts)} have another verdict; where several claims became one, the worst of theirs counts.
 
 | claim | 0.1.0 | now | why |
 |---|---|---|---|
