@@ -87,8 +87,8 @@ def discounted_values(mdp: FiniteMDP) -> Floats:
 def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str, Any]:
     """How consecutive perturbations are correlated, in units of their own standard deviation.
 
-    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights of the states
-    met before.
+    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights of states
+    that were met before.
     change : how much Sigma changes in a step, relative to itself: the largest change of a weight, on average over
         all steps from the first on; largest : the largest of all.
     """
