@@ -130,7 +130,7 @@ def controls(frame: pl.DataFrame) -> Verdict:
             rise = prior.growth(frame, agent, size, scale)
             share = paired_ratio(prior.final(frame, agent, size, scale), _ours(frame, agent, size))
             verdict = at_least(rise, 1.0, f"{agent} at {named(size)}: the ratio is multiplied by {rise}")
-            row = agent, named(size), f"{rise}", f"{share}"
+            row = agent, named(size), f"{rise.value:.2f}", f"{share}"
             rows.append((verdict if agent in prior.CONTROLS else None, row))
     return worst_of(("agent", "size", "times, over the last factor of four", "of RLSVI's regret"), rows)
 

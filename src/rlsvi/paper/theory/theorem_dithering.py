@@ -20,11 +20,11 @@ from rlsvi.study.plot import COLOURS, INK, LINES
 from rlsvi.study.statistics import power_laws
 
 OURS = "RLSVI", 0.01  # at the scale σ² of the paper's chain, λ = 1
-DITHERERS = {prior.DITHERING: 0.1, prior.FALLING: prior.HALVED}  # ε, and the episode in which it is 1/2
-NAMES = {prior.DITHERING: "LSVI, ε = .1", prior.FALLING: f"LSVI, ε = {prior.HALVED:g}/({prior.HALVED:g} + l)"}
+DITHERERS = {prior.FALLING: prior.HALVED, prior.DITHERING: 0.1}  # the episode in which ε is 1/2, and ε
+NAMES = {prior.FALLING: "LSVI, falling ε", prior.DITHERING: "LSVI, ε = .1"}
 COPIES = (1, 2)
 EXPECTED = 10  # times the episodes that random play takes to the first reward, on average
-FEWEST, LONG = 2_000, 10_000  # episodes, at least, and of RLSVI on chains that dithering cannot learn
+LONG = 10_000  # episodes of RLSVI on chains that dithering cannot learn
 DRAWN = 10  # times as many seeds: the time to a first reward is geometric
 on_chains = rows_with("copies")
 
@@ -33,7 +33,7 @@ def chain_jobs(lengths: list[int], longer: list[int], seeds: int) -> list[Job]:
     """Dithering and RLSVI on the chain and its copies, and RLSVI alone on longer chains."""
     found = []
     for copies, N in product(COPIES, [*lengths, *longer]):
-        limit = LONG if N in longer else max(FEWEST, math.ceil(EXPECTED * expected_first_reward(N)))
+        limit = LONG if N in longer else math.ceil(EXPECTED * expected_first_reward(N))
         agents = {OURS[0]: OURS[1], **({} if N in longer else DITHERERS)}
         for agent, scale in agents.items():
             size = {"length": N, "copies": copies, "limit": limit}
@@ -55,24 +55,27 @@ def losses(frame: pl.DataFrame, agent: str, copies: int) -> dict[int, Floats]:
     headline=True,
 )
 def dithering(frame: pl.DataFrame) -> Verdict:
-    """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε-greedy actions loses
-    at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of N predicts what RLSVI with a
-    table loses at lengths left out better than an exponential does.
+    """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε = .1 and with ε = 100
+    / (100 + l) in episode l loses at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of N
+    predicts what RLSVI with a table loses at lengths left out better than an exponential does.
     """
     rows: list[Part] = []
+    powers = []
     for copies in COPIES:
-        times = f" with {copies} copies" if copies > 1 else ""
+        times = ", doubled" if copies > 1 else ""
         for agent in DITHERERS:
-            for N, lost in losses(frame, agent, copies).items():
+            for N, lost in reversed(losses(frame, agent, copies).items()):
                 share = mean(lost / (dithering_bound(N) - 1))
                 words = f"{NAMES[agent]} loses {share} times 2ᴺ⁻¹ − 1 at N = {N}{times}"
                 rows.append((at_least(share, 1.0, words), (NAMES[agent], f"{copies}", f"{N}", mean_se(lost))))
         ours = losses(frame, OURS[0], copies)
         less, (power,) = left_out(ours), power_laws([[N] for N in ours], list(ours.values()))
-        words = f"RLSVI's loss grows as N to the power {power}{times}, the error of that law lower by {less}"
+        words = f"for RLSVI a power of N has an error lower by {less}{times}"
+        powers.append(f"{power.value:.1f}")
         rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
         rows.extend((None, ("RLSVI", f"{copies}", f"{N}", mean_se(lost))) for N, lost in ours.items())
-    return worst_of(("agent", "copies", "N", "loses"), rows)
+    found = worst_of(("agent", "copies", "N", "loses"), rows)
+    return found.told("", f"; RLSVI loses N to the power {powers[0]}")
 
 
 def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:
