@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
 from rlsvi.paper.claim import Part, Verdict, at_least, claim, mean_se, worst_of
-from rlsvi.paper.drawing import LOGARITHMIC, labelled, ticks_at
+from rlsvi.paper.drawing import LOGARITHMIC, labelled, legend, ticks_at
 from rlsvi.paper.results import cells, having, rows_with
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.chain_copies import copied_regret
@@ -56,11 +56,11 @@ def losses(frame: pl.DataFrame, agent: str, copies: int) -> dict[int, Floats]:
 )
 def dithering(frame: pl.DataFrame) -> Verdict:
     """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε = .1 and with ε = 100
-    / (100 + l) in episode l loses at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of N
-    predicts what RLSVI with a table loses at lengths left out better than an exponential does.
+    / (100 + l) in episode l loses at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of
+    N predicts what RLSVI with a table loses at lengths left out better than an exponential does.
     """
     rows: list[Part] = []
-    powers = []
+    powers: list[float] = []
     for copies in COPIES:
         times = ", doubled" if copies > 1 else ""
         for agent in DITHERERS:
@@ -71,11 +71,11 @@ def dithering(frame: pl.DataFrame) -> Verdict:
         ours = losses(frame, OURS[0], copies)
         less, (power,) = left_out(ours), power_laws([[N] for N in ours], list(ours.values()))
         words = f"for RLSVI a power of N has an error lower by {less}{times}"
-        powers.append(f"{power.value:.1f}")
+        powers.append(power.value)
         rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
         rows.extend((None, ("RLSVI", f"{copies}", f"{N}", mean_se(lost))) for N, lost in ours.items())
     found = worst_of(("agent", "copies", "N", "loses"), rows)
-    return found.told("", f"; RLSVI loses N to the power {powers[0]}")
+    return found.told("", f"; RLSVI loses N to the power {powers[0]:.1f}")
 
 
 def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:
@@ -89,5 +89,7 @@ def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:
     at = sorted(losses(frame, prior.DITHERING, 1))
     axes.plot(at, [dithering_bound(N) - 1 for N in at], "--", color=INK, linewidth=1, label="$2^{N-1} - 1$")
     title = "the chain, and with two copies of all"
-    labelled(axes, "chain length N", "regret", title, "upper left", **LOGARITHMIC)
+    labelled(axes, "chain length N", "regret", title, **LOGARITHMIC)
     ticks_at(axes, sorted(losses(frame, OURS[0], 1)))
+    axes.set_ylim(top=20 * axes.get_ylim()[1])
+    legend(axes, loc="upper left")
