@@ -36,8 +36,8 @@ TINY = {
     "mini-tetris": {"games": 8, "large": 8, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
-    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "seeds": 2},
-    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "seeds": 2},
+    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "more": 1, "seeds": 2},
+    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "more": 1, "seeds": 2},
     "bootstrap": {"lengths": [10, 12], "short": [10, 20], "limit": 300, "seeds": 2},
     "homogeneous": {"sizes": [(2, 2, 2), (2, 2, 3)], "episodes": 20, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
@@ -47,6 +47,9 @@ TINY = {
         "compared": [(2, 2, 2), (3, 2, 2)],
         "episodes": 40,
         "long": 60,
+        "chains": [3, 4],
+        "longer": [5],
+        "more": 1,
         "seeds": 2,
     },
     "conjecture": {
@@ -143,7 +146,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "bootstrap": {"extensions.bootstrap_runs"},
         "homogeneous": {"extensions.homogeneous_runs"},
         "lemma": {"theory.optimism"},
-        "theorem": {"theory.prior_regret"},
+        "theorem": {"theory.prior_regret", "theory.chain_copies"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},
         "dithering": {"chain.experiments", "chain.policy_gradient"},
     }.get(subject, {"chain.experiments"})
@@ -228,11 +231,12 @@ def test_theory_is_tried_in_a_thousand_cases_and_at_eight_sizes():
         jobs = [job.settings for job in figure("theorem").plan(scale)]
         sizes = {(job["states"], job["actions"], job["horizon"]) for job in jobs if "theorem" in job["agent"]}
         assert len(sizes) >= 8
+        assert {job["copies"] for job in jobs if "copies" in job} == {1, 2}
         assert {job["agent"] for job in jobs} >= {"random play", "epsilon-greedy", "falling epsilon"}
         for agent in ("RLSVI, theorem", "UCRL2", "UCBVI", "PSRL"):
-            states = {job["states"] for job in jobs if job["agent"] == agent and job["horizon"] == 2}
+            states = {job["states"] for job in jobs if job["agent"] == agent and job.get("horizon") == 2}
             assert len(states) >= 5
-    assert values("theorem", "episodes") == {10**5, 4 * 10**5}
+    assert values("theorem", "episodes", copies=None) == {10**5, 4 * 10**5}
 
 
 def test_several_lengths_have_basis_functions_beyond_all_pairs():

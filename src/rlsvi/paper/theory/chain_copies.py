@@ -9,7 +9,9 @@ from rlsvi.agents import RLSVI
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import FiniteMDP
 from rlsvi.paper.chain.experiments import seeds_of, until_learned
+from rlsvi.paper.theory.prior_regret import MAKERS
 from rlsvi.problems import Problem
+from rlsvi.simulate import simulate
 
 
 def copied_time(
@@ -30,6 +32,19 @@ def copied_time(
     problem_seed, agent_seed = seeds_of(seed)
     problem = copied_chain(length, states, actions, features, seed=problem_seed)
     return {"time": until_learned(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, limit)}
+
+
+def copied_regret(
+    *, agent: str, scale: float, length: int, copies: int, limit: int, seed: int
+) -> dict[str, float]:
+    """What an agent with a table loses in `limit` episodes of the chain, along its path.
+
+    agent, scale : one of MAKERS, at its scale. copies : of every state, and of every action.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = copied_chain(length, copies, copies, None, seed=problem_seed)
+    history = simulate(MAKERS[agent](scale, limit, agent_seed), problem, limit, regret=False)
+    return {"lost": float(history.path_regret.sum())}
 
 
 def copied_chain(length: int, states: int, actions: int, features: int | None, *, seed: int = 0) -> Problem:

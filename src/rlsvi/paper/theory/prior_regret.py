@@ -103,9 +103,13 @@ def growth(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> I
     2 for a regret that is linear in T, 1 for one as sqrt(T); below 1 the ratio is past its peak.
     """
     at, regret = curves_of(frame, agent, size, scale)
-    quarter = int(np.searchsorted(at, max(at[-1] // 4, 1)))
-    rise = np.sqrt(at[-1] / at[quarter])
-    return Interval(*(float(x / rise) for x in paired_ratio(regret[:, -1], regret[:, quarter])))
+    rise = np.sqrt(at[-1] / at[quarter(at)])
+    return Interval(*(float(x / rise) for x in paired_ratio(regret[:, -1], regret[:, quarter(at)])))
+
+
+def quarter(at: Floats) -> int:
+    """The place of the end of the first quarter among the episodes of a curve."""
+    return int(np.searchsorted(at, max(at[-1] // 4, 1)))
 
 
 def final(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Floats:
