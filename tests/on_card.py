@@ -29,6 +29,12 @@ KINDS = {
     "epsilon-greedy": (LSVI(explore=rlsvi.EpsilonGreedy(rlsvi.Linear(1, 0, 9))), problems.chain(4)),
     "Boltzmann": (LSVI(explore=rlsvi.Boltzmann(0.1)), problems.recommendation(4, 2)),
     "incremental": (rlsvi.IncrementalRLSVI(), problems.chain(4, 2)),
+    "bootstrap": (rlsvi.BootstrapRLSVI(), lambda seed: problems.chain(5, 3, seed=seed)),
+    "homogeneous": (rlsvi.HomogeneousRLSVI(), problems.dirichlet(3, 2, 3, homogeneous=True)),
+    "homogeneous PSRL": (
+        rlsvi.PSRL(reward_range=(-1, 0), homogeneous=True),
+        lambda seed: problems.dirichlet(3, 2, 3, homogeneous=True, seed=seed),
+    ),
     "PSRL": (rlsvi.PSRL(reward_range=(-1, 0)), lambda seed: problems.dirichlet(3, 2, 3, seed=seed)),
     "Gaussian PSRL": (rlsvi.GaussianPSRL(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "UCRL2": (rlsvi.UCRL2(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),

@@ -111,6 +111,13 @@ class BootstrapLearner(FiniteLearner):
         """No factors are kept from one plan to the next."""
         return {}
 
+    def enlarged(self) -> Any:
+        """Return the mind after making twice as much room."""
+        super().enlarged()
+        outcomes, pairs = self.mind.outcomes, self.mind.memory.block.shape[1]
+        self.mind = self.mind._replace(outcomes=resized(outcomes, pairs, 2 * outcomes.link.shape[1]))
+        return self.mind
+
     def make_room(self, spare: int = 0) -> None:
         """Make sure that there is room for another episode."""
         super().make_room(spare)

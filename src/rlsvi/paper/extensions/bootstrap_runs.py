@@ -4,15 +4,17 @@ from rlsvi import problems
 from rlsvi.agents import RLSVI, BootstrapRLSVI
 from rlsvi.agents.finite.agent import FiniteHorizonAgent
 from rlsvi.paper.chain.experiments import seeds_of, until_learned
+from rlsvi.study.experiment import Playing, experiment
 
 NORMAL, BOOTSTRAP, DATA_ALONE = "RLSVI", "bootstrap", "bootstrap of the data alone"
 
 
-def bootstrap_time(*, agent: str, length: int, features: int, limit: int, seed: int) -> dict[str, float]:
+@experiment
+def bootstrap_time(*, agent: str, length: int, features: int, limit: int, seed: int) -> Playing:
     """Episodes until ten rewards on the chain, infinite if not within `limit`."""
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.chain(length, features, seed=problem_seed)
-    return {"time": until_learned(agent_called(agent, agent_seed), problem, limit)}
+    return {"time": (yield from until_learned(agent_called(agent, agent_seed), problem, limit))}
 
 
 def agent_called(name: str, seed: int) -> FiniteHorizonAgent:

@@ -1,7 +1,6 @@
 """Learning MDPs whose periods are alike: the function that the jobs of the figure call."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from rlsvi.agents import PSRL, RLSVI, UCRL2, HomogeneousRLSVI
 from rlsvi.agents.agent import Agent
 from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.theory.prior_regret import REWARDS, marks
-from rlsvi.simulate import simulate
+from rlsvi.study.experiment import Play, Playing, experiment
 
 # By the name of an agent, and whether it knows that periods are alike. The scale is sigma^2 or that of the radii.
 MAKERS: dict[tuple[str, bool], Callable[[float, int], Agent]] = {
@@ -23,15 +22,16 @@ MAKERS: dict[tuple[str, bool], Callable[[float, int], Agent]] = {
 }
 
 
+@experiment
 def homogeneous_regret(
     *, agent: str, pooled: bool, scale: float, states: int, actions: int, horizon: int, episodes: int, seed: int
-) -> dict[str, Any]:
+) -> Playing:
     """Cumulative regret at some of the episodes, on an MDP drawn once for all periods.
 
     pooled : whether the agent knows that periods are alike.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.dirichlet(states, actions, horizon, homogeneous=True, seed=problem_seed)
-    regret = np.cumsum(simulate(MAKERS[agent, pooled](scale, agent_seed), problem, episodes).regret)
-    at = marks(episodes)
+    history = yield Play(MAKERS[agent, pooled](scale, agent_seed), problem, episodes)
+    regret, at = np.cumsum(history.regret), marks(episodes)
     return {"episode": at, "regret": regret[at - 1]}
