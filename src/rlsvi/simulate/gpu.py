@@ -109,7 +109,7 @@ class Batch:
         rule, parameters = exploration(agent.explore, begin, count)
         mean, offset = agent.episodes_on_the_mean(2**62), float(agent.reward_offset)
         which, each = cuda.to_device(lanes), cuda.to_device(parameters)
-        out = cuda.to_device(np.full((4, count, len(lanes)), np.nan))
+        out = cuda.device_array((4, count, len(lanes)), np.float64)
         done, status = (cuda.to_device(np.zeros(len(lanes), np.int64)) for _ in range(2))
         empty = cuda.to_device(np.zeros((1, 1), np.int32)), cuda.to_device(np.zeros((1, 1)))
         todo = np.arange(len(lanes))
@@ -123,7 +123,12 @@ class Batch:
             todo = np.flatnonzero(status.copy_to_host() == FULL)
             if len(todo):
                 self._grow()
-        return out.copy_to_host(), status.copy_to_host()
+        found, last = out.copy_to_host(), status.copy_to_host()
+        if not regret:
+            found[1] = np.nan
+        for p in np.flatnonzero(last == BROKEN):
+            found[:, done.copy_to_host()[p] :, p] = np.nan
+        return found, last
 
     def _prepare(self, played: int, episodes: int) -> None:
         """Renew what all runs share, such as the step sizes of the next episodes."""

@@ -111,6 +111,6 @@ FIGURE = Figure.of(
         "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
     ),
     quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "seeds": 5},
-    paper={"games": 500, "long": 1500, "iterations": 20, "fresh": 100, "again": 250, "few": 5, "seeds": 20},
+    paper={"games": 500, "long": 1000, "iterations": 20, "fresh": 100, "again": 250, "few": 5, "seeds": 20},
     claims=claims_in(problem_claims, level_claims, exploration_claims),
 )
