@@ -80,11 +80,9 @@ class FiniteLearner(MindLearner):
 
     def enlarged(self) -> Any:
         """Return the mind after making twice as much room, or as much as finitely many states can need."""
-        memory, S = self.mind.memory, self.mind.rows.shape[1]
-        self.resize(
-            min(2 * memory.sum_head.shape[1], S + 1),
-            min(2 * memory.into.shape[1], S * self.features.blocks + 1),
-        )
+        states, sums = self.mind.memory.sum_head.shape[1], self.mind.memory.into.shape[1]
+        S = self.mind.rows.shape[1]
+        self.resize(max(states, min(2 * states, S + 1)), max(sums, min(2 * sums, S * self.features.blocks + 1)))
         return self.mind
 
     def make_room(self, spare: int = 0) -> None:
