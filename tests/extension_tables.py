@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import agent_tables
 from rlsvi.paper.claim import Outcome
 from tetris_tables import noise
 
@@ -32,14 +33,14 @@ def regrets(more=lambda s: 2.0, width=0.03, growth=lambda s: 1.0, evidence=1.2):
     return {"learning_regret": brought}
 
 
-def lives(shares, width=0.01, features=None, diverged=(), unnoticed=()):
+def lives(shares, width=0.01, features=None, diverged=(), unnoticed=(), spanning="coherent"):
     """The share of the best average reward, all life long, by the agent; and the seeds of lives that diverge."""
 
     def brought(s):
-        known = features if features is not None and s["basis"] == "places" else shares
+        known = features if features is not None and s["basis"] == "coherent" else shares
         share = known.get(s["agent"], 0.98) * noise(s | {"length": len(s["agent"])}, width)
         never = np.inf
-        ended = 50.0 if s["basis"] == "random" and s["seed"] in diverged else never
+        ended = 50.0 if s["basis"] == spanning and s["seed"] in diverged else never
         noticed = 40.0 if ended < never and s["seed"] not in unnoticed else never
         return [{"part": part, "share": float(share), "noticed": noticed, "ended": ended} for part in range(1, 11)]
 
@@ -68,7 +69,7 @@ LOW = dict.fromkeys(DITHERING, 0.01)
 
 def found():
     slow = {"paper": 0.99, "whitened": 0.99, "independent": 0.9, **LOW}
-    return regrets() | lives(slow, diverged=(0,)) | walks()
+    return regrets() | lives(slow, diverged=(0,)) | walks() | agent_tables.found()
 
 
 CASES = {
@@ -106,9 +107,9 @@ CASES = {
         OPEN: [lives(LOW | {"epsilon = .5": 0.1}, width=0.3)],
     },
     ("continual", "ensure autocorrelation"): {
-        YES: [walks({"paper": 0.9, "whitened": 0.99, "independent": 0.0})],
-        NO: [walks()],
-        OPEN: [walks({"paper": 0.5, "whitened": 0.99, "independent": 0.0}, width=0.1)],
+        YES: [walks()],
+        NO: [walks({"paper": -0.1, "whitened": 0.99, "independent": 0.0})],
+        OPEN: [walks({"paper": 0.0, "whitened": 0.99, "independent": 0.0}, width=0.1)],
     },
     ("continual", "differ only slightly"): {YES: [walks()], NO: [walks(change=0.5)], OPEN: [walks(change=0.05)]},
     ("continual", "plans of several steps"): {
@@ -117,11 +118,12 @@ CASES = {
             lives({"whitened": 0.5, "independent": 0.99}, features={"independent": 0.5}),
             lives({"independent": 0.5}, features={"whitened": 0.5, "independent": 0.99}),
         ],
-        OPEN: [lives({"whitened": 0.9, "independent": 0.9}, width=0.3)],
+        OPEN: [lives({"whitened": 1.1, "independent": 0.9}, width=0.3)],
     },
     ("continual", "the span of any Φ"): {
-        YES: [lives({})],
+        YES: [lives({}), lives({}, diverged=(1,), spanning="random")],  # only functions that span Q* count
         NO: [lives({}, diverged=(1,)), lives({}, diverged=(1, 2), unnoticed=(2,))],
     },
 }
+CASES |= agent_tables.CASES
 EXACT: list = []

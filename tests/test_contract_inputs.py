@@ -205,7 +205,9 @@ def test_another_space_is_refused_after_learning(name, tmp_path):
     if case.kind == "table":
         others = [rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.river_swim(4, 3), endless=case.endless)]
         others += [envs.drifting()] if case.looks else []
-        others += [rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.dirichlet(9, 3, 3, seed=0))] if case.looks else []
+        others += (
+            [rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.dirichlet(9, 3, 3, homogeneous=True, seed=0))] if case.looks else []
+        )
     else:
         others = [envs.Drift(actions=4), envs.Drift(size=3), envs.numbered()]
     for other in others:

@@ -5,7 +5,16 @@ import pytest
 
 from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.extensions.continual_runs import continual_reward, perturbations
+from rlsvi.mdp import river_swim
+from rlsvi.paper.extensions.continual_runs import (
+    COHERENT,
+    FUNCTIONS,
+    GAMMA,
+    _agent,
+    continual_reward,
+    discounted_values,
+    perturbations,
+)
 from rlsvi.paper.extensions.incremental_runs import (
     BONUSES,
     CHAIN,
@@ -15,6 +24,7 @@ from rlsvi.paper.extensions.incremental_runs import (
     learning_regret,
     multiplications,
 )
+from rlsvi.paper.results import unexplained
 from rlsvi.simulate.finite import simulate
 
 
@@ -82,6 +92,26 @@ def test_a_life_that_diverges_is_noticed_before_it_ends():
     assert found["share"][-1] == 0
     calm = continual_reward(agent="paper", basis="random", states=6, steps=2_000, seed=0)
     assert calm["noticed"] == calm["ended"] == np.inf
+
+
+@pytest.mark.parametrize("states", [6, 10])
+def test_values_without_end_and_a_basis_that_spans_them(states):
+    """Q* by solving the linear equations of its greedy policy; six functions that leave nothing of it."""
+    mdp = river_swim(states)
+    t = mdp.table
+    P = np.zeros((2 * states, states))
+    np.add.at(P, (np.repeat(np.arange(2 * states), np.diff(t.indptr)), t.successor), t.probability)
+    Q = discounted_values(mdp)
+    rows = 2 * np.arange(states) + Q.argmax(axis=1)
+    V = np.linalg.solve(np.eye(states) - GAMMA * P[rows], t.expected[rows])
+    np.testing.assert_allclose(Q.ravel(), t.expected + GAMMA * P @ V, rtol=1e-10)
+    assert (V >= Q.max(axis=1) - 1e-8).all()
+    for name in COHERENT:
+        phi = _agent("paper", name, states, 100, seed=3).basis.phi.reshape(2 * states, -1)
+        assert phi.shape[1] == FUNCTIONS
+        assert np.abs(unexplained(phi, Q.ravel())).max() < 1e-9 * Q.max()
+    other = _agent("paper", "random", states, 100, seed=3).basis.phi.reshape(2 * states, -1)
+    assert np.abs(unexplained(other, Q.ravel())).max() > 1e-3 * Q.max()
 
 
 def test_noise_is_watched_in_its_own_units():

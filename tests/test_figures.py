@@ -32,12 +32,14 @@ TINY = {
     "chain-agnostic": {"steps": 100, "limit": 10, "seeds": 1},
     "chain-lambda": {"powers": [-1.0, 0.0, 1.0], "episodes": 30, "seeds": 2},
     "chain-sigma": {"powers": [-2.0, -1.0, 0.0], "episodes": 30, "seeds": 2, "noisy": 3},
-    "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "seeds": 2},
-    "mini-tetris": {"games": 8, "large": 8, "long": 16, "seeds": 2},
+    "tetris": {"games": 8, "long": 16, "iterations": 2, "fresh": 3, "again": 2, "few": 2, "seeds": 2},
+    "mini-tetris": {"games": 8, "large": 8, "seeds": 2},
     "recsys-boltzmann": {"episodes": 24, "runs": 1, "seeds": 2},
     "recsys-myopic": {"episodes": 24, "runs": 1, "seeds": 2},
-    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "seeds": 2},
-    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "seeds": 2},
+    "incremental": {"episodes": 40, "runs": 1, "chain": 20, "few": 1, "more": 1, "seeds": 2},
+    "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "more": 1, "seeds": 2},
+    "bootstrap": {"lengths": [10, 12], "short": [10, 20], "limit": 300, "seeds": 2},
+    "homogeneous": {"sizes": [(2, 2, 2), (2, 2, 3)], "episodes": 20, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
@@ -45,6 +47,9 @@ TINY = {
         "compared": [(2, 2, 2), (3, 2, 2)],
         "episodes": 40,
         "long": 60,
+        "chains": [3, 4],
+        "longer": [5],
+        "more": 1,
         "seeds": 2,
     },
     "conjecture": {
@@ -97,7 +102,7 @@ def test_a_figure_says_what_it_is(name):
     assert it.name == name
     assert re.fullmatch(
         r"section 3, Example 1|section 6\.3, at a shop's size|section 5(, appendix G)?|appendix B|"
-        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]",
+        r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]|section [47]",
         it.where,
     )
     assert it.title
@@ -138,8 +143,10 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "recsys": {"recommendation.experiments"},
         "incremental": {"extensions.incremental_runs"},
         "continual": {"extensions.continual_runs"},
+        "bootstrap": {"extensions.bootstrap_runs"},
+        "homogeneous": {"extensions.homogeneous_runs"},
         "lemma": {"theory.optimism"},
-        "theorem": {"theory.prior_regret"},
+        "theorem": {"theory.prior_regret", "theory.chain_copies"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},
         "dithering": {"chain.experiments", "chain.policy_gradient"},
     }.get(subject, {"chain.experiments"})
@@ -225,11 +232,12 @@ def test_theory_is_tried_in_a_thousand_cases_and_at_eight_sizes():
         jobs = [job.settings for job in figure("theorem").plan(scale)]
         sizes = {(job["states"], job["actions"], job["horizon"]) for job in jobs if "theorem" in job["agent"]}
         assert len(sizes) >= 8
+        assert {job["copies"] for job in jobs if "copies" in job} == {1, 2}
         assert {job["agent"] for job in jobs} >= {"random play", "epsilon-greedy", "falling epsilon"}
         for agent in ("RLSVI, theorem", "UCRL2", "UCBVI", "PSRL"):
-            states = {job["states"] for job in jobs if job["agent"] == agent and job["horizon"] == 2}
+            states = {job["states"] for job in jobs if job["agent"] == agent and job.get("horizon") == 2}
             assert len(states) >= 5
-    assert values("theorem", "episodes") == {10**5, 4 * 10**5}
+    assert values("theorem", "episodes", copies=None) == {10**5, 4 * 10**5}
 
 
 def test_several_lengths_have_basis_functions_beyond_all_pairs():

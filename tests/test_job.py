@@ -16,7 +16,8 @@ import pytest
 import jobs
 import rlsvi
 from rlsvi.study import job as module
-from rlsvi.study.job import Done, Failed, Job, attempt, environment
+from rlsvi.study.attempt import LIBRARIES, attempt, environment
+from rlsvi.study.job import Done, Failed, Job
 from watch import python
 
 
@@ -256,7 +257,8 @@ def test_a_job_has_one_thread_of_linear_algebra():
     code = """
 import os
 import jobs
-from rlsvi.study.job import Job, attempt
+from rlsvi.study.attempt import attempt
+from rlsvi.study.job import Job
 from threadpoolctl import threadpool_info
 count = lambda: {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
 before, variables = count(), dict(os.environ)
@@ -265,7 +267,7 @@ inside = attempt(job, job.version).columns["threads"].tolist()
 assert len(inside) > len(before) and set(inside) == {1}, inside
 assert count().items() >= before.items() and dict(os.environ) == variables
 """
-    python(code, **{f"{name}_NUM_THREADS": "2" for name in module.LIBRARIES})
+    python(code, **{f"{name}_NUM_THREADS": "2" for name in LIBRARIES})
 
 
 def test_environment_variables_come_back(monkeypatch):

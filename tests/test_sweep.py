@@ -223,7 +223,7 @@ def test_workers_refuse_to_compute_with_other_sources(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "threads"}, "executor must be one of processes, serial, ray, got 'threads'"),
+        ({"name": "threads"}, "executor must be one of processes, serial, ray, gpu, got 'threads'"),
         ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
         ({"workers": 1.5}, "workers must be a whole number"),
         ({"address": "auto"}, "goes with the executor 'ray', not 'processes'"),

@@ -12,7 +12,7 @@ from rlsvi.mdp import evaluate
 from rlsvi.paper.chain.experiments import learning_time
 from rlsvi.paper.theory import optimism
 from rlsvi.paper.theory import prior_regret as experiment
-from rlsvi.paper.theory.chain_copies import copied_chain, copied_time
+from rlsvi.paper.theory.chain_copies import copied_chain, copied_regret, copied_time
 from rlsvi.paper.theory.conjecture_fits import beyond, left_out
 from rlsvi.simulate.finite import simulate
 
@@ -147,6 +147,17 @@ def test_random_play_pays_the_same_in_every_episode():
     task = mdp.dirichlet(3, 2, 2, seed=seeds(1)[0])
     lost = mdp.backward_induction(task).V[0, 0] - evaluate(task, np.full((2, 3, 2), 0.5))[0, 0]
     assert found["regret"] == pytest.approx(lost * found["episode"])
+
+
+def test_what_is_lost_on_a_chain_is_what_its_missed_ends_are_worth():
+    """A path that turns left loses p*, the value of going right all the way; to the right nothing is lost."""
+    settings = {"agent": "falling epsilon", "scale": 9.0, "length": 4, "limit": 60, "seed": 2}
+    found = copied_regret(**settings, copies=1)["lost"]
+    agent = LSVI(explore=EpsilonGreedy(ninth), basis=Tabular(), seed=seeds(2)[1])
+    history = simulate(agent, problems.chain(4), 60)
+    assert found == pytest.approx(history.path_regret.sum())
+    assert 0 < found <= 60 * (1 - 1 / 4) ** 3
+    assert copied_regret(**settings, copies=2)["lost"] != found
 
 
 # ---- conjecture ---------------------------------------------------------------------------------------------

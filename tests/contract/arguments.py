@@ -7,7 +7,7 @@ NOT_POSITIVE = [0, -1, NAN, INF, "1", [1.0], {}]
 NOT_COUNTS = [0, -1, 2.5, "3", NAN, True, [3]]
 NOT_NUMBERS = [NAN, INF, "x", {}, object()]
 NOT_PARTS = [-0.1, 1.5, NAN, "x", [0.5], {}]
-FLAGS = ("pooled", "myopic", "keep_prior")  # whatever is true is true
+FLAGS = ("pooled", "myopic", "keep_prior", "random_prior", "homogeneous")  # whatever is true is true
 WRONG = {
     "lam": NOT_POSITIVE,
     "sigma": NOT_POSITIVE,
@@ -19,6 +19,7 @@ WRONG = {
     "reward_offset": [*NOT_NUMBERS, [1.0, 2.0], None],
     "explore": ["greedy", None, 3, object()],
     "nu": [-1, 2, NAN, "x", [0.1]],
+    "prior_weight": [*NOT_POSITIVE, 0.01],
     "ensemble": NOT_COUNTS,
     "updates": [-1, 2.5, "x", NAN],
     "memory": NOT_COUNTS,

@@ -8,6 +8,7 @@ from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.files import load
+from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.lsvi import LSVI
@@ -17,6 +18,7 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary.lsvi import StationaryLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
+from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI

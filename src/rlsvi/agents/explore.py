@@ -1,6 +1,5 @@
 """How an action is chosen from the values of all actions: greedily, or by dithering (appendix A)."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
+from rlsvi.core.elementary import exp
 from rlsvi.core.plain import storable
 from rlsvi.core.random import argmax_set, pick
 
@@ -130,7 +130,7 @@ def probabilities(rule: int, parameter: float, Q: Floats, legal: Bools, out: Flo
     if rule == BOLTZMANN:
         best, total = best_value(Q, legal), 0.0
         for a in range(Q.size):
-            out[a] = math.exp((Q[a] - best) / parameter) if legal[a] else 0.0
+            out[a] = exp((Q[a] - best) / parameter) if legal[a] else 0.0
             total += out[a]
         for a in range(Q.size):
             out[a] /= total

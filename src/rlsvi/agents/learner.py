@@ -63,6 +63,10 @@ class MindLearner:
         """Return the mind for the next episodes; there is room for at least one."""
         return self.mind
 
+    def enlarged(self) -> Any:
+        """Return the mind after making more room for all runs on a graphics card; most minds do not grow."""
+        return self.mind
+
     def stacked(self, steps: list[Step]) -> Episode:
         """Return an episode in the form that compiled code uses."""
         last, d = steps[-1].following, self.features.dim if self.features else 0

@@ -68,7 +68,7 @@ def paper(
                 executor=chosen,
                 redo=not resume,
                 advance=advance,
-                judging=lambda name: None if quiet else print(f"judging and drawing {name}", file=sys.stderr),
+                judging=(lambda name: None) if quiet else _judging,
                 command=shlex.join(["rlsvi", *sys.argv[1:]]),
             )
         entries = [json.loads((out / f"{name}.json").read_bytes()) for name in names]
@@ -79,17 +79,31 @@ def paper(
 def report(
     folder: Annotated[Path, typer.Argument(help="Where `rlsvi paper` has written.")],
     markdown: Annotated[Path | None, typer.Option(help="Also write this page, its pictures beside it.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress messages.")] = False,
 ) -> None:
     """Write one web page of figures and verdicts, FOLDER/report.html, that needs nothing else to be read.
 
+    Nothing is computed. Figures are judged and drawn again from their tables where verdicts or pictures are
+    missing, or where the claims have changed since.
+
     Example: rlsvi report out/paper
     """
-    with told(lambda: "nothing was written"):
+    with told(lambda: "the page was not written"):
+        from rlsvi.paper import figure_called
+        from rlsvi.paper.folder import settle_again
         from rlsvi.report import write_html, write_markdown
 
+        judging = (lambda name: None) if quiet else _judging
+        settle_again(
+            [figure_called(name) for name in FIGURES if (folder / f"{name}.json").exists()], folder, judging
+        )
         print(write_html(folder, order=list(FIGURES)))
         if markdown is not None:
             print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))
+
+
+def _judging(name: str) -> None:
+    print(f"judging and drawing {name}", file=sys.stderr)
 
 
 def _print(entries: list[dict[str, Any]]) -> None:

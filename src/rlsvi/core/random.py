@@ -13,6 +13,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from rlsvi.core.compile import ONE, Bools, Floats, Longs, Words, compiled, unsigned
+from rlsvi.core.elementary import exp, log
 
 Seed = int | np.random.SeedSequence | None
 
@@ -109,12 +110,12 @@ def normal(state: Words) -> float:
             return x
         if layer == 0:
             while True:
-                xx = -math.log1p(-uniform(state)) / _R
-                yy = -math.log1p(-uniform(state))
+                xx = -log(1.0 - uniform(state)) / _R
+                yy = -log(1.0 - uniform(state))
                 if yy + yy > xx * xx:
                     return -(_R + xx) if (distance >> 8) & 1 else _R + xx
         edge: float = (_DENSITY[layer - 1] - _DENSITY[layer]) * uniform(state) + _DENSITY[layer]
-        if edge < math.exp(-0.5 * x * x):
+        if edge < exp(-0.5 * x * x):
             return x
 
 
@@ -132,10 +133,10 @@ def gamma(state: Words, shape: float) -> float:
             u = 1.0 - uniform(state)
             if u < 1.0 - 0.0331 * (x * x) * (x * x):  # implies the next line, without logarithms
                 break
-            if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+            if log(u) < 0.5 * x * x + d * (1.0 - v + log(v)):
                 break
     drawn: float = d * v
-    return drawn if shape >= 1.0 else drawn * (1.0 - uniform(state)) ** (1.0 / shape)
+    return drawn if shape >= 1.0 else drawn * exp(log(1.0 - uniform(state)) / shape)
 
 
 @compiled

@@ -30,6 +30,8 @@ TOPICS = {
     "extensions": {
         "incremental": "incremental RLSVI: regret against batch",
         "continual": "continual RLSVI in a river without end",
+        "bootstrap": "RLSVI by a nonparametric bootstrap on the chain",
+        "homogeneous": "RLSVI, PSRL and UCRL2 on MDPs whose periods are alike",
     },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",

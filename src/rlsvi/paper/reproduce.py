@@ -1,8 +1,5 @@
-"""Compute figures: their jobs, their verdicts, their pictures."""
+"""Compute figures: all their jobs first, then each figure's table, from which it is judged and drawn."""
 
-import io
-import json
-import math
 import os
 import platform
 import sys
@@ -12,14 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 import rlsvi
-from rlsvi.core.files import write_file
 from rlsvi.core.machine import cores
 from rlsvi.paper import figure_called
-from rlsvi.paper.claim import Claim, Outcome, Verdict
+from rlsvi.paper.claim import Verdict
 from rlsvi.paper.figure import Figure
+from rlsvi.paper.folder import settle, write_table
 from rlsvi.study.executors import Executor
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
@@ -67,50 +62,22 @@ def reproduce(
 def finish(
     figure: Figure, jobs: Sequence[Job], store: Store, folder: Path, about: dict[str, Any]
 ) -> list[Verdict]:
-    """Judge, draw and write a figure whose jobs are all in the store."""
+    """Write the table of a figure whose jobs are all in the store, then judge and draw the figure from it."""
     frame, seconds = store.gather(jobs)
-    verdicts = figure.judge(frame, about["scale"])
     others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
     entry = {
         "format": FORMAT,
         "name": figure.name,
-        "title": figure.title,
-        "where": figure.where,
-        "caption": figure.caption,
         **about,
-        "seeds": figure.seeds(frame),
         "jobs": len(jobs),
         "seconds": seconds,
         "settings": _settings(jobs),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": cores()},
-        "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
     }
-    for kind, data in _pictures(figure, frame).items():
-        write_file(folder / f"{figure.name}.{kind}", data)
-    table = io.BytesIO()
-    frame.write_parquet(table)
-    write_file(folder / f"{figure.name}.parquet", table.getvalue())
-    write_file(folder / f"{figure.name}.json", json.dumps(entry, indent=1, allow_nan=False).encode())
-    return verdicts
-
-
-def _told(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    why = {Outcome.REPRODUCED: "", Outcome.INCONCLUSIVE: "scale"}.get(verdict.outcome, claim.otherwise)
-    ends = verdict.interval or (math.nan, math.nan, math.nan)
-    return {
-        "words": claim.words,
-        "where": claim.where,
-        "criterion": claim.criterion,
-        "kind": claim.kind,
-        "headline": claim.headline,
-        "outcome": str(verdict.outcome),
-        "why": why,
-        "measured": verdict.measured,
-        **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
-        "table": [list(row) for row in verdict.table],
-    }
+    write_table(folder / f"{figure.name}.parquet", frame)
+    return settle(figure, folder, entry)
 
 
 def _settings(jobs: Sequence[Job]) -> dict[str, list[Any]]:
@@ -122,15 +89,3 @@ def _settings(jobs: Sequence[Job]) -> dict[str, list[Any]]:
     return {
         name: sorted(values, key=lambda v: (v is None, isinstance(v, str), v)) for name, values in found.items()
     }
-
-
-def _pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:
-    """The picture as SVG, with text as text, and as PNG."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name}):
-        picture = figure.draw(frame)
-        files = {"svg": io.BytesIO(), "png": io.BytesIO()}
-        picture.savefig(files["svg"], format="svg", transparent=True, metadata={"Date": None})
-        picture.savefig(files["png"], format="png", dpi=160)
-    return {kind: file.getvalue() for kind, file in files.items()}

@@ -9,27 +9,30 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
+from rlsvi.core.card import cuda
 from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
-from rlsvi.study.job import Done, Failed, Job, Outcomes, attempt
+from rlsvi.study.attempt import attempt, attempt_each, attempt_together, together
+from rlsvi.study.job import Done, Failed, Job, Outcomes
 from rlsvi.study.ray_cluster import ray_cluster
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
 Executor = Callable[[Sequence[Job]], Outcomes]
-NAMES = ("processes", "serial", "ray")
+NAMES = ("processes", "serial", "ray", "gpu")
+MOST = 4096  # jobs that a card computes together
 
 
 def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
     """Return an executor by name.
 
-    name : "processes" (on this machine), "serial" (in this process) or "ray".
+    name : "processes" (on this machine), "gpu" (these and a graphics card), "serial" (in this process) or "ray".
     workers : number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
     address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
@@ -39,8 +42,8 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
         raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {name!r}")
     if name == "serial":
         return serial
-    if name == "processes":
-        return processes(workers)
+    if name in ("processes", "gpu"):
+        return processes(workers, card=name == "gpu")
     return ray_cluster(None if workers is None else whole("workers", workers, 1, 10**4), address)
 
 
@@ -50,28 +53,35 @@ def serial(jobs: Sequence[Job]) -> Outcomes:
         yield job, attempt(job, job.version)
 
 
-def processes(workers: int | None = None) -> Callable[[Sequence[Job]], Outcomes]:
+def processes(workers: int | None = None, card: bool = False) -> Callable[[Sequence[Job]], Outcomes]:
     """Return an executor that uses processes on this machine, by default one per core.
 
-    If a process dies, only its own job is lost; if this process dies, the others end too.
+    card : one more process computes experiments on a graphics card, those that differ only in their seed together;
+        the others compute the rest, and then what the card has not begun.
+    If a process dies, only its own jobs are lost; if this process dies, the others end too.
     """
     if workers is not None:
         whole("workers", workers, 1, 10**4)
+    if card:
+        cuda()  # raises an error if there is none
 
     def run(jobs: Sequence[Job]) -> Outcomes:
-        waiting: deque[Job] = deque(jobs)
+        queue = Queue(jobs, card)
         crew: list[_Worker] = []
         try:
+            if queue.groups:
+                crew.append(_Worker(on_card=True))
             for _ in range(min(workers or cores(), len(jobs))):
                 crew.append(_Worker())
-                crew[-1].give(waiting.popleft())
-            while busy := [worker for worker in crew if worker.job is not None]:
+            for worker in crew:
+                worker.give(queue.next(worker.on_card))
+            while busy := [worker for worker in crew if worker.jobs]:
                 ready = set(wait([worker.pipe for worker in busy]))
                 for worker in (worker for worker in busy if worker.pipe in ready):
-                    if (taken := worker.take()) is not None:
-                        if waiting:
-                            worker.give(waiting.popleft())
-                        yield taken
+                    taken = worker.take()
+                    if not worker.jobs:
+                        worker.give(queue.next(worker.on_card))
+                    yield from taken
         finally:
             for worker in crew:
                 worker.end()
@@ -79,12 +89,40 @@ def processes(workers: int | None = None) -> Callable[[Sequence[Job]], Outcomes]
     return run
 
 
+class Queue:
+    """The jobs that no process has begun: those for a card in groups, and the others."""
+
+    def __init__(self, jobs: Sequence[Job], card: bool) -> None:
+        self.others: deque[Job] = deque()
+        groups: dict[Any, list[Job]] = {}
+        for job in jobs:
+            if card and together(job):
+                groups.setdefault(together(job), []).append(job)
+            else:
+                self.others.append(job)
+        parts = [each[i : i + MOST] for each in groups.values() for i in range(0, len(each), MOST)]
+        self.groups = deque(sorted(parts, key=lambda each: -sum(job.cost for job in each)))
+
+    def next(self, on_card: bool) -> list[Job]:
+        """Return the next jobs of a worker, none if there are no more; the card begins with the largest groups."""
+        if on_card:
+            return self.groups.popleft() if self.groups else []
+        if self.others:
+            return [self.others.popleft()]
+        if not self.groups:
+            return []
+        job = self.groups[-1].pop()
+        if not self.groups[-1]:
+            self.groups.pop()
+        return [job]
+
+
 class _Worker:
-    """A process that computes one job at a time, and is replaced if it dies."""
+    """A process that computes a few jobs at a time, and is replaced if it dies."""
 
-    job: Job | None = None
-
-    def __init__(self) -> None:
+    def __init__(self, on_card: bool = False) -> None:
+        self.jobs: dict[int, Job] = {}
+        self.on_card = on_card
         self.start()
 
     def start(self) -> None:
@@ -95,21 +133,24 @@ class _Worker:
         self.ready = False
         context = get_context("spawn")  # threads of numerical libraries do not survive a fork
         self.pipe, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
+        work = attempt_together if self.on_card else attempt_each
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
         self.process.start()
         theirs.close()
 
-    def give(self, job: Job) -> None:
+    def give(self, jobs: list[Job]) -> None:
+        if not jobs:
+            return
         if not self.process.is_alive():
             self.start()
-        self.job = job
+        self.jobs = dict(enumerate(jobs))
         with contextlib.suppress(OSError):  # it has just died: `take` will report it
-            self.pipe.send((job, job.version))
+            self.pipe.send([(job, job.version) for job in jobs])
 
-    def take(self) -> tuple[Job, Done | Failed] | None:
-        """Return the job and its result, or None if the process has only reported that it is ready."""
+    def take(self) -> list[tuple[Job, Done | Failed]]:
+        """Return a job and its result; all jobs if the process died, none if it only says that it is ready."""
         try:
-            outcome: Done | Failed | None = self.pipe.recv()
+            answer: tuple[int, Done | Failed] | None = self.pipe.recv()
         except (EOFError, OSError):
             self.end()
             code = self.process.exitcode or 0
@@ -118,13 +159,13 @@ class _Worker:
                     "a process could not start, for the reason it has told above; in a script, call sweep under "
                     "if __name__ == '__main__':"
                 ) from None
-            outcome = Failed(f"its process died (exit code {code}); if it was killed, memory may be short")
-        if outcome is None:
+            failed = Failed(f"its process died (exit code {code}); if it was killed, memory may be short")
+            lost, self.jobs = self.jobs, {}
+            return [(job, failed) for job in lost.values()]
+        if answer is None:
             self.ready = True
-            return None
-        job, self.job = self.job, None
-        assert job is not None
-        return job, outcome
+            return []
+        return [(self.jobs.pop(answer[0]), answer[1])]
 
     def end(self) -> None:
         self.process.kill()
@@ -132,7 +173,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, work: Callable[..., Iterator[tuple[int, Done | Failed]]]) -> None:
     """Compute jobs in a worker until there are no more, or the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent ends the others
     parent: Any = parent_process()
@@ -140,4 +181,5 @@ def _serve(pipe: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         pipe.send(None)
         while True:
-            pipe.send(attempt(*pipe.recv()))
+            for answer in work(pipe.recv()):
+                pipe.send(answer)

@@ -4,14 +4,9 @@ import ast
 import hashlib
 import json
 import math
-import os
-import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import import_module
 from importlib.metadata import version as installed
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,11 +17,9 @@ from numpy.typing import NDArray
 
 from rlsvi.core.checks import positive
 from rlsvi.core.files import source_files
-from rlsvi.study.checkpoint import checkpoint_in
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
-LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS")
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,68 +152,3 @@ class Failed(NamedTuple):
 
 
 Outcomes = Iterator[tuple[Job, Done | Failed]]
-
-
-def attempt(job: Job, expected: str) -> Done | Failed:
-    """Run `job` in this process; errors are returned, not raised.
-
-    expected : the version of the code where the job was created. It is compared with the version of the sources
-        here, and not with the job's own, which was sent with the job.
-    """
-    try:
-        module, _, name = job.function.partition(":")
-        if version(module) != expected:
-            return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
-        function = getattr(import_module(module), name)
-        begin = time.process_time()
-        with _one_thread(), checkpoint_in(job.folder):
-            columns = _columns(job, function(**job.settings))
-    except Exception as error:
-        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
-    return Done(columns, time.process_time() - begin)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread: then neither bits nor load depend on the number of cores.
-
-    The environment variables apply to libraries that are loaded in the meantime.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with environment({f"{name}_NUM_THREADS": "1" for name in LIBRARIES}), threadpool_limits(1):
-        yield
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables temporarily."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
-    """Return the table that a job's function returned, as arrays of one length."""
-    if not isinstance(result, Mapping) or not result or not all(isinstance(name, str) for name in result):
-        raise TypeError(f"{job.function} must return columns by their names, got {result!r:.100}")
-    columns = {name: np.atleast_1d(np.asarray(values)) for name, values in result.items()}
-    for name, values in columns.items():
-        if values.dtype.kind not in "biuU" and values.dtype.char not in "fd":
-            raise TypeError(f"{job.function} must return numbers, booleans or text, got {name} of {values.dtype}")
-    lengths = {len(values) for values in columns.values()} - {1}
-    if len(lengths) > 1 or any(values.ndim > 1 for values in columns.values()):
-        shapes = ", ".join(f"{name} {values.shape}" for name, values in columns.items())
-        raise TypeError(f"{job.function} must return columns of one length, got {shapes}")
-    twice = set(columns) & set(job.settings)
-    if twice:
-        raise TypeError(f"{job.function} returns columns named as its settings: {', '.join(sorted(twice))}")
-    length = lengths.pop() if lengths else 1
-    return {name: np.ascontiguousarray(np.broadcast_to(values, length)) for name, values in columns.items()}

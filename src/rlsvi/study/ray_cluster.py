@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rlsvi.core.machine import cores
-from rlsvi.study.job import Done, Failed, Job, Outcomes, attempt, environment
+from rlsvi.study.attempt import attempt, environment
+from rlsvi.study.job import Done, Failed, Job, Outcomes
 
 RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no telemetry, no warnings
 RAY_HERE = {**RAY, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on every system: it listens on loopback only

@@ -62,11 +62,14 @@ class FiniteHorizonAgent(Agent):
         return FiniteLearner(task, new_mind(task, features, self.prior(task, features)), features)
 
 
-def read_features(agent: Agent, task: Task, file: Archive) -> Features:
-    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays."""
-    H, B, d, _ = file.shape("factor.U", 4)
+def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
+    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays.
+
+    of : the name of an array (H, B, d, ..), and its number of dimensions.
+    """
+    H, B, d = file.shape(of, dimensions)[:3]
     if H != max(task.horizon, 1) or min(B, d) < 1:
-        raise ArchiveError(f"is damaged: factors of shape {(H, B, d, d)} are not those of {task}")
+        raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
     if file.shape("rows", 2) != (H, task.states or 0):
         raise ArchiveError(f"is damaged: its rows are not those of {task}")
     return restored_features(agent, task, B, d)

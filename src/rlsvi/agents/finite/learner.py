@@ -78,27 +78,44 @@ class FiniteLearner(MindLearner):
         room = memory.sum_head.shape[1] if room is None else room
         return no_values(H, self.task.actions, memory.alive.shape[1], d, room)
 
+    def enlarged(self) -> Any:
+        """Return the mind after making twice as much room, or as much as finitely many states can need."""
+        memory, S = self.mind.memory, self.mind.rows.shape[1]
+        self.resize(
+            min(2 * memory.sum_head.shape[1], S + 1),
+            min(2 * memory.into.shape[1], S * self.features.blocks + 1),
+        )
+        return self.mind
+
     def make_room(self, spare: int = 0) -> None:
         """Make sure that there is room for another episode and `spare` more states."""
-        memory, old = self.mind.memory, self.mind.values
+        memory = self.mind.memory
         used = memory.states.max(initial=0) + spare, memory.sums.max(initial=0) + spare
         rooms = memory.sum_head.shape[1], memory.into.shape[1]
         if used[0] < rooms[0] and used[1] < rooms[1]:
             return
         # a quarter more, since unused room slows down planning
-        rooms = tuple(r if n < r else r + max(r // 4, 4) for n, r in zip(used, rooms, strict=True))
-        values = self.blank_values(rooms[0])
+        self.resize(*(r if n < r else r + max(r // 4, 4) for n, r in zip(used, rooms, strict=True)))
+
+    def resize(self, states: int, sums: int) -> None:
+        """Make room for so many states and sums per period."""
+        memory, old = self.mind.memory, self.mind.values
+        values = self.blank_values(states)
         for name in ("theta", "key", "spread", "sigma"):
             getattr(values, name)[:] = getattr(old, name)
         values.Q[:, : old.Q.shape[1]], values.V[:, : old.V.shape[1]] = old.Q, old.V
-        self.mind = self.mind._replace(memory=resized(memory, *rooms), values=values)
+        self.mind = self.mind._replace(memory=resized(memory, states, sums), values=values)
 
     def state(self) -> dict[str, Any]:
         """Return the memory without unused room, and the factors."""
         mind = self.mind
         memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
         arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
-        return arrays | {"factor.U": mind.factor.U, "factor.inv": mind.factor.inv, "rows": mind.rows}
+        return arrays | self.factors() | {"rows": mind.rows}
+
+    def factors(self) -> dict[str, Any]:
+        """Return the factors by their names in a file."""
+        return {"factor.U": self.mind.factor.U, "factor.inv": self.mind.factor.inv}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
@@ -112,9 +129,8 @@ class FiniteLearner(MindLearner):
             raise ArchiveError("is damaged: a state in it has a row that holds nothing")
         if self.features.table is not None and not _same_features(self.features.table, memory, rows):
             raise ArchiveError("was learned through another basis: give the one that it was learned with")
-        for name in ("U", "inv"):
-            part = getattr(mind.factor, name)
-            part[...] = file.take(f"factor.{name}", part.shape)
+        for name, part in self.factors().items():
+            part[...] = file.take(name, part.shape)
         self.mind = mind._replace(memory=memory, rows=rows, values=self.blank_values(room))
 
 

@@ -50,9 +50,7 @@ def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch
 @learn.register(FiniteMind)
 def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> bool:
     """Add the states of the episode that are new, then add the episode to the sums."""
-    for h in range(T):
-        s, legal = work.states[h], table.legal[mask_of(table, h)]
-        work.visited[h] = known_row(mind, h, s, legal[s])
+    known_rows(mind, table, T, work)
     added = add_transitions(mind, work.visited, work.actions, work.rewards, T, False)
     return added and count(mind.memory.counters, T)
 
@@ -60,20 +58,14 @@ def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> boo
 @remember.register(FiniteMind)
 def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool:
     """The same for an episode played elsewhere."""
-    for h in range(episode.rows.size):
-        row = episode.rows[h]
-        if row < 0:
-            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
-            if mind.rows.shape[1] > 0:
-                mind.rows[h, episode.states[h]] = row
-        work.visited[h] = row
+    episode_rows(mind, episode, work)
     T = episode.actions.size
     added = add_transitions(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
     return added and count(mind.memory.counters, T)
 
 
 @is_full.register(FiniteMind)
-def finite_is_full(mind: FiniteMind) -> bool:
+def finite_is_full(mind: Any) -> bool:
     """Return whether there may be no room for another episode, which adds at most a state and a sum per period."""
     memory = mind.memory
     for h in range(memory.states.size):
@@ -83,10 +75,30 @@ def finite_is_full(mind: FiniteMind) -> bool:
 
 
 @compiled
-def known_row(mind: FiniteMind, h: int, s: int, legal: Bools) -> int:
+def known_rows(mind: Any, table: Table, T: int, work: Workspace) -> None:
+    """Set `work.visited` to the rows of the T states in `work`, adding those that are new."""
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        work.visited[h] = known_row(mind, h, s, legal[s])
+
+
+@compiled
+def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
     """Return the row of one of finitely many states, adding it if it is new."""
     if mind.rows[h, s] < 0:
         phi, block = mind.features.phi, mind.features.block
         mind.rows[h, s] = add_state(mind.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
     row: int = mind.rows[h, s]
     return row
+
+
+@compiled
+def episode_rows(mind: Any, episode: Episode, work: Workspace) -> None:
+    """The same for an episode played elsewhere."""
+    for h in range(episode.rows.size):
+        row = episode.rows[h]
+        if row < 0:
+            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
+            if mind.rows.shape[1] > 0:
+                mind.rows[h, episode.states[h]] = row
+        work.visited[h] = row

@@ -1,5 +1,6 @@
 """The common part of tabular agents: counts of a finite problem, from which each algorithm computes its plan."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -10,13 +11,24 @@ from rlsvi.agents.arguments import checked_basis
 from rlsvi.agents.contract import Place, Step, broken
 from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import plan
-from rlsvi.agents.tabular.mind import LinearFeatures, Plan, TabularMind, no_counts, no_linear, no_plan, remember_on
+from rlsvi.agents.tabular.mind import (
+    ROWS,
+    LinearFeatures,
+    Plan,
+    TabularMind,
+    count_row,
+    no_counts,
+    no_linear,
+    no_plan,
+    remember_on,
+)
 from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import finite, flag, shaped
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.finite import FiniteMDP
 
 SAVED = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
 UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before the first plan, and for illegal actions
@@ -34,10 +46,10 @@ class TabularLearner(MindLearner):
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Return a state and its legal actions, which only a prediction may restrict further."""
-        place, counts = super().look(h, observation, mask), self.mind.counts
-        if not counts.seen[h, place.observation]:
+        place, counts, p = super().look(h, observation, mask), self.mind.counts, count_row(self.mind, h)
+        if not counts.seen[p, place.observation]:
             return place
-        return place.narrowed(counts.legal[h, place.observation], learning)
+        return place.narrowed(counts.legal[p, place.observation], learning)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> TabularMind:
         """Return the mind with a new plan, computed from the last one."""
@@ -79,7 +91,6 @@ class TabularLearner(MindLearner):
 class TabularAgent(Agent):
     """An agent that learns a finite problem from counts. PSRL, UCRL2 and the others define how to plan."""
 
-    reward_range: tuple[float, float] = (0.0, 1.0)
     horizon: int | None = None
     seed: Seed = None
 
@@ -87,11 +98,14 @@ class TabularAgent(Agent):
     takes_basis = False
     needs_states = True
     samples_first = True
+    homogeneous = False  # whether it knows that periods are alike
+    reward_range = (-math.inf, math.inf)
     mind_class: ClassVar[Any] = None  # the class for which the algorithm registers `plan`
 
     def check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         checked_basis(self.basis)
+        flag("homogeneous", self.homogeneous)
         self.numbers(1, 1, 1, 1)
         self.prior_weights(np.size(getattr(self, "alpha_P", 1.0)))
 
@@ -121,18 +135,46 @@ class TabularAgent(Agent):
         given = tuple(self.reward_range)
         return ValueError(f"reward {beyond[0]:g} lies outside of reward_range={given}: widen it")
 
+    def task_of(self, env: Any) -> Task:
+        """Return the task that an environment poses; if it is a finite MDP, its periods are checked."""
+        mdp = getattr(getattr(env, "unwrapped", None), "mdp", None)
+        if self.homogeneous and isinstance(mdp, FiniteMDP):
+            self.check_alike(mdp)
+        return super().task_of(env)
+
+    def task_in(self, mdp: FiniteMDP) -> Task:
+        """Return the task that an MDP poses, after checking its periods."""
+        if self.homogeneous:
+            self.check_alike(mdp)
+        return super().task_in(mdp)
+
+    def check_alike(self, mdp: FiniteMDP) -> None:
+        """Raise an error unless all periods of an MDP are alike: one P, one R and one mask, and no r_H."""
+        table = mdp.table
+        differ = "transitions and rewards" if table.per_period else "legal actions" if len(table.legal) > 1 else ""
+        if not differ and table.terminal[~table.absorbing].any():
+            differ = "rewards (the last includes r_H)"
+        if differ:
+            remedy = "leave homogeneous out" if "homogeneous" in self.arguments() else "use RLSVI"
+            raise ValueError(
+                f"{type(self).__name__} needs periods that are alike, but {differ} depend on them here: {remedy}"
+            )
+
     def new_learner(self, task: Task, example: Any) -> TabularLearner:
         """Return a learner without experience."""
         assert task.states is not None
         H, S, A, linear = task.horizon, task.states, task.actions, self.linear(task)
+        alike = bool(self.homogeneous)
         alpha, rewards = np.append(self.prior_weights(S), 0.0), np.array(self.rewards())
         numbers = self.numbers(H, S, A, linear.theta.size)
-        mind: TabularMind = self.mind_class(no_counts(H, S, A), no_plan(H, S, A), linear, numbers, alpha, rewards)
+        counts, plan = no_counts(ROWS if alike else H, S, A), no_plan(H, S, A, alike)
+        mind: TabularMind = self.mind_class(counts, plan, linear, numbers, alpha, rewards, alike)
         return TabularLearner(task, mind, failure=self.failure)
 
     def restored_learner(self, task: Task, file: Archive) -> TabularLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        if task.states is None or file.shape("counts.visits", 3) != (task.horizon, task.states, task.actions):
+        rows = ROWS if self.homogeneous else task.horizon
+        if task.states is None or file.shape("counts.visits", 3) != (rows, task.states, task.actions):
             raise ArchiveError(f"is damaged: its counts are not those of {task}")
         learner = self.new_learner(task, 0)
         learner.restore(file)

@@ -53,6 +53,7 @@ class GaussianPSRL(TabularAgent):
     samples = True
     mind_class = GaussianPSRLMind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
     scale: float = 1.0
     alpha_P: float | Floats = 1.0
     alpha_R: float | tuple[float, float] = 1.0

@@ -54,6 +54,7 @@ class LSVIUCB(TabularAgent):
     takes_basis = True
     mind_class = LSVIUCBMind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
     lam: float = 1.0
     scale: float = 1.0
     delta: float = 0.05

@@ -1,4 +1,8 @@
-"""The mind of tabular agents: counts of each period, state and action, their outcomes, and the plan."""
+"""The mind of tabular agents: counts of each period, state and action, their outcomes, and the plan.
+
+If periods are known to be alike, their counts are pooled in two rows instead of H: row 0 for periods 0 .. H-2, and
+row 1 for the last period, whose next states are not observed, as the episode ends there.
+"""
 
 from typing import NamedTuple
 
@@ -11,17 +15,19 @@ from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.regression import prior_factor
 from rlsvi.mdp.table import Table, mask_of
 
+ROWS = 2  # of the counts, if periods are alike
+
 
 class Counts(NamedTuple):
-    """Sums over all episodes. Column S of `into` counts the episodes that ended there."""
+    """Sums over all episodes, in P = H rows, or P = 2. Column S of `into` counts the episodes that ended there."""
 
     counters: Longs  # (2,) episodes and steps
-    visits: Floats  # (H, S, A)
-    reward: Floats  # (H, S, A) sum of rewards
-    into: Floats  # (H, S, A, S + 1)
-    ends: Longs  # (H,) episodes that ended in this period
-    seen: Bools  # (H, S)
-    legal: Bools  # (H, S, A); all actions until a state is seen
+    visits: Floats  # (P, S, A)
+    reward: Floats  # (P, S, A) sum of rewards
+    into: Floats  # (P, S, A, S + 1)
+    ends: Longs  # (P,) episodes that ended in this period
+    seen: Bools  # (P, S)
+    legal: Bools  # (P, S, A); all actions until a state is seen
 
 
 class Plan(NamedTuple):
@@ -29,10 +35,12 @@ class Plan(NamedTuple):
 
     Q: Floats  # (H, S, A), -inf if illegal
     V: Floats  # (H + 1, S + 1)
-    visits: Floats  # (H, S, A) when the plan was made
+    visits: Floats  # (P, S, A) when the plan was made
     due: Bools  # (1,) whether a pair has been tried as often since then as before
     p: Floats  # (S + 1,) work array
     order: Longs  # (S + 1,)
+    R: Floats  # (S, A) rewards and probabilities of one MDP for all periods; empty unless periods are alike
+    P: Floats  # (S, A, S + 1)
 
 
 class LinearFeatures(NamedTuple):
@@ -58,6 +66,7 @@ class TabularMind(NamedTuple):
     numbers: Floats  # in the order defined in the algorithm's file
     alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
     rewards: Floats  # (2,) the lowest and the highest reward that can be learned from
+    homogeneous: bool  # whether periods are alike
 
     @property
     def features(self) -> FeatureTable:
@@ -65,29 +74,32 @@ class TabularMind(NamedTuple):
         return FeatureTable(self.linear.phi, self.linear.block)
 
 
-def no_counts(H: int, S: int, A: int) -> Counts:
-    """Return counts of zero."""
-    shape = H, S, A
+def no_counts(P: int, S: int, A: int) -> Counts:
+    """Return counts of zero, in P rows."""
+    shape = P, S, A
     return Counts(
         counters=new_counters(),
         visits=np.zeros(shape),
         reward=np.zeros(shape),
         into=np.zeros((*shape, S + 1)),
-        ends=np.zeros(H, np.int64),
-        seen=np.zeros((H, S), np.bool_),
+        ends=np.zeros(P, np.int64),
+        seen=np.zeros((P, S), np.bool_),
         legal=np.ones(shape, np.bool_),
     )
 
 
-def no_plan(H: int, S: int, A: int) -> Plan:
+def no_plan(H: int, S: int, A: int, homogeneous: bool) -> Plan:
     """Return a plan without values: nothing is known to be impossible."""
+    kept = S if homogeneous else 0
     return Plan(
         Q=np.full((H, S, A), np.inf),
         V=np.zeros((H + 1, S + 1)),
-        visits=np.zeros((H, S, A)),
+        visits=np.zeros((ROWS if homogeneous else H, S, A)),
         due=np.ones(1, np.bool_),
         p=np.zeros(S + 1),
         order=np.zeros(S + 1, np.int64),
+        R=np.zeros((kept, A)),
+        P=np.zeros((kept, A, S + 1)),
     )
 
 
@@ -117,7 +129,7 @@ def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> b
         return False
     for h in range(T):
         s, legal = work.states[h], table.legal[mask_of(table, h)]
-        see(mind.counts, h, s, legal[s])
+        see(mind, h, s, legal[s])
     return count_transitions(mind, work.states, work.actions, work.rewards, T, table.states)
 
 
@@ -131,13 +143,17 @@ def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
     for h in range(Q.shape[0]):
         for s in range(Q.shape[1]):
             for a in range(Q.shape[2]):
-                mine.Q[h, s, a], mine.visits[h, s, a] = Q[h, s, a], plan.visits[h, s, a]
+                mine.Q[h, s, a] = Q[h, s, a]
+    for p in range(plan.visits.shape[0]):
+        for s in range(Q.shape[1]):
+            for a in range(Q.shape[2]):
+                mine.visits[p, s, a] = plan.visits[p, s, a]
     for h in range(V.shape[0]):
         for s in range(V.shape[1]):
             mine.V[h, s] = V[h, s]
     mine.due[0] = plan.due[0]
     for h in range(episode.states.size):
-        see(mind.counts, h, episode.states[h], episode.legal[h])
+        see(mind, h, episode.states[h], episode.legal[h])
     last = episode.states[T] if episode.goes_on else Q.shape[1]
     return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
 
@@ -152,11 +168,22 @@ def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
 
 
 @compiled
-def see(counts: Counts, h: int, s: int, legal: Bools) -> None:
-    """Record a state in period h, with its legal actions."""
-    counts.seen[h, s] = True
-    for a in range(legal.size):
-        counts.legal[h, s, a] = legal[a]
+def count_row(mind: TabularMind, h: int) -> int:
+    """Return the row of period h in the counts."""
+    if not mind.homogeneous:
+        return h
+    return 0 if h + 1 < mind.plan.Q.shape[0] else 1
+
+
+@compiled
+def see(mind: TabularMind, h: int, s: int, legal: Bools) -> None:
+    """Record a state in period h, with its legal actions; in all rows if periods are alike."""
+    counts = mind.counts
+    first, last = (0, ROWS) if mind.homogeneous else (h, h + 1)
+    for p in range(first, last):
+        counts.seen[p, s] = True
+        for a in range(legal.size):
+            counts.legal[p, s, a] = legal[a]
 
 
 @compiled
@@ -169,14 +196,17 @@ def count_transitions(
     """
     counts, plan, linear = mind.counts, mind.plan, mind.linear
     for h in range(steps):
-        s, a = states[h], actions[h]
+        p, s, a = count_row(mind, h), states[h], actions[h]
         following = states[h + 1] if h + 1 < steps else last
-        counts.visits[h, s, a] += 1.0
-        counts.reward[h, s, a] += rewards[h]
-        counts.into[h, s, a, following] += 1.0
+        counts.visits[p, s, a] += 1.0
+        counts.reward[p, s, a] += rewards[h]
+        counts.into[p, s, a, following] += 1.0
         if following == counts.visits.shape[1]:
-            counts.ends[h] += 1
-        if counts.visits[h, s, a] - plan.visits[h, s, a] >= max(1.0, plan.visits[h, s, a]):
+            counts.ends[p] += 1
+        n, before = counts.visits[p, s, a], plan.visits[p, s, a]
+        if mind.homogeneous:
+            n, before = n + counts.visits[1 - p, s, a], before + plan.visits[1 - p, s, a]
+        if n - before >= max(1.0, before):
             plan.due[0] = True
         if linear.x.size > 0:
             b = linear.block[s, a]
@@ -190,11 +220,11 @@ def count_transitions(
 @compiled
 def best_values(mind: TabularMind, h: int) -> bool:
     """V_h(s) = max_a Q_h(s, a) over legal actions. Returns False if it is not finite."""
-    Q, V, legal = mind.plan.Q, mind.plan.V, mind.counts.legal
+    Q, V, legal = mind.plan.Q, mind.plan.V, mind.counts.legal[count_row(mind, h)]
     for s in range(Q.shape[1]):
         best = -np.inf
         for a in range(Q.shape[2]):
-            if not legal[h, s, a]:
+            if not legal[s, a]:
                 Q[h, s, a] = -np.inf
             elif Q[h, s, a] != Q[h, s, a]:
                 return False

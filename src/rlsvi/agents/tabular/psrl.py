@@ -8,6 +8,9 @@ Osband, Russo and Van Roy (2013), with the conjugate prior of Theorem 1:
             R(h, s, a) ~ low + (high - low) Beta(alpha_R[1] + highs, alpha_R[0] + lows)
         Q_h = R_h + P_h V_{h+1},  V_h = max_a Q_h               for h = H-1, .., 0
         act greedily on Q for an episode
+
+If periods are alike (`homogeneous`), one P(s, a) and one R(s, a) are drawn for all of them, given the counts of
+all. The last period counts for R only, since no next state is observed in it.
 """
 
 import math
@@ -42,12 +45,16 @@ class PSRL(TabularAgent):
     reward_range : (low, high). A reward in between counts partly as low and partly as high.
     reward_noise : if None, as above. If a number, rewards are normal with this standard deviation, and their mean
         is normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
+    homogeneous : whether transitions, rewards and legal actions are known not to depend on the period. The last
+        step must then not pay an additional r_H. This is checked where the problem is a FiniteMDP.
     horizon, seed : as for RLSVI.
     """
 
     samples = True
     mind_class = PSRLMind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    homogeneous: bool = False
     alpha_P: float | Floats = 1.0
     alpha_R: float | tuple[float, float] = 1.0
     reward_noise: float | None = None
@@ -65,6 +72,8 @@ class PSRL(TabularAgent):
 @plan.register(PSRLMind)
 def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
     """Solve an MDP drawn from the posterior, or the posterior mean. Return False if a value is not finite."""
+    if mind.homogeneous:
+        return homogeneous_psrl(mind, sampled, stream)
     counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
@@ -77,6 +86,31 @@ def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
                         into = counts.into[h, s, a]
                         Q += next_value(mind.alpha, into, plan.V[h + 1], plan.p, sampled, stream)
                     plan.Q[h, s, a] = Q
+        if not best_values(mind, h):
+            return False
+    return True
+
+
+@compiled
+def homogeneous_psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
+    """The same with one P and one R for all periods."""
+    counts, plan = mind.counts, mind.plan
+    H, S, A = plan.Q.shape
+    for s in range(S):
+        for a in range(A):
+            n = counts.visits[0, s, a] + counts.visits[1, s, a]
+            total = counts.reward[0, s, a] + counts.reward[1, s, a]
+            plan.R[s, a] = mean_reward(mind.numbers, n, total, sampled, stream)
+            weights = draw_weights(mind.alpha, counts.into[0, s, a], plan.p, sampled, stream)
+            for y in range(S + 1):
+                plan.P[s, a, y] = plan.p[y] / weights
+    for h in range(H - 1, -1, -1):
+        for s in range(S):
+            for a in range(A):
+                Q = plan.R[s, a]
+                for y in range(S if h + 1 < H else 0):
+                    Q += plan.P[s, a, y] * plan.V[h + 1, y]
+                plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False
     return True
@@ -103,15 +137,26 @@ def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: 
 @compiled
 def next_value(alpha: Floats, into: Floats, V: Floats, p: Floats, sampled: bool, stream: Words) -> float:
     """Return P'V for P ~ Dirichlet(alpha + into), or its mean; `p` is overwritten."""
-    total, value, weights = 0.0, 0.0, 0.0
+    total, value = draw_weights(alpha, into, p, sampled, stream), 0.0
+    for j in range(p.size):
+        value += p[j] * V[j]
+    return value / total
+
+
+@compiled
+def draw_weights(alpha: Floats, into: Floats, p: Floats, sampled: bool, stream: Words) -> float:
+    """Draw p / sum(p) ~ Dirichlet(alpha + into), or set it to the mean; return the sum of p."""
+    total, weights = 0.0, 0.0
     for j in range(p.size):
         weight = alpha[j] + into[j]
         weights += weight
         p[j] = weight if not sampled or weight == 0.0 else gamma(stream, weight)
         total += p[j]
-        value += p[j] * V[j]
     if total > 0.0:
-        return value / total
+        return total
     for j in range(p.size):  # if all weights underflow, one state has all the probability
         p[j] = (alpha[j] + into[j]) / weights
-    return float(V[pick(stream, p)])
+    only = pick(stream, p)
+    for j in range(p.size):
+        p[j] = 1.0 if j == only else 0.0
+    return 1.0

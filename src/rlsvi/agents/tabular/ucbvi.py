@@ -54,6 +54,7 @@ class UCBVI(TabularAgent):
     samples = False
     mind_class = UCBVIMind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
     bonus: Literal["hoeffding", "bernstein"] = "hoeffding"
     delta: float = 0.05
     planned: int = 100_000
@@ -108,14 +109,15 @@ def bernstein(mind: TabularMind, h: int, s: int, a: int) -> float:
         first += counts.into[h, s, a, y] / n * V[h + 1, y]
     for y in range(S + 1):
         p = counts.into[h, s, a, y] / n
-        spread += p * (V[h + 1, y] - first) ** 2 / (span * span)
+        away = V[h + 1, y] - first
+        spread += p * (away * away) / (span * span)
         if p > 0.0 and y < S:
             visits = 0.0
             for b in range(A):
                 visits += counts.visits[h + 1, y, b]
             most = H * H * 1.0
             if visits > 0.0:
-                most = min(most, 1e4 * H**3 * S * S * A * L * L / visits)
+                most = min(most, 1e4 * (H * H * H) * S * S * A * L * L / visits)
             doubt += p * most
     values = math.sqrt(8.0 * L * spread / n) + 14.0 * H * L / (3.0 * n) + math.sqrt(8.0 * doubt / n)
     return float(values + math.sqrt(0.5 * L / n))

@@ -9,6 +9,9 @@ Jaksch, Ortner and Auer (2010), where (h, s) takes the place of a state:
         |p - p_mean|_1 <= sqrt(14 S log(2 A H t / delta) / n)
         Q_h(s, a) = max r + max p'V_{h+1} within these sets,  V_h = max_a Q_h       (extended value iteration)
         act greedily on Q
+
+If periods are alike (`homogeneous`), visits are those of all periods together, and H is 1 in the logarithms, as in
+the original. The last period counts for r only, since no next state is observed in it.
 """
 
 import math
@@ -22,6 +25,7 @@ from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.elementary import log
 
 LOW, HIGH, SCALE, DELTA = range(4)  # indices of mind.numbers
 
@@ -39,6 +43,7 @@ class UCRL2(TabularAgent):
     delta : the confidence sets fail with at most this probability.
     scale : factor of both radii. The theory requires 1; smaller values work best.
     reward_range : (low, high), the bounds of all rewards.
+    homogeneous : as for PSRL.
     horizon, seed : as for RLSVI.
 
     The end of an episode before its last period is a possible outcome once it has been seen.
@@ -47,6 +52,8 @@ class UCRL2(TabularAgent):
     samples = False
     mind_class = UCRL2Mind
 
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    homogeneous: bool = False
     delta: float = 0.05
     scale: float = 1.0
 
@@ -61,8 +68,8 @@ class UCRL2(TabularAgent):
 def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
     """Return the radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
     n, delta = max(1.0, n), numbers[DELTA]
-    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * math.log(2.0 * S * H * A * t / delta) / (2.0 * n))
-    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * math.log(2.0 * A * H * t / delta) / n)
+    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * log(2.0 * S * H * A * t / delta) / (2.0 * n))
+    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * log(2.0 * A * H * t / delta) / n)
 
 
 @plan.register(UCRL2Mind)
@@ -72,23 +79,30 @@ def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
     H, S, A = plan.Q.shape
     if not plan.due[0]:
         return True
+    periods = 1 if mind.homogeneous else H  # that have confidence sets of their own
+    t = counts.counters[STEPS] + 1.0
     for h in range(H - 1, -1, -1):
-        outcomes = S + 1 if counts.ends[h] > 0 else S
+        p = 0 if mind.homogeneous else h
+        outcomes = S + 1 if counts.ends[p] > 0 else S
         sort_descending(plan.V[h + 1], plan.order, outcomes)
         for s in range(S):
             for a in range(A):
-                n = counts.visits[h, s, a]
-                r, d = radii(numbers, H, S, A, counts.counters[STEPS] + 1.0, n)
-                if n == 0.0:
-                    Q, d = numbers[HIGH], 2.0
-                else:
-                    Q = min(counts.reward[h, s, a] / n + r, numbers[HIGH])
+                n, m, reward = counts.visits[p, s, a], counts.visits[p, s, a], counts.reward[p, s, a]
+                if mind.homogeneous:
+                    n, reward = n + counts.visits[1, s, a], reward + counts.reward[1, s, a]
+                Q = numbers[HIGH]
+                if n > 0.0:
+                    Q = min(reward / n + radii(numbers, periods, S, A, t, n)[0], Q)
                 if h + 1 < H:
-                    Q += optimistic(counts.into[h, s, a], n, d, plan.V[h + 1], plan.order, outcomes, plan.p)
+                    d = radii(numbers, periods, S, A, t, m)[1]
+                    Q += optimistic(counts.into[p, s, a], m, d, plan.V[h + 1], plan.order, outcomes, plan.p)
                 plan.Q[h, s, a] = Q
-                plan.visits[h, s, a] = n
         if not best_values(mind, h):
             return False
+    for p in range(plan.visits.shape[0]):
+        for s in range(S):
+            for a in range(A):
+                plan.visits[p, s, a] = counts.visits[p, s, a]
     plan.due[0] = False
     return True
 

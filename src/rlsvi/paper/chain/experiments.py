@@ -1,6 +1,7 @@
 """The experiments on the chain: functions that the jobs of its figures call."""
 
 import math
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.results import unexplained
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.finite import History
+from rlsvi.study.experiment import Play, Playing, experiment
 
 CHUNK = 100  # episodes between two looks at the rewards collected
 REWARDS = 10  # the paper's proxy of the learning time: episodes until ten rewards
 
 
+@experiment
 def learning_time(
     *,
     length: int,
@@ -29,7 +32,7 @@ def learning_time(
     rho: float | None = None,
     rho_is: Any = "variance",
     deterministic: bool = False,
-) -> dict[str, float]:
+) -> Playing:
     """Episodes until RLSVI has ten rewards, infinite if not within `limit`.
 
     With `rho` also the misfit, the share of Q* that the basis leaves out.
@@ -39,14 +42,14 @@ def learning_time(
     problem = problems.chain(length, features, **reading, seed=problem_seed)
     agent = RLSVI(lam=lam, sigma=sigma, seed=agent_seed)
     found = {} if rho is None else {"misfit": _misfit(problem)}
-    return {"time": until_learned(agent, problem, limit), **found}
+    return {"time": (yield from until_learned(agent, problem, limit)), **found}
 
 
-def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> float:
-    """Episodes until ten rewards, infinite if not within `limit`."""
+def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> Generator[Play, History, float]:
+    """Play until ten rewards; return the number of episodes, infinite if not within `limit`."""
     rewards = 0.0
     for played in range(0, limit, CHUNK):
-        history = simulate(agent, problem, min(CHUNK, limit - played), regret=False)
+        history = yield Play(agent, problem, min(CHUNK, limit - played), regret=False)
         reached = np.flatnonzero(rewards + np.cumsum(history.reward) >= REWARDS)
         if len(reached):
             return float(played + reached[0] + 1)
@@ -54,6 +57,7 @@ def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> fl
     return math.inf
 
 
+@experiment
 def regret_curve(
     *,
     agent: str,
@@ -65,7 +69,7 @@ def regret_curve(
     stretch: float = 1.0,
     per_period: bool = False,
     **settings: float,
-) -> dict[str, Any]:
+) -> Playing:
     """Regret and rewards up to some of the episodes of a run, and what became of it.
 
     points : how many episodes at most, of the first 2000 and again of all.
@@ -78,7 +82,7 @@ def regret_curve(
     problem = problems.chain(length, features, per_period=per_period, seed=problem_seed)
     if stretch != 1.0:
         problem = Problem(problem.mdp, Dense(stretch * phi_of(problem)))
-    history = simulate(agent_called(agent, agent_seed, **settings), problem, episodes)
+    history = yield Play(agent_called(agent, agent_seed, **settings), problem, episodes)
     best = problem.solution.V[0, 0]
     reached = np.flatnonzero(np.cumsum(history.reward) >= REWARDS)
     mistakes = np.flatnonzero(history.regret > 1e-9 * best)
@@ -93,9 +97,10 @@ def regret_curve(
     }
 
 
+@experiment
 def first_reward(
     *, agent: str, length: int, features: int | None, seed: int, limit: int, **settings: float
-) -> dict[str, Any]:
+) -> Playing:
     """Episodes until the first reward, infinite if not within `limit`.
 
     regret : expected regret of these episodes, the one with the reward included.
@@ -106,7 +111,7 @@ def first_reward(
     player = agent_called(agent, agent_seed, **settings)
     regret, uneven, chunk = 0.0, 0.0, 2 ** min(length - 1, 14)
     for played in range(0, limit, chunk):
-        history = simulate(player, problem, min(chunk, limit - played))
+        history = yield Play(player, problem, min(chunk, limit - played))
         reached = np.flatnonzero(history.reward)
         until = reached[0] + 1 if len(reached) else len(history.reward)
         regret += float(history.regret[:until].sum())
@@ -117,14 +122,15 @@ def first_reward(
     return {"time": math.inf, "regret": regret, "uneven": uneven}
 
 
-def noisy_deep_sea(*, size: int, lam: float, sigma: float, episodes: int, seed: int) -> dict[str, float]:
+@experiment
+def noisy_deep_sea(*, size: int, lam: float, sigma: float, episodes: int, seed: int) -> Playing:
     """RLSVI with a table on DeepSea with noisy rewards and transitions: its regret, and whether it is stuck.
 
     It is stuck (1) if in the last tenth of the episodes more than half of random play's regret is left.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.deep_sea(size, stochastic=True, seed=problem_seed)
-    history = simulate(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, episodes)
+    history = yield Play(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, episodes)
     left = history.regret[-(episodes // 10 or 1) :].mean()
     return {"total": float(history.regret.sum()), "stuck": float(left > 0.5 * problem.random_regret)}
 

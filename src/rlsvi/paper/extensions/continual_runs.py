@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
@@ -10,13 +10,16 @@ from numpy.polynomial.legendre import legvander
 from rlsvi.agents import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy, Linear
 from rlsvi.agents.continual.agent import ContinualAgent
 from rlsvi.agents.explore import Schedule
-from rlsvi.bases import Dense, StateFeatures
+from rlsvi.bases import Dense, StateFeatures, coherent
+from rlsvi.core.compile import Floats
 from rlsvi.core.regression import FactorError
-from rlsvi.mdp import river_swim
+from rlsvi.mdp import FiniteMDP, river_swim
 from rlsvi.mdp.solve import average_reward
 from rlsvi.simulate import simulate_continual
 
 GAMMA = 0.99
+FUNCTIONS = 6  # of place and action
+COHERENT: dict[str, Literal["HSA", "sqrt(HSA)"]] = {"coherent": "HSA", "coherent, small": "sqrt(HSA)"}
 DITHERING: dict[str, Callable[[int], Schedule]] = {
     "epsilon = .01": lambda steps: 0.01,
     "epsilon = .1": lambda steps: 0.1,
@@ -29,8 +32,9 @@ def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: i
     """The average reward in a river without end, as a share of the best, over ten parts of a run.
 
     agent : the noise of continual RLSVI ("paper", "whitened" or "independent"), or a name in DITHERING.
-    basis : "table"; "places", 1, x and x^2 of the place x, for each action; or "random", six random functions of
-        place and action, other ones for every seed, with which the regression may diverge.
+    basis : "table"; one of COHERENT, six random functions of place and action whose span contains Q*, drawn as
+        appendix C has it; "random", six that need not span it; other ones for every seed. Or "places", 1, x and
+        x^2 of the place x, for each action, which do not span it either.
 
     Also the step by which divergence was noticed, and the one at which a number was no longer finite and the run
     ended; infinite if never.
@@ -54,8 +58,11 @@ def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: i
 
 def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> ContinualAgent:
     usual: dict[str, Any] = {"gamma": GAMMA, "seed": seed}
-    if basis == "random":
-        usual["basis"] = Dense(np.random.default_rng(seed).normal(size=(states, 2, 6)))
+    if basis in COHERENT:
+        Q = discounted_values(river_swim(states))
+        usual["basis"] = coherent(Q[None], FUNCTIONS, scale=COHERENT[basis], seed=seed)
+    elif basis == "random":
+        usual["basis"] = Dense(np.random.default_rng(seed).normal(size=(states, 2, FUNCTIONS)))
     elif basis == "places":
         usual["basis"] = StateFeatures(lambda s: legvander(2.0 * s / (states - 1) - 1.0, 2).ravel())
     if agent in DITHERING:
@@ -64,11 +71,24 @@ def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> Contin
     return ContinualRLSVI(noise=noise, **usual)
 
 
+def discounted_values(mdp: FiniteMDP) -> Floats:
+    """Q* of an MDP without end, (S, A): value iteration until nothing changes by more than rounding."""
+    t = mdp.table
+    rows = np.repeat(np.arange(t.states * t.actions), np.diff(t.indptr))
+    Q, change = np.zeros((t.states, t.actions)), np.inf
+    while change > 1e-12:
+        V = Q.max(axis=1)
+        onward = np.bincount(rows, weights=t.probability * V[t.successor], minlength=Q.size)
+        Q, before = (t.expected + GAMMA * onward).reshape(Q.shape), Q
+        change = float(np.abs(Q - before).max())
+    return Q
+
+
 def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str, Any]:
     """How consecutive perturbations are correlated, in units of their own standard deviation.
 
-    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights that were
-    touched before.
+    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights of states
+    that were met before.
     change : how much Sigma changes in a step, relative to itself: the largest change of a weight, on average over
         all steps from the first on; largest : the largest of all.
     """

@@ -39,7 +39,7 @@ def learning_games(
     decay: float = 1.0,
     game_over: GameOver = "top row",
 ) -> dict[str, Any]:
-    """Rows removed in every game that an agent learns from, with the size of its weights and of its targets.
+    """Rows removed in every game that an agent learns from, with the largest size of its weights and its targets.
 
     These say whether it diverges; the agent's own warning is off. One whose numbers break plays no more.
 
@@ -57,8 +57,8 @@ def learning_games(
         sigma = InverseGamma() if agent == "RLSVI, unknown noise" else 1.0
         player = StationaryRLSVI(basis=basis, sigma=sigma, diverged_above=1e300, **common)
     found = learned(player, board_of(board, game_over), games, checkpoint())
-    names = ("rows", "pieces", "over", "size", "excess")
-    return {"game": np.arange(1, games + 1), **{name: getattr(found, name) for name in names}}
+    played = {"game": np.arange(1, games + 1), "rows": found.rows, "pieces": found.pieces, "over": found.over}
+    return {**played, "size": float(found.size.max()), "excess": float(found.excess.max())}
 
 
 def mini_optimum(*, seed: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Players who learn Tetris: their jobs, their levels, and how sure these are.
 
 The score of one game is close to exponential, so a level is a mean over many games and several seeds. It is that
-of the second half of the shortest runs on a board.
+of the second half of the shortest runs on a board, which every player has.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,11 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.results import chosen_by_the_others, having
 from rlsvi.paper.tetris.games import learning_games
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import median
+from rlsvi.study.means import multiple, ratio
+from rlsvi.study.statistics import Interval, bootstrap, median
 
 Player = dict[str, Any]
+AS_MUCH = 0.9  # times; two shares that are equal cannot be told to be so without some room
 
 
 def player(agent: str, **changes: Any) -> Player:
@@ -26,7 +28,7 @@ def player(agent: str, **changes: Any) -> Player:
     return {**usual, **more, **changes}
 
 
-def jobs_of(players: Sequence[Player], games: int, seeds: int, cost: float = 0.04) -> list[Job]:
+def jobs_of(players: Sequence[Player], games: int, seeds: int, cost: float = 0.05) -> list[Job]:
     """A run of each player with each seed; `cost` is about that of a game."""
     return [
         Job.of(learning_games, cost * games, **who, games=games, seed=seed)
@@ -35,21 +37,20 @@ def jobs_of(players: Sequence[Player], games: int, seeds: int, cost: float = 0.0
     ]
 
 
-def runs_of(frame: pl.DataFrame, who: Player) -> pl.DataFrame:
-    """The longest runs of a player."""
-    mine = having(frame, **who)
-    return mine.filter(pl.col("games") == pl.col("games").max()).sort("seed", "game")
-
-
-def scores(frame: pl.DataFrame, who: Player) -> Floats:
-    """Rows removed, (seeds, games), in the longest runs of a player."""
-    mine = runs_of(frame, who)
+def scores(frame: pl.DataFrame, who: Player, games: int | None = None) -> Floats:
+    """Rows removed, (seeds, games), in a player's runs of so many games; the shortest on its board by default."""
+    mine = having(frame, **who, games=games or shortest(frame, who["board"])).sort("seed", "game")
     return mine["rows"].to_numpy().reshape(mine["seed"].n_unique(), -1).astype(np.float64)
 
 
 def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
     """The games that every player on a board has played."""
     return int(frame.filter(pl.col("board") == board)["games"].min())  # type: ignore[arg-type]
+
+
+def longest(frame: pl.DataFrame, board: str = "20x10") -> int:
+    """The games of the longest runs on a board."""
+    return int(frame.filter(pl.col("board") == board)["games"].max())  # type: ignore[arg-type]
 
 
 def window(frame: pl.DataFrame, board: str = "20x10") -> str:
@@ -60,13 +61,40 @@ def window(frame: pl.DataFrame, board: str = "20x10") -> str:
 
 def level(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game once it has learned, for each seed."""
-    games = shortest(frame, who["board"])
-    return np.asarray(scores(frame, who)[:, games // 2 : games].mean(axis=1))
+    rows = scores(frame, who)
+    return np.asarray(rows[:, rows.shape[1] // 2 :].mean(axis=1))
 
 
 def beginning(frame: pl.DataFrame, who: Player) -> Floats:
     """Mean rows a game in the first half of the shortest runs, for each seed."""
-    return np.asarray(scores(frame, who)[:, : shortest(frame, who["board"]) // 2].mean(axis=1))
+    rows = scores(frame, who)
+    return np.asarray(rows[:, : rows.shape[1] // 2].mean(axis=1))
+
+
+def kept(frame: pl.DataFrame, who: Player, parts: int = 5, games: int | None = None) -> tuple[Floats, Floats]:
+    """Mean rows a game in the best and in the last of so many parts of a run, for each seed."""
+    rows = scores(frame, who, games)
+    means = rows[:, : rows.shape[1] // parts * parts].reshape(len(rows), parts, -1).mean(axis=2)
+    return means.max(axis=1), means[:, -1]
+
+
+def spread(values: Floats) -> float:
+    """The standard deviation of runs over their mean."""
+    return multiple(float(values.std()), float(values.mean()))
+
+
+def steadiness(frame: pl.DataFrame, who: Player, other: Player) -> tuple[Interval, Interval]:
+    """How much a player's level varies between runs, and how much of the level in its best fifth a run has in its
+    last: both as multiples of those of another player.
+    """
+    varies = bootstrap(
+        lambda drawn: multiple(spread(drawn[0]), spread(drawn[1])), [level(frame, it) for it in (who, other)]
+    )
+    shares = []
+    for it in (who, other):
+        best, last = kept(frame, it)
+        shares.append(np.divide(last, best, out=np.ones_like(best), where=best > 0))
+    return varies, ratio(*shares)
 
 
 def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats:
@@ -109,7 +137,7 @@ def best_of(frame: pl.DataFrame, players: Sequence[Player]) -> Player:
 
 def largest(frame: pl.DataFrame, who: Player) -> float:
     """The largest norm that the weights of a player ever had."""
-    return float(runs_of(frame, who)["size"].to_numpy().max())
+    return float(having(frame, **who)["size"].to_numpy().max())
 
 
 def schedule(who: Player) -> str:

@@ -1,11 +1,16 @@
 """Who plays Tetris on the large board in the figures, and what is measured of them."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.results import having
-from rlsvi.paper.tetris.levels import player
+from rlsvi.paper.tetris.levels import Player, player
+from rlsvi.paper.tetris.readings import AFTERSTATE, PATIENT, PRINTED, READINGS
+
+Sides = tuple[Player, list[Player]]
 
 PUBLISHED = 3183.0  # the best level of LSPI that the paper quotes
 LEARNED = 1000.0  # rows a game
@@ -13,31 +18,30 @@ LAMBDAS = (0.0, 0.3)
 FROM_SCORING, FROM_NOTHING = "scoring", "nothing"
 GRID = [{"epsilon": epsilon, "decay": decay} for epsilon in (0.1, 1.0) for decay in (0.95, 0.98)]
 
-RLSVI = player("RLSVI")
+
+def sides(reading: dict[str, Any]) -> Sides:
+    """RLSVI, and LSVI with each of the schedules, in a reading of Q."""
+    return player("RLSVI", **reading), [player("LSVI", **reading, **schedule) for schedule in GRID]
+
+
+SIDES = {name: sides(reading) for name, reading in READINGS.items()}
+RLSVI, SCHEDULES = SIDES[AFTERSTATE]
 UNKNOWN_NOISE = player("RLSVI, unknown noise")
 RAW, RAW_UNKNOWN = player("RLSVI", units="raw"), player("RLSVI, unknown noise", units="raw")
 FORGETFUL = player("RLSVI", memory=10_000)
-SCHEDULES = [player("LSVI", **settings) for settings in GRID]
-LSVI = SCHEDULES[1]
 FIXED = [player("LSVI", epsilon=epsilon) for epsilon in (0.0, 0.001, 0.01, 0.1)]
 GREEDY = FIXED[0]
 UNDISCOUNTED, GREEDY_UNDISCOUNTED = player("RLSVI", gamma=1.0), player("LSVI", gamma=1.0)
 
-# as printed: Q = theta . phi, raw features
-PRINTED = {"form": "literal", "units": "raw"}
-LITERAL = player("RLSVI", **PRINTED)
-LITERAL_SCHEDULES = [player("LSVI", **PRINTED, **settings) for settings in GRID]
-LITERAL_PATIENT = [player("RLSVI", **PRINTED, gamma=0.999), player("LSVI", **PRINTED, gamma=0.999, **GRID[0])]
+LONG = {name: (SIDES[name][0], SIDES[name][1][1]) for name in (PRINTED, PATIENT, AFTERSTATE)}
+IN_MANY_RUNS = [*(who for rlsvi, schedules in SIDES.values() for who in (rlsvi, *schedules)), RAW, RAW_UNKNOWN]
+IN_FEW_RUNS = [UNKNOWN_NOISE, FORGETFUL, *FIXED, UNDISCOUNTED, GREEDY_UNDISCOUNTED]
+ALL_PLAYERS = [*IN_MANY_RUNS, *IN_FEW_RUNS]
 
-# by the form of Q: RLSVI and the schedules of LSVI
-FORMS = {"afterstate": (RLSVI, SCHEDULES), "literal": (LITERAL, LITERAL_SCHEDULES)}
 
-LONG = [RLSVI, LSVI]
-ALL_PLAYERS = [
-    *(RLSVI, UNKNOWN_NOISE, RAW, RAW_UNKNOWN, FORGETFUL, UNDISCOUNTED),
-    *(*SCHEDULES, *FIXED, GREEDY_UNDISCOUNTED),
-    *(LITERAL, *LITERAL_SCHEDULES, *LITERAL_PATIENT),
-]
+def few_runs(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the seeds that every player has."""
+    return frame.filter(pl.col("seed").is_in(having(frame, **FORGETFUL)["seed"].unique().to_list()))
 
 
 def lspi(frame: pl.DataFrame, start: str, lam: float) -> pl.DataFrame:

@@ -34,7 +34,9 @@ def sizes() -> Verdict:
 
 @claim("It is well known that you can find far superior linear basis functions", "section 6.2")
 def better_features(frame: pl.DataFrame) -> Verdict:
-    """A player with published features and weights gets at least ten times RLSVI's level."""
+    """A player with published features and weights gets at least ten times RLSVI's level (afterstate form, scaled
+    features).
+    """
     theirs: Floats = frame["published"].drop_nulls().to_numpy()
     cut = int(frame["cut_off"].drop_nulls().sum())
     more = ratio(theirs, level(frame, RLSVI))

@@ -13,50 +13,54 @@ from rlsvi.paper.figure import Figure
 from rlsvi.paper.tetris import exploration_claims, level_claims, levels, players, problem_claims
 from rlsvi.paper.tetris.levels import Player
 from rlsvi.paper.tetris.policies import policies, published_player
+from rlsvi.paper.tetris.readings import AFTERSTATE
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 
 GAME_OVER = "top row"
 STARTS = (players.FROM_SCORING, players.FROM_NOTHING)  # of policy iteration
+Pair = tuple[Player, Player]
 
 
-def jobs(games: int, long: int, iterations: int, fresh: int, again: int, seeds: int) -> list[Job]:
-    """All players for `games` games, two of them for `long`, and policy iteration on `fresh` games each time."""
-    short = [who for who in players.ALL_PLAYERS if who not in players.LONG]
+def jobs(games: int, long: int, iterations: int, fresh: int, again: int, few: int, seeds: int) -> list[Job]:
+    """Learning for `games` and for `long` games, where that is enough with `few` seeds; policy iteration on
+    `fresh` games each time.
+    """
     settings: dict[str, Any] = {"iterations": iterations, "games": fresh, "again": again, "game_over": GAME_OVER}
     return [
-        *levels.jobs_of(players.LONG, long, seeds),
-        *levels.jobs_of(short, games, seeds),
+        *(
+            job
+            for name, pair in players.LONG.items()
+            for job in levels.jobs_of(pair, long, min(few, seeds) if name == AFTERSTATE else seeds)
+        ),
+        *levels.jobs_of(players.IN_FEW_RUNS, games, min(few, seeds)),
+        *levels.jobs_of(players.IN_MANY_RUNS, games, seeds),
         *(
             Job.of(policies, 0.006 * iterations * fresh, start=start, lam=lam, seed=seed, **settings)
             for start, lam, seed in product(STARTS, players.LAMBDAS, range(seeds))
         ),
-        *(Job.of(published_player, 2.0, again=2, game_over=GAME_OVER, seed=seed) for seed in range(seeds)),
+        *(Job.of(published_player, 6.0, again=2, game_over=GAME_OVER, seed=seed) for seed in range(seeds)),
     ]
 
 
 def draw(frame: pl.DataFrame) -> Picture:
-    """Learning curves, short and long; policy iteration; the level of every player."""
-    figure, (above, long, below, right) = panels(2, 4.4, rows=2)
-    best, games = levels.best_of(frame, players.SCHEDULES), levels.shortest(frame)
-    shown = {
-        "RLSVI": players.RLSVI,
-        f"LSVI, {levels.schedule(best)}": best,
-        f"LSVI, {levels.schedule(players.FIXED[2])}": players.FIXED[2],
-        "RLSVI, raw features": players.RAW,
-        "RLSVI, literal form, raw features": players.LITERAL,
+    """Learning curves in the readings of Q, short and long; policy iteration; the level of every player."""
+    figure, (above, long, below, right) = panels(2, 4.6, rows=2)
+    short, longest = levels.shortest(frame), levels.longest(frame)
+    tuned = {
+        name: (rlsvi, levels.best_of(frame, players.SIDES[name][1])) for name, (rlsvi, _) in players.LONG.items()
     }
-    _curves(above, frame, shown, games, max(games // 20, 1))
-    longest = {"RLSVI": players.RLSVI, f"LSVI, {levels.schedule(players.LSVI)}": players.LSVI}
-    _curves(long, frame, longest, None, max(games // 5, 1))
+    _curves(above, frame, tuned, short, max(short // 10, 1))
+    _curves(long, frame, players.LONG, longest, max(longest // 20, 1))
     _policies(below, frame)
     _levels(right, frame)
     return figure
 
 
-def _curves(axes: Axes, frame: pl.DataFrame, shown: dict[str, Player], games: int | None, width: int) -> None:
-    for index, (name, who) in enumerate(shown.items()):
-        curves(axes, *levels.learning_curve(levels.scores(frame, who)[:, :games], width), name, index)
+def _curves(axes: Axes, frame: pl.DataFrame, pairs: dict[str, Pair], games: int, width: int) -> None:
+    shown = [(f"{who['agent']}, {name}", who) for name, pair in pairs.items() for who in pair]
+    for index, (name, who) in enumerate(shown):
+        curves(axes, *levels.learning_curve(levels.scores(frame, who, games), width), name, index)
     axes.axhline(players.PUBLISHED, **DOTTED)
     labelled(axes, "games", "rows a game", f"Learning: means of {width} games", key="best", ylim=(0, None))
 
@@ -100,12 +104,13 @@ FIGURE = Figure.of(
     title="Learning to play Tetris",
     where="section 6.2, figure 7",
     caption=(
-        "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe, divided by 20: "
-        "learning curves, least-squares policy iteration (the paper's LSPI), and the level of every player, a "
-        "dot a seed. Unless said otherwise Q = r + γθ·φ of the board after the placement, λ = σ = 1, γ = .99, "
-        "the last 10⁵ transitions are learned from, and dotted is 3183, the best published level of LSPI."
+        "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe: learning curves "
+        "in the readings of Q, in short and in long runs, least-squares policy iteration (the paper's LSPI), and "
+        "the level of every player, a dot a seed. There Q = r + γθ·φ of the board after the placement with "
+        "features divided by 20, unless a name says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99, "
+        "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
     ),
-    quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "seeds": 5},
-    paper={"games": 500, "long": 2000, "iterations": 20, "fresh": 100, "again": 250, "seeds": 5},
+    quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "seeds": 5},
+    paper={"games": 500, "long": 1000, "iterations": 20, "fresh": 100, "again": 250, "few": 5, "seeds": 20},
     claims=claims_in(problem_claims, level_claims, exploration_claims),
 )

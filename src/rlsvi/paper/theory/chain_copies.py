@@ -9,9 +9,12 @@ from rlsvi.agents import RLSVI
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import FiniteMDP
 from rlsvi.paper.chain.experiments import seeds_of, until_learned
+from rlsvi.paper.theory.prior_regret import MAKERS
 from rlsvi.problems import Problem
+from rlsvi.study.experiment import Play, Playing, experiment
 
 
+@experiment
 def copied_time(
     *,
     length: int,
@@ -22,14 +25,27 @@ def copied_time(
     limit: int,
     lam: float = 1.0,
     sigma: float = 0.1,
-) -> dict[str, float]:
+) -> Playing:
     """Episodes until RLSVI has ten rewards on the chain with `states` and `actions` copies of each.
 
     features : of a coherent basis, whose functions are as large as those of the chain by itself; None: a table.
     """
     problem_seed, agent_seed = seeds_of(seed)
     problem = copied_chain(length, states, actions, features, seed=problem_seed)
-    return {"time": until_learned(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, limit)}
+    agent = RLSVI(lam=lam, sigma=sigma, seed=agent_seed)
+    return {"time": (yield from until_learned(agent, problem, limit))}
+
+
+@experiment
+def copied_regret(*, agent: str, scale: float, length: int, copies: int, limit: int, seed: int) -> Playing:
+    """What an agent with a table loses in `limit` episodes of the chain, along its path.
+
+    agent, scale : one of MAKERS, at its scale. copies : of every state, and of every action.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = copied_chain(length, copies, copies, None, seed=problem_seed)
+    history = yield Play(MAKERS[agent](scale, limit, agent_seed), problem, limit, regret=False)
+    return {"lost": float(history.path_regret.sum())}
 
 
 def copied_chain(length: int, states: int, actions: int, features: int | None, *, seed: int = 0) -> Problem:

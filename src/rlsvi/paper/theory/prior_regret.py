@@ -4,7 +4,6 @@ The seed draws the MDP; all agents of a size meet the same ones. Rewards are -1 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +15,7 @@ from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.results import chosen_by_the_others, having, learning_curves
-from rlsvi.simulate import simulate
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.means import paired_ratio
 from rlsvi.study.statistics import Interval
@@ -50,9 +49,10 @@ MAKERS: dict[str, Callable[[float, int, int], Agent]] = {
 }
 
 
+@experiment
 def prior_regret(
     *, agent: str, scale: float, states: int, actions: int, horizon: int, episodes: int, seed: int
-) -> dict[str, Any]:
+) -> Playing:
     """Cumulative regret at some of the episodes, on one MDP of the prior."""
     problem_seed, agent_seed = seeds_of(seed)
     problem = problems.dirichlet(states, actions, horizon, seed=problem_seed)
@@ -63,7 +63,8 @@ def prior_regret(
         learner: Agent = theorem_agent(states, horizon, seed=agent_seed)
     else:
         learner = MAKERS[agent](scale, episodes, agent_seed)
-    regret = np.cumsum(simulate(learner, problem, episodes).regret)
+    history = yield Play(learner, problem, episodes)
+    regret = np.cumsum(history.regret)
     return {"episode": at, "regret": regret[at - 1]}
 
 
@@ -103,9 +104,13 @@ def growth(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> I
     2 for a regret that is linear in T, 1 for one as sqrt(T); below 1 the ratio is past its peak.
     """
     at, regret = curves_of(frame, agent, size, scale)
-    quarter = int(np.searchsorted(at, max(at[-1] // 4, 1)))
-    rise = np.sqrt(at[-1] / at[quarter])
-    return Interval(*(float(x / rise) for x in paired_ratio(regret[:, -1], regret[:, quarter])))
+    rise = np.sqrt(at[-1] / at[quarter(at)])
+    return Interval(*(float(x / rise) for x in paired_ratio(regret[:, -1], regret[:, quarter(at)])))
+
+
+def quarter(at: Floats) -> int:
+    """The place of the end of the first quarter among the episodes of a curve."""
+    return int(np.searchsorted(at, max(at[-1] // 4, 1)))
 
 
 def final(frame: pl.DataFrame, agent: str, size: Size, scale: float = 1.0) -> Floats:

@@ -8,7 +8,7 @@ from rlsvi.paper.claim import Verdict, at_most, between, claim, claims_in, worst
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.theory import prior_regret as prior
-from rlsvi.paper.theory import theorem_bound
+from rlsvi.paper.theory import theorem_bound, theorem_dithering
 from rlsvi.paper.theory.prior_regret import Size
 from rlsvi.paper.theory.theorem_bound import FEW, SCALED, far, in_states, named, shares
 from rlsvi.study.job import Job
@@ -21,15 +21,29 @@ COMPARED = [(3, 3, 5), (5, 3, 5), (10, 3, 5)]
 
 
 def jobs(
-    sizes: list[Size], states: list[int], compared: list[Size], episodes: int, long: int, seeds: int
+    sizes: list[Size],
+    states: list[int],
+    compared: list[Size],
+    episodes: int,
+    long: int,
+    chains: list[int],
+    longer: list[int],
+    more: int,
+    seeds: int,
 ) -> list[Job]:
-    """Long runs of RLSVI as the theorem has it and of controls, and of optimists over states; others at some."""
+    """Long runs of RLSVI as the theorem has it and of controls, and of optimists over states; others at some.
+
+    more : times as many seeds for RLSVI and UCRL2 over states, whose ratio is judged.
+    chains, longer : lengths of chains, and those of RLSVI alone: see theorem_dithering.
+    """
     found = prior.prior_jobs(prior.THEOREM, 1.0, sizes, long, seeds)
     for agent, scale in prior.CONTROLS.items():
         found += prior.prior_jobs(agent, scale, sizes, long, seeds)
     found += prior.prior_jobs(prior.FALLING, prior.HALVED, sizes[:3], long, seeds)
     for agent in SCALED:
-        found += prior.prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, seeds)
+        many = more * seeds if agent in (prior.THEOREM, "UCRL2") else seeds
+        found += prior.prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, many)
+    found += theorem_dithering.chain_jobs(chains, longer, seeds)
     for agent, scales in {prior.THEOREM: (1.0,), **prior.SCALES}.items():
         for scale in scales:
             found += prior.prior_jobs(agent, scale, compared, episodes, seeds)
@@ -85,11 +99,12 @@ def _middle_size(frame: pl.DataFrame) -> Size:
 
 
 def draw(frame: pl.DataFrame) -> Picture:
-    """Regret over its bound with the controls, regret over states, and the regret of all agents at one size."""
-    figure, (left, middle, right) = panels(3, 4.8)
-    _ratios(left, far(frame))
-    _states(middle, far(frame))
-    _agents(right, near(frame))
+    """Regret over its bound with the controls, over states, of all agents at one size, and on the chain."""
+    figure, (first, second, third, fourth) = panels(2, 4.4, rows=2)
+    _ratios(first, far(frame))
+    _states(second, far(frame))
+    _agents(third, near(frame))
+    theorem_dithering.draw_chains(fourth, theorem_dithering.on_chains(frame))
     return figure
 
 
@@ -144,9 +159,9 @@ FIGURE = Figure.of(
     caption=(
         "Regret on MDPs drawn from the prior of Theorem 1, mean over MDPs: over √(H³SAT) at the theorem's λ and"
         " σ, where it rises while the prior outweighs the data and then falls, while that of random play and of"
-        " LSVI with a constant ε, which is linear, rises for ever. In the middle regret against S as each "
-        "agent's theory has it; on the right RLSVI (its scale is σ²) and tabula rasa algorithms at the best of "
-        "some scales and at 1 (dotted)."
+        " LSVI with a constant ε, which is linear, rises for ever. Beside it regret against S as each "
+        "agent's theory has it; below RLSVI (its scale is σ²) and tabula rasa algorithms at the best of some "
+        "scales and at 1 (dotted), and what RLSVI and dithering lose on the chain of Example 1."
     ),
     quick={
         "sizes": SIZES[:4],
@@ -154,6 +169,9 @@ FIGURE = Figure.of(
         "compared": COMPARED[:2],
         "episodes": 5_000,
         "long": 100_000,
+        "chains": [3, 5, 7],
+        "longer": [12, 16],
+        "more": 2,
         "seeds": 5,
     },
     paper={
@@ -162,7 +180,10 @@ FIGURE = Figure.of(
         "compared": COMPARED,
         "episodes": 100_000,
         "long": 400_000,
+        "chains": [3, 5, 7, 9, 11],
+        "longer": [16, 24, 32, 48],
+        "more": 20,
         "seeds": 10,
     },
-    claims=[*claims_in(theorem_bound), near_psrl, efficient],
+    claims=[*claims_in(theorem_bound, theorem_dithering), near_psrl, efficient],
 )

@@ -1,0 +1,113 @@
+"""RLSVI by a nonparametric bootstrap on the chain: another way to randomize value functions."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.learning import LENGTH, TIME, dithering_bound, seconds, tabular_bound
+from rlsvi.paper.claim import Part, Verdict, Verdicts, at_most, claim, worst_of
+from rlsvi.paper.drawing import Picture, labelled, panels, runs
+from rlsvi.paper.extensions.bootstrap_runs import BOOTSTRAP, DATA_ALONE, NORMAL, bootstrap_time
+from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells, having, rows_where
+from rlsvi.study.job import Job
+from rlsvi.study.means import ratio_of_medians
+from rlsvi.study.plot import INK
+from rlsvi.study.statistics import bootstrap, median, proportion
+
+K = 10
+FAR = 20  # the length from which on random play finds no reward in these runs: once in 2 ** 19 episodes at most
+
+
+def jobs(lengths: list[int], short: list[int], limit: int, seeds: int) -> list[Job]:
+    """Learning times; those of the bootstrap of the data alone, whose runs are long, on `short` chains."""
+    plan = [(agent, N) for agent in (NORMAL, BOOTSTRAP) for N in lengths] + [(DATA_ALONE, N) for N in short]
+    found = []
+    for agent, N in plan:
+        cost = 4 * seconds(N, K, limit if agent == DATA_ALONE else 5.0 * N)
+        for seed in range(seeds):
+            found.append(Job.of(bootstrap_time, cost, agent=agent, length=N, features=K, limit=limit, seed=seed))
+    return found
+
+
+def times_of(frame: pl.DataFrame, agent: str) -> dict[Any, Floats]:
+    """The learning times of an agent, by the length of the chain."""
+    return cells(having(frame, agent=agent), "length")
+
+
+@claim(
+    "Exploration via randomized value functions is a concept beyond the specific implementation of RLSVI",
+    "section 7",
+    rows_where(agent=BOOTSTRAP),
+)
+def beyond(frame: pl.DataFrame) -> Verdicts:
+    """The bootstrap passes the test of RLSVI in section 6.1.1: its median learning time is below 2ᴺ⁻¹ and H²SA/10
+    at every length from 10 on.
+    """
+    found = times_of(frame, BOOTSTRAP)
+    bounds = [min(dithering_bound(N), tabular_bound(N) / 10) for N in found]
+
+    def largest(drawn: list[Floats]) -> float:
+        return max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True))
+
+    ratio, longest = bootstrap(largest, list(found.values())), max(found)
+    yield at_most(ratio, 1.0, f"at most {ratio} of the smaller bound")
+    yield f"{bootstrap(median, found[longest])} episodes at N = {longest}"
+
+
+@claim("RLSVI might instead take approximate posterior samples via a nonparametric bootstrap", "section 7")
+def instead(frame: pl.DataFrame) -> Verdict:
+    """With linear value functions, the median learning time is at most twice that of RLSVI at every length."""
+    ours, theirs, rows = times_of(frame, BOOTSTRAP), times_of(frame, NORMAL), list[Part]()
+    for N in ours:
+        share = ratio_of_medians(ours[N], theirs[N])
+        words = f"at N = {N} the bootstrap takes {share} times as long"
+        row = (f"{N}", f"{median(theirs[N]):.0f}", f"{median(ours[N]):.0f}", f"{share}")
+        rows.append((at_most(share, 2.0, words), row))
+    return worst_of(("N", "RLSVI", "bootstrap", "times as long"), rows)
+
+
+@claim(
+    "Random weights alone do not explore; random artificial data are needed",
+    "section 7",
+    rows_where(agent=DATA_ALONE),
+    kind="ours",
+)
+def data_alone(frame: pl.DataFrame) -> Verdict:
+    """Of the runs without random artificial data, at most a tenth learn within the limit on chains of 20 states or
+    more, where random play rarely finds a reward.
+    """
+    times = np.concatenate([values for N, values in times_of(frame, DATA_ALONE).items() if N >= FAR])
+    learned = int(np.isfinite(times).sum())
+    share, limit = proportion(learned, len(times)), frame["limit"][0]
+    return at_most(share, 0.1, f"{learned} of {len(times)} runs learn within {limit:,} episodes")
+
+
+def draw(frame: pl.DataFrame) -> Picture:
+    """Learning times against the length of the chain, with the bounds."""
+    figure, (axes,) = panels()
+    limit = float(frame["limit"][0])
+    for index, agent in enumerate((NORMAL, BOOTSTRAP, DATA_ALONE)):
+        runs(axes, times_of(frame, agent), limit, agent, index)
+    at = np.linspace(10, float(frame["length"].to_numpy().max()), 200)
+    axes.plot(at, 2.0 ** (at - 1), "--", color=INK, linewidth=1, label="dithering, $2^{N-1}$")
+    axes.plot(at, [tabular_bound(N) / 10 for N in at], color=INK, linewidth=1, label="tabular, $H^2SA/10$")
+    labelled(axes, LENGTH, TIME, key="upper right", yscale="log", ylim=(20, 1.5 * limit))
+    return figure
+
+
+FIGURE = Figure.of(
+    __name__,
+    title="RLSVI by a nonparametric bootstrap",
+    where="section 7",
+    caption=(
+        "Episodes until ten rewards on the chain with K = 10 coherent basis functions: RLSVI (λ = 1, σ = .1), a "
+        "bootstrap with random weights of transitions and of random artificial prior data, and one whose "
+        "artificial data are not random. Dots are runs, triangles runs that did not learn within the limit, and "
+        "lines medians."
+    ),
+    quick={"lengths": [10, 20, 30], "short": [10, 20], "limit": 2000, "seeds": 5},
+    paper={"lengths": list(range(10, 101, 10)), "short": [10, 15, 20, 30], "limit": 10_000, "seeds": 50},
+)

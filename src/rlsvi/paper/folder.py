@@ -1,0 +1,143 @@
+"""A folder of results: for every figure its table, what is known about it with its verdicts, and its pictures.
+
+Figures are judged and drawn from their tables alone, so that this can be done again, without computing anything,
+wherever the tables are.
+"""
+
+import hashlib
+import io
+import json
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from rlsvi.core.files import write_file
+from rlsvi.paper.claim import Claim, Outcome, Verdict
+from rlsvi.paper.figure import Figure
+from rlsvi.study.job import imported_files
+
+LARGE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
+PICTURES = ("svg", "png")
+Entry = dict[str, Any]
+
+
+class KeptVerdicts(UserWarning):
+    """A table cannot be judged, perhaps as another version has written it, and its old verdicts were kept."""
+
+
+def write_table(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table in little room; of a large one the numbers have single precision."""
+    doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64]
+    small = frame.with_columns(pl.col(doubles).cast(pl.Float32)) if frame.height > LARGE else frame
+    file = io.BytesIO()
+    small.write_parquet(file, compression="zstd", compression_level=19)
+    write_file(path, file.getvalue())
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """The table in a file, with all numbers in double precision again."""
+    frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
+    return frame.with_columns(pl.col(pl.Float32).cast(pl.Float64))
+
+
+def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
+    """Judge and draw a figure from its table in a folder, and write what came out beside it.
+
+    entry : what else is known about it: how it was made.
+    """
+    frame = read_table(folder / f"{figure.name}.parquet")
+    verdicts = figure.judge(frame, entry["scale"])
+    for kind, data in pictures(figure, frame).items():
+        write_file(folder / f"{figure.name}.{kind}", data)
+    told = {
+        **entry,
+        **{name: getattr(figure, name) for name in ("name", "title", "where", "caption")},
+        "seeds": figure.seeds(frame),
+        "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
+        "digest": digest(figure, folder),
+    }
+    write_file(folder / f"{figure.name}.json", json.dumps(told, indent=1, allow_nan=False).encode())
+    return verdicts
+
+
+def settle_again(
+    figures: Sequence[Figure], folder: Path, judging: Callable[[str], None] = lambda name: None
+) -> list[str]:
+    """Judge and draw those figures of a folder whose verdicts or pictures are missing or out of date; their names.
+
+    They are out of date if the table is another one, or the claims or the drawing have changed since. Figures
+    without a table are left as they are, and so are those whose table cannot be judged, with a warning.
+    """
+    found = []
+    for figure in figures:
+        entry = _entry(folder / f"{figure.name}.json")
+        if entry is None or not (folder / f"{figure.name}.parquet").exists() or _settled(figure, folder, entry):
+            continue
+        judging(figure.name)
+        try:
+            settle(figure, folder, entry)
+            found.append(figure.name)
+        except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError) as error:
+            if not entry.get("claims"):
+                raise ValueError(f"{folder / figure.name}.parquet cannot be judged: {error}") from error
+            told = f"the table of {figure.name} cannot be judged, and its old verdicts are kept: {error}"
+            warnings.warn(told, KeptVerdicts, stacklevel=2)
+    return found
+
+
+def _entry(path: Path) -> Entry | None:
+    """What is known about a figure; None if there is no such file, or it is no entry, which the report tells."""
+    try:
+        entry = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("scale"), str) else None
+
+
+def _settled(figure: Figure, folder: Path, entry: Entry) -> bool:
+    drawn = all((folder / f"{figure.name}.{kind}").exists() for kind in PICTURES)
+    return drawn and bool(entry.get("claims")) and entry.get("digest") == digest(figure, folder)
+
+
+def digest(figure: Figure, folder: Path) -> str:
+    """A digest of all that verdicts and pictures are made of: the table, and the sources of claims and drawing."""
+    found = hashlib.sha256((folder / f"{figure.name}.parquet").read_bytes())
+    module = figure.draw.__module__
+    packages = {"rlsvi", module.partition(".")[0]}
+    sources = {} if module == "__main__" else imported_files(module, packages)
+    for name in sorted(sources):
+        found.update(name.encode() + b"\0" + sources[name].read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _told(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    why = {Outcome.REPRODUCED: "", Outcome.INCONCLUSIVE: "scale"}.get(verdict.outcome, claim.otherwise)
+    ends = verdict.interval or (math.nan, math.nan, math.nan)
+    return {
+        "words": claim.words,
+        "where": claim.where,
+        "criterion": claim.criterion,
+        "kind": claim.kind,
+        "headline": claim.headline,
+        "outcome": str(verdict.outcome),
+        "why": why,
+        "measured": verdict.measured,
+        **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
+        "table": [list(row) for row in verdict.table],
+    }
+
+
+def pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:
+    """The picture as SVG, with text as text, and as PNG."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name}):
+        picture = figure.draw(frame)
+        files = {kind: io.BytesIO() for kind in PICTURES}
+        picture.savefig(files["svg"], format="svg", transparent=True, metadata={"Date": None})
+        picture.savefig(files["png"], format="png", dpi=160)
+    return {kind: file.getvalue() for kind, file in files.items()}

@@ -1,0 +1,150 @@
+"""Runs on a graphics card have the same bits as on the processor.
+
+Without a card, Numba's simulator runs the kernels as plain Python, in a process of its own. With one, the tests
+marked `card` run thousands of runs.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rlsvi
+from on_card import KINDS, differences
+from rlsvi import RLSVI, problems
+from rlsvi.core import card
+from rlsvi.simulate import gpu
+from rlsvi.simulate.finite import simulate
+from rlsvi.study.executors import executor
+
+HERE = Path(__file__).parent
+SIMULATED = {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
+
+
+def has_card():
+    try:
+        return bool(card.cuda())
+    except card.NoCard:
+        return False
+
+
+needs_card = pytest.mark.skipif(not has_card(), reason="there is no graphics card")
+needs_none = pytest.mark.skipif(has_card(), reason="there is a graphics card")
+
+
+def simulated(code):
+    """Run code with a simulated card, and return what it prints."""
+    environment = {**os.environ, **SIMULATED, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path[1:]])}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=HERE, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_every_kind_of_agent_has_the_same_bits_on_a_simulated_card():
+    code = "import on_card\nfor name in on_card.KINDS: print(name, on_card.differences(name, 3, 24, [0, 2]))"
+    assert simulated(code).splitlines() == [f"{name} []" for name in KINDS]
+
+
+@needs_card
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_agent_has_the_same_bits_on_a_card(name):
+    sample = sorted(np.random.default_rng(0).choice(2000, 20, replace=False).tolist())
+    assert differences(name, 2000, 300, sample) == []
+
+
+def test_compare_gives_the_same_table_on_a_simulated_card():
+    code = """
+import rlsvi
+agents = {"RLSVI": rlsvi.RLSVI(), "PSRL": rlsvi.PSRL(reward_range=(-1, 0))}
+problem = lambda seed: rlsvi.problems.dirichlet(3, 2, 3, seed=seed)
+one, other = (rlsvi.compare(agents, problem, 12, seeds=3, device=device).frame for device in ("cpu", "cuda"))
+print(one.equals(other), one.height)
+"""
+    assert simulated(code) == "True 72"
+
+
+def test_memory_grows_and_a_run_that_fails_does_not_stop_the_others():
+    code = """
+import numpy as np, rlsvi
+from rlsvi.simulate.gpu import Batch
+from rlsvi.simulate.finite import simulate
+problem = rlsvi.problems.recommendation(6, 3)
+agents = [rlsvi.RLSVI(seed=seed) for seed in range(2)]
+batch = Batch(agents, problem)
+rooms = batch.runs.mind.memory.into.shape[1]
+found = batch.play([0, 1], 40, regret=False)
+expected = [simulate(agent, problem, 40, regret=False) for agent in agents]
+assert all(np.array_equal(a.reward, b.reward) for a, b in zip(found, expected))
+assert batch.runs.mind.memory.into.shape[1] > rooms
+mdp = rlsvi.FiniteMDP.from_arrays(np.full((2, 2, 2), .5), np.eye(2), horizon=3, start=[1, 0], rewards="gaussian")
+picky = [rlsvi.PSRL(reward_range=(-1.4, 2.4), seed=seed) for seed in range(4)]
+found = Batch(picky, rlsvi.Problem(mdp)).play(range(4), 6)
+kinds = []
+for agent in picky:
+    try: kinds.append(simulate(agent, rlsvi.Problem(mdp), 6).reward.sum())
+    except ValueError as error: kinds.append(str(error))
+assert [str(it) if isinstance(it, Exception) else it.reward.sum() for it in found] == kinds, (found, kinds)
+print(sorted({type(it).__name__ for it in kinds}))
+"""
+    assert simulated(code) == "['float64', 'str']"
+
+
+def test_a_sweep_computes_experiments_on_a_simulated_card_and_the_rest_beside_it(tmp_path):
+    code = f"""
+import experiments, jobs
+from rlsvi import Job, Store, sweep
+from rlsvi.study.sweep import SweepError
+if __name__ == "__main__":
+    made = [Job.of(experiments.regret_of, length=4, seed=seed) for seed in range(5)]
+    made += [Job.of(jobs.picky, i=3, bad=4)]
+    for name in ("gpu", "serial"):
+        try: sweep(made, {str(tmp_path)!r} + name, name)
+        except SweepError as error: print(str(error).splitlines()[0])
+    stores = [Store({str(tmp_path)!r} + name) for name in ("gpu", "serial")]
+    print([stores[0].read(job)[0].equals(stores[1].read(job)[0]) for job in made if job.settings.get("seed") != 3])
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    printed = simulated(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')").splitlines()
+    assert printed[0] == printed[1]
+    assert "1 of 6 jobs failed" in printed[0]
+    assert "3 is not liked" in printed[0]
+    assert printed[2] == str([True] * 5)
+
+
+@needs_none
+def test_no_card_is_an_error_with_a_remedy(tmp_path):
+    with pytest.raises(card.NoCard, match="leave device='cuda'"):
+        rlsvi.compare({"RLSVI": RLSVI()}, problems.chain(4), 5, device="cuda")
+    with pytest.raises(card.NoCard, match="--executor gpu"):
+        executor("gpu")
+
+
+def test_what_a_card_cannot_run_is_refused_before_anything_starts():
+    chain = problems.chain(4)
+    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda'"):
+        rlsvi.compare({"RLSVI": RLSVI()}, chain, 5, device="tpu")
+    with pytest.raises(TypeError, match="by evidence"):
+        gpu.Batch([RLSVI(sigma=rlsvi.ByEvidence())], chain)
+    with pytest.raises(TypeError, match="no fused loop"):
+        gpu.Batch([rlsvi.StationaryRLSVI()], chain)
+    with pytest.raises(ValueError, match="same arguments"):
+        gpu.Batch([RLSVI(), rlsvi.LSVI()], chain)
+    with pytest.raises(ValueError, match="same arguments"):
+        gpu.Batch([RLSVI(lam=1.0), RLSVI(lam=2.0)], chain)
+    with pytest.raises(ValueError, match="same size"):
+        gpu.Batch([RLSVI(), RLSVI()], [problems.chain(4), problems.chain(5)])
+    learned = RLSVI(seed=0)
+    simulate(learned, chain, 1)
+    with pytest.raises(ValueError, match="start from nothing"):
+        gpu.Batch([learned], chain)
+
+
+def test_too_many_runs_are_refused_with_the_number_that_would_fit(monkeypatch):
+    monkeypatch.setattr(card, "free_memory", lambda: 10**6)
+    with pytest.raises(card.NoCard, match="such runs would fit"):
+        gpu.Batch([RLSVI(seed=seed) for seed in range(100)], problems.chain(20))

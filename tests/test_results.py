@@ -1,0 +1,40 @@
+"""The published tables: the verdicts they give are those that are told, and the page is made of them."""
+
+from pathlib import Path
+
+import pytest
+
+from pages import HOUSE
+from rlsvi.paper import FIGURES, figure_called
+from rlsvi.paper.folder import read_table
+from rlsvi.report.files import read_figures
+from rlsvi.report.markdown import markdown_page
+
+RESULTS = Path(HOUSE) / "results"
+PUBLISHED = [name for name in FIGURES if (RESULTS / f"{name}.json").exists()]
+pytestmark = pytest.mark.skipif(not PUBLISHED, reason="nothing is published yet")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_verdicts_are_those_of_the_published_table(name):
+    (told,) = (it for it in read_figures(RESULTS) if it.name == name)
+    figure = figure_called(name)
+    verdicts = figure.judge(read_table(told.file("parquet")), told.scale)
+    assert [claim.words for claim in told.claims] == [claim.words for claim in figure.claims]
+    assert [claim.outcome for claim in told.claims] == [str(verdict.outcome) for verdict in verdicts]
+
+
+def test_all_figures_are_published_at_the_papers_scale():
+    assert PUBLISHED == list(FIGURES)
+    assert {it.scale for it in read_figures(RESULTS)} == {"paper"}
+
+
+def test_the_page_of_results_is_made_of_them():
+    docs = Path(HOUSE) / "docs"
+    page = markdown_page(read_figures(RESULTS, list(FIGURES)), docs, docs / "images")
+    assert (docs / "results.md").read_text("utf-8") == page
+
+
+def test_they_are_small():
+    assert sum(path.stat().st_size for path in RESULTS.glob("*.*")) < 20_000_000

@@ -1,0 +1,82 @@
+"""The readings of Q in the figures on Tetris: who plays, which one decides, and how steady a player is."""
+
+import numpy as np
+import pytest
+
+from rlsvi.paper.tetris import players
+from rlsvi.paper.tetris.levels import kept, level, longest, scores, shortest, steadiness
+from rlsvi.paper.tetris.readings import PRINTED, READINGS
+from tables import figure, table
+from test_claims import judged
+from tetris_tables import by_agent, found
+
+LEVELS = "about 4500 rows, LSVI with a tuned schedule about 3500"
+
+
+def learners(name, **settings):
+    """The jobs of a figure at the paper's scale in which a player with these settings learns."""
+    jobs = [job for job in figure(name).plan("paper") if job.function.endswith(":learning_games")]
+    return [job for job in jobs if all(job.settings[key] == value for key, value in settings.items())]
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_every_reading_has_rlsvi_and_four_schedules_with_twenty_seeds_on_both_boards(name):
+    large = learners("tetris", **READINGS[name], games=500, memory=100_000)
+    runs = {
+        (it.settings["agent"], it.settings["epsilon"], it.settings["decay"], it.settings["seed"]) for it in large
+    }
+    assert {("RLSVI", 0.0, 1.0, seed) for seed in range(20)} <= runs
+    for epsilon, decay in ((0.1, 0.95), (0.1, 0.98), (1.0, 0.95), (1.0, 0.98)):
+        assert {("LSVI", epsilon, decay, seed) for seed in range(20)} <= runs
+    small = learners("mini-tetris", **{**READINGS[name], "units": "raw"}, board="mini", games=2000)
+    assert len(small) == 2 * 7 * 20
+
+
+def test_the_reading_that_decides_is_the_printed_one():
+    assert {"form": "literal", "units": "raw", "gamma": 0.99} == READINGS[PRINTED]
+    assert players.SIDES[PRINTED][0]["memory"] == 10**5
+
+
+def test_what_the_small_board_is_compared_with_is_computed_once():
+    small = {job.name for job in learners("mini-tetris", board="20x10")}
+    assert len(small) == 4 * 5 * 20
+    assert small < {job.name for job in learners("tetris")}
+
+
+@pytest.mark.parametrize(("gamma", "met"), [(0.99, ["yes", "no", "no", "no"]), (0.999, ["no", "yes", "no", "no"])])
+def test_all_readings_are_beside_each_other_and_the_printed_one_decides(gamma, met):
+    verdict = judged("tetris", LEVELS, table(figure("tetris"), **found(by_agent(4500.0, 3500.0, gamma=gamma))))
+    rows = [row for row in verdict.table if row[0] in READINGS][: len(READINGS)]
+    assert [row[0] for row in rows] == list(READINGS)
+    assert [row[-1] for row in rows] == met
+    assert verdict.outcome == {"yes": "reproduced", "no": "not reproduced"}[met[0]]
+
+
+def test_levels_are_of_the_shortest_runs_and_what_is_kept_of_those_asked_for():
+    frame = table(figure("tetris"), **found(width=0.0, end=lambda s: 0.5))
+    assert (shortest(frame), longest(frame)) == (100, 120)
+    who = players.LONG[PRINTED][0]
+    assert scores(frame, who).shape == (5, 100)
+    assert scores(frame, who, 120).shape == (5, 120)
+    np.testing.assert_allclose(level(frame, who), 5000 * (40 + 0.5 * 10) / 50)
+    best, last = kept(frame, who)
+    np.testing.assert_allclose(best, 5000)
+    np.testing.assert_allclose(last, 5000 * (10 + 0.5 * 10) / 20)
+    best, last = kept(frame, who, 8, 120)
+    np.testing.assert_allclose(last, 5000 * (3 + 0.5 * 12) / 15)
+
+
+def test_a_player_is_steadier_that_varies_less_and_keeps_more():
+    def width(s):
+        return 0.02 if s["agent"] == "RLSVI" else 0.4
+
+    frame = table(figure("tetris"), seeds=12, **found(width=width, end=by_agent(1.0, 0.5)))
+    rlsvi, (lsvi, *_) = players.SIDES[PRINTED]
+    varies, keeps = steadiness(frame, rlsvi, lsvi)
+    theirs = [level(frame, who) for who in (rlsvi, lsvi)]
+    assert varies.value == pytest.approx(np.divide(*(it.std() / it.mean() for it in theirs)))
+    assert varies.high < 1
+    assert keeps.value == pytest.approx(1 / 0.75, rel=1e-3)  # games have whole rows
+    back = steadiness(frame, lsvi, rlsvi)
+    assert back[0].low > 1
+    assert back[1].high < 1
