@@ -387,7 +387,7 @@ def test_runs_that_never_finished_are_inside_the_picture(name):
 
 
 def test_regret_is_drawn_beside_its_first_2000_episodes():
-    it = replace(figure("chain-regret"), sizes={"quick": {"episodes": 10_000, "seeds": 2}})
+    it = replace(figure("chain-regret"), sizes={"quick": {"episodes": 10_000, "long": 2, "seeds": 2}})
     titles = [axes.get_title(loc="left") for axes in drawn(it, table(it)).axes]
     assert titles == ["first 2,000 episodes", "first 10,000 episodes"]
 
