@@ -79,7 +79,7 @@ def test_verdicts_are_printed_and_files_written(small):
     assert result.stderr.strip() == f"pictures and data: {small}; as a web page: rlsvi report {small}"
     kinds = sorted(path.name for path in small.iterdir())
     assert kinds == [f"dithering.{kind}" for kind in ("json", "parquet", "png", "svg")] + ["store"]
-    assert pl.read_parquet(small / "dithering.parquet")["seed"].n_unique() == 18
+    assert pl.read_parquet(small / "dithering.parquet")["seed"].n_unique() == 30
 
 
 def test_json_is_what_is_in_the_files(small):
@@ -91,7 +91,7 @@ def test_json_is_what_is_in_the_files(small):
         assert entry == strict_json((small / f"{entry['name']}.json").read_text())
         assert entry["command"] == "rlsvi paper 'as typed'"
         assert entry["scale"] == "quick"
-    assert [entry["seeds"] for entry in entries] == [2, 15]
+    assert [entry["seeds"] for entry in entries] == [2, 10]
 
 
 def test_without_names_all_figures_are_meant(small, monkeypatch):
@@ -105,12 +105,12 @@ def test_without_names_all_figures_are_meant(small, monkeypatch):
 def test_finished_jobs_are_kept_unless_told_otherwise(small):
     first = paper(small, "-q", "--json")
     before = written(small)
-    assert len(before) == 30
+    assert len(before) == 50
     again = paper(small, "-q", "--json")
     assert written(small) == before
     more = paper(small, "-q", "--json", "--seeds", 6)
     after = written(small)
-    assert len(after) == 36
+    assert len(after) == 60
     assert before.items() < after.items()
     anew = paper(small, "-q", "--json", "--no-resume")
     assert all(written(small)[name] > before[name] for name in before)
@@ -216,8 +216,8 @@ def test_jobs_that_fail_are_told_and_the_others_kept(small, monkeypatch):
             yield job, done if i % 2 else Failed("ArithmeticError: it did not like it")
 
     monkeypatch.setattr(executors, "executor", lambda *_: half)
-    refused(paper(small, "-q"), "15 of 30 jobs failed, the others are kept", "did not like it")
-    assert len(written(small)) == 15
+    refused(paper(small, "-q"), "25 of 50 jobs failed, the others are kept", "did not like it")
+    assert len(written(small)) == 25
     monkeypatch.undo()
 
 
@@ -279,7 +279,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(tmp_path):
     with started(*command, "--json") as process:
         out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
-    assert "120/120 jobs" in err
+    assert "200/200 jobs" in err
     assert before.items() < written(part).items()
     uninterrupted = paper(whole, "--seeds", 10, "--json", "-q")
     assert set(written(part)) == set(written(whole))
@@ -321,8 +321,8 @@ def test_a_shared_job_moves_the_bars_of_all_its_figures(bars, capsys):
         assert state(display) == {
             "chain-length": (0, 6),
             "chain-scaling": (0, 10),
-            "dithering": (0, 30),
-            "total": (0, 46 - len(shared)),
+            "dithering": (0, 50),
+            "total": (0, 66 - len(shared)),
         }
         advance(plans["chain-length"][0], True)
         assert [done for done, _ in state(display).values()] == [1, 1, 0, 1]
@@ -334,7 +334,7 @@ def test_a_shared_job_moves_the_bars_of_all_its_figures(bars, capsys):
         assert all(done == total for done, total in state(display).values())
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "40/40 jobs" in captured.err
+    assert "60/60 jobs" in captured.err
 
 
 def test_quiet_shows_nothing(bars, capsys):
@@ -348,8 +348,8 @@ def test_bars_go_to_stderr_while_verdicts_go_to_stdout(small, bars):
     result = paper(small, "--json")
     assert result.exit_code == 0, result.stderr
     assert strict_json(result.stdout)[0]["name"] == "dithering"
-    assert "30/30 jobs" in result.stderr
-    assert state(bars[0]) == {"dithering": (30, 30), "total": (30, 30)}
+    assert "50/50 jobs" in result.stderr
+    assert state(bars[0]) == {"dithering": (50, 50), "total": (50, 50)}
 
 
 class TestClock:

@@ -18,7 +18,7 @@ def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds:
     """One job per length, number of basis functions and seed, where such a basis exists."""
     return [
         Job.of(
-            learning_time, seconds(N, K, 2.0 * N * (K or N) ** 0.5), length=N, features=K, seed=seed, limit=limit
+            learning_time, seconds(N, K, 1.2 * N * (K or N) ** 0.73), length=N, features=K, seed=seed, limit=limit
         )
         for N in lengths
         for K in features
@@ -30,7 +30,7 @@ def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds:
 def seconds(length: int, features: int | None, episodes: float) -> float:
     """About how long a run takes, for progress bars."""
     K = features or 10
-    return 1e-6 * episodes * length * (0.3 + 0.04 * K + 0.0011 * K**2)
+    return 1e-6 * episodes * length * (0.3 + 0.04 * K + 0.003 * K**2)
 
 
 def medians(found: Mapping[Any, Floats]) -> Floats:

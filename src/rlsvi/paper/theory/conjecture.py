@@ -34,6 +34,7 @@ def jobs(
     more: int,
     seeds: int,
     limit: int,
+    short_runs: int | None = None,
 ) -> list[Job]:
     """Those of chain-quadratic; at sigma = 1 shorter chains, more sigma and lambda, and copies of all.
 
@@ -48,7 +49,7 @@ def jobs(
         for K, S, A in product((FUNCTIONS, None), copies, copies)
         if S * A <= max(copies)
     ]
-    found = chain_quadratic.jobs(lengths, features, seeds, limit)
+    found = chain_quadratic.jobs(lengths, features, seeds, limit, short_runs)
     plan = [(learning_time, it) for it in shorter + noises] + [(copied_time, it) for it in larger]
     for function, settings in plan:
         cost = seconds(settings["length"], settings["features"], 60.0 * settings["length"])
