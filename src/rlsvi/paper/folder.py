@@ -9,7 +9,7 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ class KeptVerdicts(UserWarning):
     """A table cannot be judged, perhaps as another version has written it, and its old verdicts were kept."""
 
 
-def write_table(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table in little room; of a large one the numbers have single precision."""
-    doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64]
+def write_table(path: Path, frame: pl.DataFrame, settings: Collection[str] = ()) -> None:
+    """Write a table in little room; of a large one the numbers have single precision, except for settings."""
+    doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64 and name not in settings]
     small = frame.with_columns(pl.col(doubles).cast(pl.Float32)) if frame.height > LARGE else frame
     file = io.BytesIO()
     small.write_parquet(file, compression="zstd", compression_level=19)
