@@ -107,16 +107,19 @@ def test_figures_without_a_table_or_of_other_programs_are_left_alone(made):
     assert {path.name: path.read_bytes() for path in made.iterdir() if path.is_file()} == was
 
 
-def test_a_large_table_takes_half_the_room_and_is_read_in_double_precision(tmp_path):
+def test_a_large_table_takes_half_the_room_and_is_read_in_64_bits(tmp_path):
     rng = np.random.default_rng(0)
     rows = results.LARGE + 1
-    frame = pl.DataFrame({"seed": np.arange(rows), "regret": rng.uniform(size=rows), "time": [np.inf] * rows})
-    write_table(tmp_path / "large.parquet", frame)
+    columns = {"seed": np.arange(rows) % 100, "regret": rng.uniform(size=rows), "time": [np.inf] * rows}
+    frame = pl.DataFrame({"scale": [0.1] * rows, **columns})
+    write_table(tmp_path / "large.parquet", frame, settings=["seed", "scale"])
     write_table(tmp_path / "small.parquet", frame.head(results.LARGE))
     large, little = (read_table(tmp_path / f"{name}.parquet") for name in ("large", "small"))
     assert little.equals(frame.head(results.LARGE))
     assert large.schema == frame.schema
+    assert large["scale"].eq(0.1).all()  # settings are looked up by their values
     assert np.abs(large["regret"].to_numpy() / frame["regret"].to_numpy() - 1).max() < 2**-23
     assert large["time"].is_infinite().all()
+    assert large["seed"].equals(frame["seed"])
     sizes = [(tmp_path / f"{name}.parquet").stat().st_size for name in ("large", "small")]
     assert sizes[0] < 0.7 * sizes[1]

@@ -13,7 +13,7 @@ from rlsvi.paper.chain.experiments import learning_time
 from rlsvi.paper.theory import optimism
 from rlsvi.paper.theory import prior_regret as experiment
 from rlsvi.paper.theory.chain_copies import copied_chain, copied_regret, copied_time
-from rlsvi.paper.theory.conjecture_fits import beyond, left_out
+from rlsvi.paper.theory.conjecture_fits import beyond, left_out, quadratic_left_out
 from rlsvi.simulate.finite import simulate
 
 
@@ -218,3 +218,23 @@ def test_an_exponential_in_one_setting_is_not_outvoted_by_the_other(c):
     }
     assert left_out(found, 0).high < 0 < left_out(found, 1).low
     assert beyond(found).high < 0
+
+
+def test_a_quadratic_is_fitted_to_the_other_settings_in_relative_errors():
+    """Against bounded least squares, one setting left out after another; an exponential is not taken for one."""
+    rng = np.random.default_rng(2)
+    sigma = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+    found = {s: (400 + 110 * s + 1.6 * s**2) * rng.lognormal(0, 0.1, 9) for s in sigma}
+    T = np.array([np.median(times) for times in found.values()])
+    errors = []
+    for i in range(len(T)):
+        rest = np.arange(len(T)) != i
+        line = np.polyfit(sigma[rest], np.log(T[rest]), 1)
+        X = np.vander(sigma, 3)
+        fit = optimize.lsq_linear(X[rest] / T[rest, None], np.ones(len(T) - 1), bounds=(0, np.inf), tol=1e-14).x
+        errors.append([(np.polyval(line, sigma[i]) - math.log(T[i])) ** 2, math.log(X[i] @ fit / T[i]) ** 2])
+    expected = np.mean(errors, axis=0)
+    assert quadratic_left_out(found).value == pytest.approx(expected[0] - expected[1], rel=1e-4)
+    assert quadratic_left_out(found).low > 0
+    rising = {s: np.exp(0.1 * s) * rng.lognormal(0, 0.1, 9) for s in sigma}
+    assert quadratic_left_out(rising).high < 0

@@ -9,7 +9,7 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,22 @@ class KeptVerdicts(UserWarning):
     """A table cannot be judged, perhaps as another version has written it, and its old verdicts were kept."""
 
 
-def write_table(path: Path, frame: pl.DataFrame) -> None:
-    """Write a table in little room; of a large one the numbers have single precision."""
-    doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64]
-    small = frame.with_columns(pl.col(doubles).cast(pl.Float32)) if frame.height > LARGE else frame
+def write_table(path: Path, frame: pl.DataFrame, settings: Collection[str] = ()) -> None:
+    """Write a table in little room; of a large one the numbers have single precision, except for settings."""
+    if frame.height > LARGE:
+        doubles = [name for name, kind in frame.schema.items() if kind == pl.Float64 and name not in settings]
+        whole = [frame[name].shrink_dtype() for name, kind in frame.schema.items() if kind == pl.Int64]
+        frame = frame.with_columns(pl.col(doubles).cast(pl.Float32), *whole)
     file = io.BytesIO()
-    small.write_parquet(file, compression="zstd", compression_level=19)
+    frame.write_parquet(file, compression="zstd", compression_level=19)
     write_file(path, file.getvalue())
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """The table in a file, with all numbers in double precision again."""
+    """The table in a file, with all numbers in 64 bits again."""
     frame = pl.read_parquet(io.BytesIO(path.read_bytes()))
-    return frame.with_columns(pl.col(pl.Float32).cast(pl.Float64))
+    whole = pl.col(pl.Int8, pl.Int16, pl.Int32).cast(pl.Int64)
+    return frame.with_columns(pl.col(pl.Float32).cast(pl.Float64), whole)
 
 
 def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:

@@ -65,7 +65,7 @@ def finish(
     """Write the table of a figure whose jobs are all in the store, then judge and draw the figure from it."""
     frame, seconds = store.gather(jobs)
     others = {name: version(name) for name in ("numpy", "numba", "polars", "scipy")}
-    entry = {
+    entry: dict[str, Any] = {
         "format": FORMAT,
         "name": figure.name,
         **about,
@@ -76,7 +76,7 @@ def finish(
         "versions": {"rlsvi": rlsvi.__version__, "python": sys.version.split()[0], **others},
         "machine": {"system": platform.system(), "processor": platform.machine(), "cores": cores()},
     }
-    write_table(folder / f"{figure.name}.parquet", frame)
+    write_table(folder / f"{figure.name}.parquet", frame, entry["settings"])
     return settle(figure, folder, entry)
 
 

@@ -40,13 +40,13 @@ def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: i
     ended; infinite if never.
     """
     mdp = river_swim(states)
-    learning = _agent(agent, basis, states, steps, seed)
+    best, learning = average_reward(mdp), _agent(agent, basis, states, steps, seed)
     shares, noticed, ended = np.zeros(10), np.inf, np.inf
     for part in range(10):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DivergenceWarning)
             try:
-                shares[part] = simulate_continual(learning, mdp, steps // 10).mean() / average_reward(mdp)
+                shares[part] = simulate_continual(learning, mdp, steps // 10).mean() / best
             except FactorError:
                 ended = float(learning.steps)
         if caught and not np.isfinite(noticed):
@@ -72,15 +72,17 @@ def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> Contin
 
 
 def discounted_values(mdp: FiniteMDP) -> Floats:
-    """Q* of an MDP without end, (S, A): value iteration until nothing changes by more than rounding."""
+    """Q* of an MDP without end, (S, A), by policy iteration."""
     t = mdp.table
-    rows = np.repeat(np.arange(t.states * t.actions), np.diff(t.indptr))
-    Q, change = np.zeros((t.states, t.actions)), np.inf
-    while change > 1e-12:
-        V = Q.max(axis=1)
-        onward = np.bincount(rows, weights=t.probability * V[t.successor], minlength=Q.size)
-        Q, before = (t.expected + GAMMA * onward).reshape(Q.shape), Q
-        change = float(np.abs(Q - before).max())
+    P = np.zeros((t.states * t.actions, t.states))
+    np.add.at(P, (np.repeat(np.arange(len(P)), np.diff(t.indptr)), t.successor), t.probability)
+    policy, better = np.full(t.states, -1), np.zeros(t.states, dtype=np.int64)
+    while (policy != better).any():
+        policy = better
+        rows = t.actions * np.arange(t.states) + policy
+        V = np.linalg.solve(np.eye(t.states) - GAMMA * P[rows], t.expected[rows])
+        Q = (t.expected + GAMMA * P @ V).reshape(t.states, t.actions)
+        better = Q.argmax(axis=1)
     return Q
 
 
