@@ -25,7 +25,7 @@ from rlsvi.simulate.lanes import compared, frozen, kernel_of, leaves, rebuilt
 
 LAUNCH_SECONDS = 0.5  # time between two returns from the card
 SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take at first
-OWN = ("seed", "explore")  # arguments that need not be the same object; exploration is compared by its parameters
+NUMBERS = ("lam", "sigma", "scale", "delta", "planned", "prior_mean", "prior_weight")  # may differ between runs
 NAMES = {"run": run, "History": History, "Trace": Trace}
 
 
@@ -41,21 +41,21 @@ class Lane(NamedTuple):
 
 
 class Batch:
-    """Runs of agents with the same arguments, except for their seeds, on problems of the same size.
+    """Runs of agents of the same kind on problems of the same size.
 
-    agents : agents that have learned nothing. They are not changed.
+    agents : agents that have learned nothing, with the same arguments except for seeds and numbers such as `lam`.
+        They are not changed.
     problems : one for each agent, or one for all.
     """
 
     def __init__(self, agents: Sequence[Agent], problems: Problem | Sequence[Problem]) -> None:
-        each = [problems] if isinstance(problems, Problem) else list(problems)
-        for agent in agents:
-            check(agent, agents[0])
+        each = [problems] * len(agents) if isinstance(problems, Problem) else list(problems)
+        differ = [agent for agent in agents if not check(agent, agents[0])]
+        alike = not differ and all(problem is each[0] for problem in each)
         self.agent, self.size = agents[0].clone(), len(agents)
         self.template = begun(self.agent, each[0])
-        different = each if any(problem is not each[0] for problem in each) else []
-        others = [leaves(begun(agents[0].clone(), problem)) for problem in different]
-        self.leaves = compared(self.template, others)
+        runs = () if alike else zip(agents, each, strict=True)
+        self.leaves = compared(self.template, (leaves(begun(agent.clone(), it)) for agent, it in runs))
         self._check_memory(sum(leaf.bytes for leaf in self.leaves))
         self.runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
         self.runs = self.runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
@@ -148,7 +148,7 @@ class Batch:
         for i, (before, leaf) in enumerate(zip(old, self.leaves, strict=True)):
             if leaf.shared and leaf.one is not before.one:
                 now[i] = leaf.placed(self.size)
-            elif not leaf.shared and leaf.one.shape != before.one.shape:
+            elif not leaf.shared and np.shape(leaf.one) != np.shape(before.one):
                 self._check_memory(leaf.bytes)
                 now[i] = card.enlarged(now[i], before.one, leaf.one)
         self.runs = rebuilt(self.template, iter(now))
@@ -172,18 +172,24 @@ def begun(agent: Agent, problem: Problem) -> Lane:
     return Lane(*known, agent._learner.mind, new_streams(0), work)
 
 
-def check(agent: Agent, first: Agent) -> None:
-    """Raise an error if a card cannot run this agent beside a first one."""
+def check(agent: Agent, first: Agent) -> bool:
+    """Raise an error if a card cannot run an agent beside a first one; return whether their arguments are equal."""
     if not isinstance(agent, Agent) or not agent.fused:
         raise TypeError(f"{agent!r} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
+    if agent is first:
+        return True
+    mine, its = agent.arguments(), first.arguments()
     rules = [exploration(each.explore, 0, 16) for each in (agent, first)]
-    pairs: list[Any] = [
-        (value, first.arguments().get(name, ...)) for name, value in agent.arguments().items() if name not in OWN
-    ]
-    same = type(agent) is type(first) and all(a is b or callable(a) or np.array_equal(a, b) for a, b in pairs)
-    if not same or not all(map(np.array_equal, *rules)):
-        raise ValueError("agents that run together on a card must have the same arguments, except for their seeds")
+    same = type(agent) is type(first) and all(map(np.array_equal, *rules))
+    differ = [name for name in mine.keys() - {"seed", "explore"} if not _equal(mine[name], its.get(name))]
+    if not same or not all(name in NUMBERS for name in differ):
+        raise ValueError("agents that run together on a card must have the same arguments, except for numbers")
+    return not differ
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is other or callable(one) or bool(np.array_equal(one, other))

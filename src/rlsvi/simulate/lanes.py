@@ -4,7 +4,7 @@ The leaves of a tree (arrays and numbers) are on the card once if all runs have 
 and otherwise stacked along the last axis. A kernel gives each thread the tree of its own run, made of views.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -40,12 +40,12 @@ class Leaf(NamedTuple):
     @property
     def bytes(self) -> int:
         """The number of bytes of every run."""
-        return 0 if self.shared else int(self.one.nbytes)
+        return 0 if self.shared else int(np.asarray(self.one).nbytes)
 
     def placed(self, runs: int) -> Any:
         """Return the leaf of so many runs on the card."""
         if not isinstance(self.one, np.ndarray):
-            return self.one
+            return self.one if self.rows is None else card.cuda().to_device(np.array(self.rows))
         if self.one.size == 0:  # never read; cut to its shape in the kernel
             return card.cuda().to_device(np.zeros([max(n, 1) for n in self.one.shape], self.one.dtype))
         if self.shared:
@@ -77,25 +77,28 @@ def _read_only(leaf: Any) -> Any:
     return leaf
 
 
-def compared(tree: Any, others: Sequence[list[Any]]) -> list[Leaf]:
-    """Return the leaves of a tree, and what differs in those of other runs; all must have the same size."""
+def compared(tree: Any, others: Iterable[list[Any]]) -> list[Leaf]:
+    """Return the leaves of a tree, and those of all runs where they differ; all must have the same size."""
+    ones = leaves(tree)
+    rows: list[list[Any]] = [[] for _ in ones]
+    for other in others:
+        for one, leaf, its in zip(ones, other, rows, strict=True):
+            if size_of(one) != size_of(leaf):
+                raise ValueError("runs on a card must have agents of the same kind, and problems of the same size")
+            its.append(one if np.array_equal(one, leaf) else leaf)  # equal ones need no memory of their own
     found = []
-    for i, one in enumerate(leaves(tree)):
-        rows = [other[i] for other in others]
-        if not all(_alike(one, row) for row in rows):
-            raise ValueError(
-                "runs on a card must have problems of the same size, and agents with the same arguments"
-            )
-        differ = any(row is not one and not np.array_equal(row, one) for row in rows)
-        stacked = isinstance(one, np.ndarray) and one.size > 0 and (differ or one.flags.writeable)
-        found.append(Leaf(one, rows if differ else None, not stacked))
+    for one, its in zip(ones, rows, strict=True):
+        differ = any(leaf is not one for leaf in its)
+        written = isinstance(one, np.ndarray) and one.flags.writeable
+        found.append(Leaf(one, its if differ else None, np.size(one) == 0 or not (differ or written)))
     return found
 
 
-def _alike(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
-        return bool(one.shape == other.shape and one.dtype == other.dtype)
-    return bool(one == other)
+def size_of(leaf: Any) -> Any:
+    """Return what must be the same in all runs: the shape and type of an array, the value of a whole number."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.shape, leaf.dtype
+    return float if isinstance(leaf, float) else leaf
 
 
 def kernel_of(tree: Any, parts: Sequence[Leaf], names: dict[str, Any]) -> Any:
@@ -121,4 +124,6 @@ def _lane(tree: Any, parts: Iterator[Leaf], name: str, kinds: list[Any]) -> str:
     one, _, shared = next(parts)
     if isinstance(one, np.ndarray) and one.size == 0:
         return f"{name}[{', '.join(':0' if n == 0 else ':' for n in one.shape)}]"
-    return name if shared else f"{name}[..., i]"
+    if shared:
+        return name
+    return f"{name}[..., i]" if isinstance(one, np.ndarray) else f"{name}[i]"

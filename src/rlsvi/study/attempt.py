@@ -47,15 +47,19 @@ def attempt_each(jobs: Given) -> Answers:
 
 
 def together(job: Job) -> Any:
-    """Return a key that is the same for jobs that a card can compute together, or None if it cannot."""
+    """Return a key that is the same for experiments of the same kind and size, or None if it is no experiment.
+
+    The seed and real numbers, such as lam and sigma, do not change the size.
+    """
     module, _, name = job.function.partition(":")
-    if "seed" not in job.settings or not hasattr(getattr(import_module(module), name, None), "steps"):
+    if not hasattr(getattr(import_module(module), name, None), "steps"):
         return None
-    return job.function, frozenset(it for it in job.settings.items() if it[0] != "seed")
+    settings = job.settings.items()
+    return job.function, frozenset((key, v) for key, v in settings if key != "seed" and not isinstance(v, float))
 
 
 def attempt_together(jobs: Given) -> Answers:
-    """Compute jobs that differ only in their seed on a card; yield the number of each and its result.
+    """Compute experiments of the same kind and size on a card; yield the number of each and its result.
 
     Those that the card cannot compute are computed on this processor.
     """

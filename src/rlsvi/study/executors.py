@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Executor = Callable[[Sequence[Job]], Outcomes]
 NAMES = ("processes", "serial", "ray", "gpu")
-MOST = 4096  # jobs that a card computes together
+FEWEST, MOST = 256, 8192  # jobs that a card computes together; a few are faster on a core
 
 
 def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
@@ -56,8 +56,8 @@ def serial(jobs: Sequence[Job]) -> Outcomes:
 def processes(workers: int | None = None, card: bool = False) -> Callable[[Sequence[Job]], Outcomes]:
     """Return an executor that uses processes on this machine, by default one per core.
 
-    card : one more process computes experiments on a graphics card, those that differ only in their seed together;
-        the others compute the rest, and then what the card has not begun.
+    card : one more process computes experiments on a graphics card, those of the same kind and size together if
+        there are hundreds; the others compute the rest, and then what the card has not begun.
     If a process dies, only its own jobs are lost; if this process dies, the others end too.
     """
     if workers is not None:
@@ -93,13 +93,11 @@ class Queue:
     """The jobs that no process has begun: those for a card in groups, and the others."""
 
     def __init__(self, jobs: Sequence[Job], card: bool) -> None:
-        self.others: deque[Job] = deque()
         groups: dict[Any, list[Job]] = {}
         for job in jobs:
-            if card and together(job):
-                groups.setdefault(together(job), []).append(job)
-            else:
-                self.others.append(job)
+            groups.setdefault(together(job) if card else None, []).append(job)
+        small = [key for key, each in groups.items() if key is None or len(each) < FEWEST]
+        self.others = deque(job for key in small for job in groups.pop(key))
         parts = [each[i : i + MOST] for each in groups.values() for i in range(0, len(each), MOST)]
         self.groups = deque(sorted(parts, key=lambda each: -sum(job.cost for job in each)))
 

@@ -10,6 +10,7 @@ An experiment is written once, as a generator. It yields what is to be played, a
 `total_regret(length=10, seed=0)` plays on this processor; `played_together` plays many on a card.
 """
 
+import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
@@ -20,7 +21,9 @@ from rlsvi.problems import Problem
 from rlsvi.simulate.finite import History, simulate
 from rlsvi.simulate.gpu import Batch
 
-HISTORY = 2**32  # bytes of the histories that one batch may keep on the processor
+HISTORY = (
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
+)  # bytes that the histories of a batch may take
 
 
 class Play(NamedTuple):
@@ -55,7 +58,7 @@ def experiment(steps: Callable[..., Playing]) -> Callable[..., Mapping[str, Any]
 
 
 def played_together(function: Any, settings: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """Return the results, or errors, of one experiment with several settings that differ in their seed alone.
+    """Return the results, or errors, of one experiment with several settings, of runs of the same kind and size.
 
     Raises NoCard if the card has too little memory for them.
     """
