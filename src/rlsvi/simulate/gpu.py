@@ -173,7 +173,7 @@ def begun(agent: Agent, problem: Problem) -> Lane:
 
 
 def check(agent: Agent, first: Agent) -> bool:
-    """Raise an error if a card cannot run an agent beside a first one; return whether their arguments are equal."""
+    """Raise an error if a card cannot run an agent beside a first one; return whether their arguments agree."""
     if not isinstance(agent, Agent) or not agent.fused:
         raise TypeError(f"{agent!r} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
