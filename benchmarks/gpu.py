@@ -48,8 +48,8 @@ def on_cores(agent, problem, episodes, regret, cores):
 
         list(pool.map(play, agents, [BEFORE] * cores))
         begin = time.perf_counter()
-        list(pool.map(play, agents, [10 * episodes] * cores))
-    return cores * 10 * episodes / (time.perf_counter() - begin)
+        list(pool.map(play, agents, [episodes] * cores))
+    return cores * episodes / (time.perf_counter() - begin)
 
 
 def on_card(agent, problem, episodes, regret, runs):
@@ -81,7 +81,7 @@ def measured(quick):
             "card": {},
         }
         print(f"{name}: {row['cores'][1]:,.0f} episodes/s on one core, {row['cores'][2]:,.0f} on two", flush=True)
-        for runs in RUNS if has_card() else ():
+        for runs in RUNS if card.is_usable() else ():
             try:
                 speed, size = on_card(agent, problem, episodes if not quick else episodes // 5, regret, runs)
             except card.NoCard as error:
@@ -96,20 +96,13 @@ def measured(quick):
     return found
 
 
-def has_card():
-    try:
-        return bool(card.cuda())
-    except card.NoCard:
-        return False
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
     parser.add_argument("--quick", action="store_true", help="a fifth of the episodes on the card")
     options = parser.parse_args()
     result = {"machine": platform.processor() or platform.machine(), "speeds": measured(options.quick)}
-    if has_card():
+    if card.is_usable():
         result["card"] = str(card.cuda().get_current_device().name)
         took, regret = many_seeds()
         result["many seeds"] = {"seconds": took, "median regret": regret}

@@ -7,7 +7,8 @@ from rlsvi import LSVI, RLSVI, problems
 from rlsvi.mdp import FiniteMDP
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
-from rlsvi.simulate.gpu import Batch, leaves
+from rlsvi.simulate.gpu import Batch
+from rlsvi.simulate.lanes import leaves
 
 
 def noisy_maze(seed=0):
@@ -29,6 +30,16 @@ KINDS = {
     "epsilon-greedy": (LSVI(explore=rlsvi.EpsilonGreedy(rlsvi.Linear(1, 0, 9))), problems.chain(4)),
     "Boltzmann": (LSVI(explore=rlsvi.Boltzmann(0.1)), problems.recommendation(4, 2)),
     "incremental": (rlsvi.IncrementalRLSVI(), problems.chain(4, 2)),
+    "numbers": (
+        lambda seed: RLSVI(lam=1.0 + seed, sigma=0.1 * (1 + seed)),
+        lambda seed: problems.chain(5, 3, seed=seed),
+    ),
+    "schedules": (
+        lambda seed: LSVI(explore=rlsvi.EpsilonGreedy(lambda episode: 1 / (1 + seed + episode))),
+        problems.chain(4),
+    ),
+    "step sizes": (rlsvi.IncrementalRLSVI(nu=rlsvi.Linear(0.5, 0.1, 10), keep_prior=False), problems.chain(4, 2)),
+    "per period": (RLSVI(), lambda seed: problems.chain(5, 3, per_period=True, seed=seed)),
     "bootstrap": (rlsvi.BootstrapRLSVI(), lambda seed: problems.chain(5, 3, seed=seed)),
     "homogeneous": (rlsvi.HomogeneousRLSVI(), problems.dirichlet(3, 2, 3, homogeneous=True)),
     "homogeneous PSRL": (
@@ -50,13 +61,17 @@ def differences(name, runs, episodes, sample, regret=True):
     """What differs, bit for bit, between some of the runs on the card and the same on the processor."""
     agent, problem = KINDS[name]
     drawn = [problem(seed) if callable(problem) else problem for seed in range(runs)]
-    agents = [agent.clone(seed=seed) for seed in range(runs)]
+    templates = [agent(seed) if not hasattr(agent, "clone") else agent for seed in range(runs)]
+    agents = [template.clone(seed=seed) for seed, template in enumerate(templates)]
     batch = Batch(agents, drawn)
     parts = [
         batch.play(range(runs), episodes // 2, regret=regret),
         batch.play(sample, episodes - episodes // 2, regret=regret),
     ]
     minds = [leaf.copy_to_host() if hasattr(leaf, "copy_to_host") else leaf for leaf in leaves(batch.runs.mind)]
+    streams = batch.runs.streams.copy_to_host()
+    before = len(leaves(batch.template[:3]))
+    stacked = [not leaf.shared for leaf in batch.leaves[before : before + len(minds)]]
     found = []
     for position, seed in enumerate(sample):
         one = agents[seed]
@@ -65,8 +80,11 @@ def differences(name, runs, episodes, sample, regret=True):
             found += [
                 field for field in expected._fields[:4] if not same(getattr(history, field), expected, field)
             ]
-        counters = int(one.episodes), int(one.steps)
-        found += [] if _counted(minds, seed, counters) else ["counters"]
+        found += [] if np.array_equal(streams[..., seed], one._streams) else ["streams"]
+        own = leaves(one._learner.mind)
+        for i, (leaf, mine) in enumerate(zip(minds, own, strict=True)):
+            if stacked[i] and not _same_numbers(leaf[..., seed], mine):
+                found.append(f"leaf {i} of the mind")
     return found
 
 
@@ -74,9 +92,9 @@ def same(part, expected, field):
     return np.ascontiguousarray(part).tobytes() == getattr(expected, field).tobytes()
 
 
-def _counted(minds, lane, counters):
-    """Whether one of the arrays of a run on the card holds its counters."""
-    return any(
-        isinstance(leaf, np.ndarray) and leaf.shape[:-1] == (2,) and tuple(leaf[..., lane].tolist()) == counters
-        for leaf in minds
-    )
+def _same_numbers(one, other):
+    """Whether two arrays, or numbers, agree where both have room."""
+    if not isinstance(other, np.ndarray):
+        return one == other
+    corner = tuple(slice(min(n, m)) for n, m in zip(one.shape, other.shape, strict=True))
+    return np.array_equal(one[corner], other[corner], equal_nan=True)

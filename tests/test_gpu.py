@@ -13,26 +13,29 @@ import numpy as np
 import pytest
 
 import rlsvi
+from experiments import regret_of
 from on_card import KINDS, differences
 from rlsvi import RLSVI, problems
 from rlsvi.core import card
 from rlsvi.simulate import gpu
 from rlsvi.simulate.finite import simulate
+from rlsvi.study import executors
 from rlsvi.study.executors import executor
+from rlsvi.study.job import Job
 
 HERE = Path(__file__).parent
 SIMULATED = {"NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
 
 
-def has_card():
-    try:
-        return bool(card.cuda())
-    except card.NoCard:
-        return False
+needs_card = pytest.mark.skipif(not card.is_usable(), reason="there is no graphics card")
+needs_none = pytest.mark.skipif(card.is_usable(), reason="there is a graphics card")
 
 
-needs_card = pytest.mark.skipif(not has_card(), reason="there is no graphics card")
-needs_none = pytest.mark.skipif(has_card(), reason="there is a graphics card")
+class Own(RLSVI):
+    """An agent that changes what the fused loop calls."""
+
+    def mind_for(self, episodes):
+        return super().mind_for(min(episodes, 2))
 
 
 def simulated(code):
@@ -97,7 +100,9 @@ def test_a_sweep_computes_experiments_on_a_simulated_card_and_the_rest_beside_it
     code = f"""
 import experiments, jobs
 from rlsvi import Job, Store, sweep
+from rlsvi.study import executors
 from rlsvi.study.sweep import SweepError
+executors.FEWEST, executors.FEWEST_LEFT = 4, 2
 if __name__ == "__main__":
     made = [Job.of(experiments.regret_of, length=4, seed=seed) for seed in range(5)]
     made += [Job.of(jobs.picky, i=3, bad=4)]
@@ -134,8 +139,14 @@ def test_what_a_card_cannot_run_is_refused_before_anything_starts():
         gpu.Batch([rlsvi.StationaryRLSVI()], chain)
     with pytest.raises(ValueError, match="same arguments"):
         gpu.Batch([RLSVI(), rlsvi.LSVI()], chain)
-    with pytest.raises(ValueError, match="same arguments"):
-        gpu.Batch([RLSVI(lam=1.0), RLSVI(lam=2.0)], chain)
+    with pytest.raises(ValueError, match="same kind"):
+        gpu.Batch([RLSVI(), RLSVI(sigma=rlsvi.InverseGamma(2, 1))], chain)
+    with pytest.raises(ValueError, match="nu differ"):
+        gpu.Batch([rlsvi.IncrementalRLSVI(nu=0.1), rlsvi.IncrementalRLSVI(nu=lambda episode: 0.3)], chain)
+    with pytest.raises(ValueError, match="at least one"):
+        gpu.Batch([], chain)
+    with pytest.raises(TypeError, match="methods of its own"):
+        gpu.Batch([Own()], chain)
     with pytest.raises(ValueError, match="same size"):
         gpu.Batch([RLSVI(), RLSVI()], [problems.chain(4), problems.chain(5)])
     learned = RLSVI(seed=0)
@@ -148,3 +159,74 @@ def test_too_many_runs_are_refused_with_the_number_that_would_fit(monkeypatch):
     monkeypatch.setattr(card, "free_memory", lambda: 10**6)
     with pytest.raises(card.NoCard, match="such runs would fit"):
         gpu.Batch([RLSVI(seed=seed) for seed in range(100)], problems.chain(20))
+
+
+def test_runs_are_checked_before_they_play():
+    code = """
+import rlsvi
+from rlsvi.simulate.gpu import Batch
+batch = Batch([rlsvi.RLSVI(seed=seed) for seed in range(3)], rlsvi.problems.chain(4))
+def refused(*arguments, **options):
+    try: batch.play(*arguments, **options)
+    except ValueError as error: return str(error)[:20]
+print([refused(lanes, 2) for lanes in ([], [0, 0], [-1], [3])], refused([0], -1))
+batch.play([0], 5)
+print(refused([0, 1], 2))
+def stop(n): raise KeyboardInterrupt
+try: batch.play([1], 40, advance=stop)
+except KeyboardInterrupt: print("stopped")
+print(refused([1], 1), len(batch.play([0, ], 3)[0].reward), len(batch.play([2], 3)[0].reward))
+"""
+    lanes = ["lanes must be differ"] * 4
+    printed = [f"{lanes} episodes must be a w", "runs that play toget", "stopped", "a run that failed, o 3 3"]
+    assert simulated(code).splitlines() == printed
+
+
+def test_an_experiment_is_the_same_on_a_processor_and_on_a_card():
+    code = """
+import experiments as e
+from rlsvi.study.experiment import played_together
+for function in (e.regret_of, e.two_agents, e.careful, e.reads_its_agent):
+    together = played_together(function, [{"length": 3, "seed": seed} for seed in range(4)])
+    for seed in range(4):
+        try: alone = function(length=3, seed=seed)
+        except Exception as error: alone = error
+        assert str(alone) == str(together[seed]), (alone, together[seed])
+    print(str(together[3])[:30])
+print(played_together(e.regret_of, [{"length": 3, "seed": seed} for seed in range(4)], fewest=3))
+"""
+    printed = simulated(code).splitlines()
+    assert printed[:4] == [
+        "3 is not liked",
+        "an experiment lets one agent p",
+        "{'failed': 1.0}",
+        "{'episodes': 0.0}",
+    ]
+    assert printed[4].startswith("[None, {")  # seed 0 wants to go on, with one other: too few
+
+
+def test_a_card_that_dies_loses_no_job(tmp_path):
+    code = f"""
+import os, experiments
+from rlsvi import Job, sweep
+from rlsvi.study import executors
+executors.FEWEST, executors.FEWEST_LEFT = 4, 2
+if __name__ == "__main__":
+    made = [Job.of(experiments.dies_on_a_card, length=3, seed=seed) for seed in range(5)]
+    print(sweep(made, {str(tmp_path)!r}, "gpu")["reward"].len())
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    assert simulated(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')") == "5"
+
+
+def test_jobs_are_divided_between_a_card_and_the_cores(monkeypatch):
+    monkeypatch.setattr(executors, "FEWEST", 3)
+    monkeypatch.setattr(executors, "MOST", 4)
+    made = [Job.of(regret_of, length=3, seed=seed) for seed in range(7)]
+    made += [Job.of(regret_of, length=5, seed=0), Job("no_such_module:f", {"seed": 0})]
+    queue = executors.Queue(made, card=True)
+    assert [len(group) for group in queue.groups] == [4, 3]
+    assert [len(queue.next(False)) for _ in range(3)] == [1, 1, 1]  # two others, then one of the last group
+    assert [len(queue.next(True)) for _ in range(2)] == [4, 0]  # the group of two is left to the cores
+    assert [len(queue.next(False)) for _ in range(3)] == [1, 1, 0]

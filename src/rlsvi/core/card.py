@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numba
@@ -23,7 +24,11 @@ Array = NDArray[Any]
 
 
 class NoCard(RuntimeError):
-    """There is no graphics card that can be used, or it has too little memory."""
+    """There is no graphics card that can be used."""
+
+
+class TooLittleMemory(NoCard):
+    """The card has too little memory for so many runs."""
 
 
 @cache
@@ -36,7 +41,13 @@ def cuda() -> Any:
     except ImportError as error:
         raise NoCard(f"numba-cuda is missing ({error}): pip install 'rlsvi[cuda]'") from None
     found: Any = numba.cuda
-    if not is_simulated() and not found.is_available():
+    if is_simulated():
+        return found
+    if find_spec("numba_cuda") is None:
+        raise NoCard(
+            "numba-cuda is missing: pip install 'rlsvi[cuda]', or leave device='cuda' or --executor gpu out"
+        )
+    if not found.is_available():
         raise NoCard(
             "no CUDA device can be used: leave device='cuda' or --executor gpu out to compute on the processor; "
             "with a card, install its driver and pip install 'rlsvi[cuda]'"
@@ -51,7 +62,30 @@ def is_simulated() -> bool:
 
 def free_memory() -> int:
     """Return the number of bytes that are free on the card."""
-    return 2**32 if is_simulated() else int(cuda().current_context().get_memory_info().free)
+    if is_simulated():
+        return 2**32
+    context = cuda().current_context()
+    context.deallocations.clear()  # what was freed and is still held
+    return int(context.get_memory_info().free)
+
+
+def is_usable() -> bool:
+    """Return whether there is a card that can be used."""
+    try:
+        return bool(cuda())
+    except NoCard:
+        return False
+
+
+@contextmanager
+def memory_is_checked() -> Iterator[None]:
+    """Context manager in which TooLittleMemory is raised if an allocation fails."""
+    try:
+        yield
+    except Exception as error:
+        if "MEMORY" in str(error).upper() and type(error).__name__ == "CudaAPIError":
+            raise TooLittleMemory(f"the card has too little memory: {error}") from error
+        raise
 
 
 @contextmanager

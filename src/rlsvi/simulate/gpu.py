@@ -13,10 +13,11 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent, new_streams
 from rlsvi.agents.contract import EPISODES
-from rlsvi.agents.explore import exploration
+from rlsvi.agents.explore import Explore, exploration
 from rlsvi.agents.mind import Workspace, new_workspace
 from rlsvi.agents.noise import ByEvidence
 from rlsvi.core import card
+from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.mdp.table import Table
 from rlsvi.problems import Problem
@@ -24,7 +25,7 @@ from rlsvi.simulate.finite import BROKEN, FULL, History, Trace, blank_history, r
 from rlsvi.simulate.lanes import compared, frozen, kernel_of, leaves, rebuilt
 
 LAUNCH_SECONDS = 0.5  # time between two returns from the card
-SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take at first
+SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take
 NUMBERS = ("lam", "sigma", "scale", "delta", "planned", "prior_mean", "prior_weight")  # may differ between runs
 NAMES = {"run": run, "History": History, "Trace": Trace}
 
@@ -40,26 +41,44 @@ class Lane(NamedTuple):
     work: Workspace
 
 
+class Exploration(NamedTuple):
+    """The ways of exploring of the runs: the index of each, and the rule and parameters of the next episodes."""
+
+    kind: Any  # (runs,)
+    rules: Any  # (kinds,)
+    parameters: Any  # (kinds, episodes)
+
+
 class Batch:
     """Runs of agents of the same kind on problems of the same size.
 
-    agents : agents that have learned nothing, with the same arguments except for seeds and numbers such as `lam`.
-        They are not changed.
+    agents : agents that have learned nothing, with the same arguments except for their seeds, how they explore,
+        and numbers such as `lam`. They are not changed.
     problems : one for each agent, or one for all.
     """
 
     def __init__(self, agents: Sequence[Agent], problems: Problem | Sequence[Problem]) -> None:
         each = [problems] * len(agents) if isinstance(problems, Problem) else list(problems)
-        differ = [agent for agent in agents if not check(agent, agents[0])]
-        alike = not differ and all(problem is each[0] for problem in each)
+        if not agents or len(each) != len(agents):
+            raise ValueError(
+                f"agents must be at least one, with as many problems, got {len(agents)} and {len(each)}"
+            )
+        for agent in agents:
+            refuse(agent)
+        alike = all([agree(agent, agents[0]) for agent in agents]) and all(it is each[0] for it in each)  # noqa: C419
         self.agent, self.size = agents[0].clone(), len(agents)
+        self.ways: list[Explore] = []
+        self.way_of = np.array([_index(self.ways, agent.explore) for agent in agents])
         self.template = begun(self.agent, each[0])
-        runs = () if alike else zip(agents, each, strict=True)
-        self.leaves = compared(self.template, (leaves(begun(agent.clone(), it)) for agent, it in runs))
+        others = () if alike else zip(agents, each, strict=True)
+        self.leaves = compared(self.template, (begun(agent.clone(), problem) for agent, problem in others))
         self._check_memory(sum(leaf.bytes for leaf in self.leaves))
-        self.runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
-        self.runs = self.runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
+        with card.memory_is_checked():
+            runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
+            self.runs = runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
+        self.leaves = [leaf._replace(rows=None) for leaf in self.leaves]
         self.played = np.zeros(self.size, np.int64)
+        self.sound = np.ones(self.size, np.bool_)  # whether a run can go on
         self.chunk = 16  # episodes of the next launch
 
     def play(
@@ -72,27 +91,39 @@ class Batch:
     ) -> list[History | Exception]:
         """Let some of the runs, which have played equally long before, play `episodes` more episodes.
 
-        Returns the history of each, or the error that ended it. `advance` is called from time to time with the
-        number of episodes just played by all of them.
+        Returns the history of each, or the error that ended it, after which it cannot go on. After an interrupt
+        none of them can. `advance` is called from time to time with the number of episodes just played by all.
         """
-        going, first = np.array(lanes, np.int64), int(self.played[lanes[0]])
-        found, failures = np.full((4, episodes, self.size), np.nan), {}
+        chosen, first = self._checked(lanes), int(self.played[lanes[0]])
+        found = np.full((len(chosen), 4, whole("episodes", episodes, 0)), np.nan)
+        failures: dict[int, Exception] = {}
+        self.sound[chosen] = False
         self._prepare(first, episodes)
+        going = np.arange(len(chosen))
         for done, count in self._launches(episodes):
-            found[:, done : done + count, going], status = self._launch(going, first + done, count, regret)
-            for lane in going[status == BROKEN]:
-                failures[lane] = self.agent.failure(self.runs.work.rewards.copy_to_host()[:, lane])
+            part, status = self._launch(chosen[going], first + done, count, regret)
+            found[going, :, done : done + count] = part.transpose(2, 0, 1)
+            if (status == BROKEN).any():
+                rewards = self.runs.work.rewards.copy_to_host()
+                failures |= {i: self.agent.failure(rewards[:, chosen[i]]) for i in going[status == BROKEN]}
             going = going[status != BROKEN]
             advance(count * len(going))
-            if not len(going):
-                break
-        self.played[lanes] += episodes
-        reward, regrets, realised, path_regret = found
-        none = blank_history(0, 0).trace
-        return [
-            failures.get(i) or History(reward[:, i], regrets[:, i], realised[:, i], path_regret[:, i], none)
-            for i in lanes
-        ]
+        self.played[chosen[going]] += episodes
+        self.sound[chosen[going]] = True
+        trace = blank_history(0, 0).trace
+        return [failures.get(i) or History(*parts, trace) for i, parts in enumerate(found)]  # type: ignore[call-arg]
+
+    def _checked(self, lanes: Sequence[int]) -> Longs:
+        chosen = np.array(lanes, np.int64)
+        if not len(chosen) or len(set(lanes)) != len(lanes) or chosen.min() < 0 or chosen.max() >= self.size:
+            raise ValueError(
+                f"lanes must be different runs of 0..{self.size - 1}, at least one, got {lanes!r:.80}"
+            )
+        if not self.sound[chosen].all():
+            raise ValueError("a run that failed, or was interrupted, cannot go on: make another batch")
+        if len(set(self.played[chosen])) > 1:
+            raise ValueError("runs that play together must have played the same number of episodes before")
+        return chosen
 
     def _launches(self, episodes: int) -> Iterator[tuple[int, int]]:
         """Divide episodes into launches of about the same time: their first episodes and numbers."""
@@ -105,59 +136,58 @@ class Batch:
 
     def _launch(self, lanes: Longs, begin: int, count: int, regret: bool) -> tuple[Floats, Longs]:
         """Let runs play the episodes from `begin` on; return what they played, and the status of every run."""
-        cuda, agent = card.cuda(), self.agent
-        rule, parameters = exploration(agent.explore, begin, count)
-        mean, offset = agent.episodes_on_the_mean(2**62), float(agent.reward_offset)
-        which, each = cuda.to_device(lanes), cuda.to_device(parameters)
-        out = cuda.device_array((4, count, len(lanes)), np.float64)
-        done, status = (cuda.to_device(np.zeros(len(lanes), np.int64)) for _ in range(2))
-        empty = cuda.to_device(np.zeros((1, 1), np.int32)), cuda.to_device(np.zeros((1, 1)))
-        todo = np.arange(len(lanes))
-        while len(todo):
-            kernel, blocks = kernel_of(self.template, self.leaves, NAMES), -(-len(todo) // card.THREADS)
-            progress = which, cuda.to_device(todo), done, status
-            with card.strict_arithmetic():
-                kernel[blocks, card.THREADS](
-                    self.runs, *progress, begin, mean, rule, each, offset, regret, out, *empty
-                )
-            todo = np.flatnonzero(status.copy_to_host() == FULL)
-            if len(todo):
-                self._grow()
-        found, last = out.copy_to_host(), status.copy_to_host()
+        cuda, shape = card.cuda(), (4, count, len(lanes))
+        if not len(lanes):
+            return np.zeros(shape), np.zeros(0, np.int64)
+        with card.memory_is_checked(), card.strict_arithmetic():
+            out, where = cuda.device_array(shape, np.float64), cuda.to_device(lanes)
+            done, status = (cuda.to_device(np.zeros(len(lanes), np.int64)) for _ in range(2))
+            rest = self._arguments(begin, count, regret, out)
+            todo = np.arange(len(lanes))
+            while len(todo):
+                kernel, blocks = kernel_of(self.template, self.leaves, NAMES), -(-len(todo) // card.THREADS)
+                kernel[blocks, card.THREADS](self.runs, where, cuda.to_device(todo), done, status, *rest)
+                todo = np.flatnonzero(status.copy_to_host() == FULL)
+                if len(todo):
+                    self._renew(self.agent._learner.enlarged())
+        found, last, played = out.copy_to_host(), status.copy_to_host(), done.copy_to_host()
         if not regret:
             found[1] = np.nan
         for p in np.flatnonzero(last == BROKEN):
-            found[:, done.copy_to_host()[p] :, p] = np.nan
+            found[:, played[p] :, p] = np.nan
         return found, last
+
+    def _arguments(self, begin: int, count: int, regret: bool, out: Any) -> tuple[Any, ...]:
+        """Return the arguments of the kernel after those that say which runs are to play."""
+        put, agent = card.cuda().to_device, self.agent
+        ways = [exploration(way, begin, count) for way in self.ways]
+        rules, parameters = np.array([rule for rule, _ in ways]), np.stack([values for _, values in ways])
+        explore = Exploration(put(self.way_of), put(rules), put(parameters))
+        mean, offset = agent.episodes_on_the_mean(2**62), float(agent.reward_offset)
+        return begin, mean, explore, offset, regret, out, put(np.zeros((1, 1), np.int32)), put(np.zeros((1, 1)))
 
     def _prepare(self, played: int, episodes: int) -> None:
         """Renew what all runs share, such as the step sizes of the next episodes."""
-        learner = self.agent._learner
-        learner.counters[EPISODES] = played
-        self._replace(self.agent.mind_for(episodes)[0])
+        self.agent._learner.counters[EPISODES] = played
+        self._renew(self.agent.mind_for(episodes)[0])
 
-    def _grow(self) -> None:
-        """Give all runs more memory."""
-        self._replace(self.agent._learner.enlarged())
-
-    def _replace(self, mind: Any) -> None:
-        """Replace the mind of the template, and what is another size or shared on the card."""
-        old, now = self.leaves, leaves(self.runs)
-        self.template = self.template._replace(mind=mind)
-        self.leaves = [leaf._replace(one=one) for leaf, one in zip(old, leaves(self.template), strict=True)]
-        for i, (before, leaf) in enumerate(zip(old, self.leaves, strict=True)):
+    def _renew(self, mind: Any) -> None:
+        """Replace the mind of the template, and on the card what has another size or is shared."""
+        runs, template = leaves(self.runs), self.template._replace(mind=mind)
+        new = [leaf._replace(one=one) for leaf, one in zip(self.leaves, leaves(template), strict=True)]
+        for i, (before, leaf) in enumerate(zip(self.leaves, new, strict=True)):
             if leaf.shared and leaf.one is not before.one:
-                now[i] = leaf.placed(self.size)
+                runs[i] = leaf.placed(self.size)
             elif not leaf.shared and np.shape(leaf.one) != np.shape(before.one):
                 self._check_memory(leaf.bytes)
-                now[i] = card.enlarged(now[i], before.one, leaf.one)
-        self.runs = rebuilt(self.template, iter(now))
+                runs[i] = card.enlarged(runs[i], before.one, leaf.one)
+        self.template, self.leaves, self.runs = template, new, rebuilt(template, iter(runs))
 
     def _check_memory(self, bytes_per_run: int) -> None:
-        """Raise NoCard if so many more bytes per run do not fit."""
+        """Raise TooLittleMemory if so many more bytes per run do not fit."""
         free = int(SPARE * card.free_memory())
         if bytes_per_run * self.size > free:
-            raise card.NoCard(
+            raise card.TooLittleMemory(
                 f"{self.size} runs need {bytes_per_run * self.size / 1e9:.1f} GB more on the card, where "
                 f"{free / 1e9:.1f} GB can be used: {free // bytes_per_run} such runs would fit"
             )
@@ -167,29 +197,44 @@ def begun(agent: Agent, problem: Problem) -> Lane:
     """Return what a run of an agent that has learned nothing uses."""
     agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
-    work = new_workspace(table.horizon, table.states, table.actions)
     known = frozen(table), frozen(solution.V), frozen(solution.Q)
-    return Lane(*known, agent._learner.mind, new_streams(0), work)
+    work = new_workspace(table.horizon, table.states, table.actions)
+    empty = rebuilt(work, (np.zeros_like(part) for part in work))  # so that runs do not differ in it
+    return Lane(*known, agent._learner.mind, new_streams(0), empty)
 
 
-def check(agent: Agent, first: Agent) -> bool:
-    """Raise an error if a card cannot run an agent beside a first one; return whether their arguments agree."""
+def refuse(agent: Agent) -> None:
+    """Raise an error if a card cannot run an agent."""
     if not isinstance(agent, Agent) or not agent.fused:
         raise TypeError(f"{agent!r} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
-    if agent is first:
-        return True
-    mine, its = agent.arguments(), first.arguments()
-    rules = [exploration(each.explore, 0, 16) for each in (agent, first)]
-    same = type(agent) is type(first) and all(map(np.array_equal, *rules))
-    differ = [name for name in mine.keys() - {"seed", "explore"} if not _equal(mine[name], its.get(name))]
-    if not same or not all(name in NUMBERS for name in differ):
-        raise ValueError("agents that run together on a card must have the same arguments, except for numbers")
+    own = [getattr(type(agent), name).__module__ for name in ("mind_for", "settle", "episodes_on_the_mean")]
+    if not all(module.startswith("rlsvi.") for module in own):
+        raise TypeError(f"{type(agent).__name__} has methods of its own for the fused loop: use device='cpu'")
+
+
+def agree(agent: Agent, first: Agent) -> bool:
+    """Return whether two agents have the same arguments; raise an error if they cannot run together."""
+    mine, other = agent.arguments(), first.arguments()
+    names = mine.keys() - {"seed", "explore"}
+    differ = [name for name in names if not _equal(mine[name], other.get(name))]
+    if type(agent) is not type(first) or not all(name in NUMBERS for name in differ):
+        raise ValueError(
+            "agents that run together on a card must have the same arguments, except for seeds and numbers; "
+            f"{', '.join(differ)} differ"
+        )
     return not differ
 
 
 def _equal(one: Any, other: Any) -> bool:
-    return one is other or callable(one) or bool(np.array_equal(one, other))
+    return one is other or bool(np.array_equal(one, other))
+
+
+def _index(ways: list[Explore], explore: Explore) -> int:
+    """Return the index of a way of exploring, adding it if it is new."""
+    if explore not in ways:
+        ways.append(explore)
+    return ways.index(explore)

@@ -13,7 +13,7 @@ import numpy as np
 from rlsvi.core import card
 
 KERNEL = """
-def play(runs, lanes, todo, done, status, begin, on_the_mean, rule, parameters, offset, regret, out, ints, floats):
+def play(runs, lanes, todo, done, status, begin, on_the_mean, explore, offset, regret, out, ints, floats):
     t = cuda.grid(1)
     if t < todo.size:
         p = todo[t]
@@ -21,10 +21,10 @@ def play(runs, lanes, todo, done, status, begin, on_the_mean, rule, parameters, 
         me = {me}
         trace = Trace(ints[:0], ints[:0], floats[:0])
         history = History(out[0, first:, p], out[1, first:, p], out[2, first:, p], out[3, first:, p], trace)
-        mean = max(on_the_mean - begin - first, 0)
-        which = parameters[first:]
+        mean, e = max(on_the_mean - begin - first, 0), explore.kind[i]
+        rule, values = explore.rules[e], explore.parameters[e, first:]
         finished, status[p] = run(
-            me.table, me.mind, mean, rule, which, offset, me.streams, me.V, me.Q, regret, history, me.work
+            me.table, me.mind, mean, rule, values, offset, me.streams, me.V, me.Q, regret, history, me.work
         )
         done[p] = first + finished
 """
@@ -77,13 +77,19 @@ def _read_only(leaf: Any) -> Any:
     return leaf
 
 
-def compared(tree: Any, others: Iterable[list[Any]]) -> list[Leaf]:
+def kinds_of(tree: Any) -> list[type]:
+    """Return the classes of nested named tuples, in order."""
+    return [type(tree), *(kind for part in tree for kind in kinds_of(part))] if isinstance(tree, tuple) else []
+
+
+def compared(tree: Any, others: Iterable[Any]) -> list[Leaf]:
     """Return the leaves of a tree, and those of all runs where they differ; all must have the same size."""
     ones = leaves(tree)
     rows: list[list[Any]] = [[] for _ in ones]
     for other in others:
-        for one, leaf, its in zip(ones, other, rows, strict=True):
-            if size_of(one) != size_of(leaf):
+        same = kinds_of(other) == kinds_of(tree)
+        for one, leaf, its in zip(ones, leaves(other), rows, strict=True):
+            if not same or size_of(one) != size_of(leaf):
                 raise ValueError("runs on a card must have agents of the same kind, and problems of the same size")
             its.append(one if np.array_equal(one, leaf) else leaf)  # equal ones need no memory of their own
     found = []

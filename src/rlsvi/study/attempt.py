@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.core.card import NoCard
+from rlsvi.core.card import TooLittleMemory
 from rlsvi.study import job as sources
 from rlsvi.study.checkpoint import checkpoint_in
 from rlsvi.study.job import Columns, Done, Failed, Job
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS")
 Given = Sequence[tuple[Job, str]]  # jobs, and the versions of the code where they were created
-Answers = Iterator[tuple[int, Done | Failed]]
+Answers = Iterator[tuple[int, Done | Failed | None]]  # None: to be computed elsewhere
 
 
 def attempt(job: Job, expected: str) -> Done | Failed:
@@ -52,41 +52,46 @@ def together(job: Job) -> Any:
     The seed and real numbers, such as lam and sigma, do not change the size.
     """
     module, _, name = job.function.partition(":")
-    if not hasattr(getattr(import_module(module), name, None), "steps"):
+    try:
+        if not hasattr(getattr(import_module(module), name), "steps"):
+            return None
+    except Exception:  # the process that attempts the job will report it
         return None
     settings = job.settings.items()
     return job.function, frozenset((key, v) for key, v in settings if key != "seed" and not isinstance(v, float))
 
 
-def attempt_together(jobs: Given) -> Answers:
+def attempt_together(jobs: Given, fewest: int = 1) -> Answers:
     """Compute experiments of the same kind and size on a card; yield the number of each and its result.
 
-    Those that the card cannot compute are computed on this processor.
+    The result is None if it is better computed on a processor: when the card cannot run it, or too few are left.
     """
+    begin, found = time.perf_counter(), _found_on_card(jobs, fewest)
+    if found is None:  # too little memory
+        half = len(jobs) // 2
+        yield from attempt_together(jobs[:half], fewest)
+        yield from ((half + i, outcome) for i, outcome in attempt_together(jobs[half:], fewest))
+        return
+    seconds = (time.perf_counter() - begin) / len(jobs)
+    for i, outcome in enumerate(found):
+        yield i, None if outcome is None else _told(jobs[i][0], outcome, seconds)
+
+
+def _found_on_card(jobs: Given, fewest: int) -> list[Any] | None:
+    """Return the outcomes of experiments, or None if there are too many for the memory."""
     from rlsvi.study.experiment import played_together  # with compiled code, which other jobs do without
 
-    begin = time.perf_counter()
     try:
         if any(sources.version(job.function.partition(":")[0]) != expected for job, expected in jobs):
             raise TypeError("this process has other sources of rlsvi, or of the job: have the same everywhere")
         module, _, name = jobs[0][0].function.partition(":")
         with one_thread():
-            found = played_together(getattr(import_module(module), name), [job.settings for job, _ in jobs])
-    except NoCard as error:
-        if len(jobs) > 1:  # fewer may fit
-            half = len(jobs) // 2
-            yield from attempt_together(jobs[:half])
-            yield from ((half + i, outcome) for i, outcome in attempt_together(jobs[half:]))
-            return
-        warnings.warn(f"{jobs[0][0]} is computed on the processor: {error}", stacklevel=1)
-        yield from attempt_each(jobs)
+            return played_together(getattr(import_module(module), name), [job.settings for job, _ in jobs], fewest)
+    except TooLittleMemory:
+        return None if len(jobs) > 1 else [None]
     except Exception as error:
         warnings.warn(f"{len(jobs)} jobs are computed on the processor: {error}", stacklevel=1)
-        yield from attempt_each(jobs)
-    else:
-        seconds = (time.perf_counter() - begin) / len(jobs)
-        for i, outcome in enumerate(found):
-            yield i, _told(jobs[i][0], outcome, seconds)
+        return [None] * len(jobs)
 
 
 def _told(job: Job, outcome: Any, seconds: float) -> Done | Failed:

@@ -16,7 +16,7 @@ from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem, chain
 from rlsvi.simulate import simulate
-from rlsvi.simulate.gpu import Batch, check
+from rlsvi.simulate.gpu import Batch, refuse
 from rlsvi.study.runs import Run, Runs
 
 ProblemOf = Problem | Callable[[int], Problem]
@@ -67,7 +67,7 @@ def _on_card(
     """Compute the runs on a graphics card, those of an agent at once."""
     cuda()
     for agent in agents.values():
-        check(agent, agent)
+        refuse(agent.clone())
     drawn = [_drawn(problem, seed) for seed in seeds]
     runs = {}
     for name, agent in agents.items():

@@ -9,7 +9,8 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from rlsvi.core.card import cuda
 from rlsvi.core.checks import whole
 from rlsvi.core.machine import cores
-from rlsvi.study.attempt import attempt, attempt_each, attempt_together, together
+from rlsvi.study.attempt import Answers, Given, attempt, attempt_each, attempt_together, together
 from rlsvi.study.job import Done, Failed, Job, Outcomes
 from rlsvi.study.ray_cluster import ray_cluster
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Executor = Callable[[Sequence[Job]], Outcomes]
 NAMES = ("processes", "serial", "ray", "gpu")
 FEWEST, MOST = 256, 8192  # jobs that a card computes together; a few are faster on a core
+FEWEST_LEFT = 64  # with fewer that go on, a card is given other jobs
 
 
 def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
@@ -79,9 +81,11 @@ def processes(workers: int | None = None, card: bool = False) -> Callable[[Seque
                 ready = set(wait([worker.pipe for worker in busy]))
                 for worker in (worker for worker in busy if worker.pipe in ready):
                     taken = worker.take()
-                    if not worker.jobs:
-                        worker.give(queue.next(worker.on_card))
-                    yield from taken
+                    queue.others.extend(job for job, outcome in taken if outcome is None)
+                    for each in crew:
+                        if not each.jobs:
+                            each.give(queue.next(each.on_card))
+                    yield from ((job, outcome) for job, outcome in taken if outcome is not None)
         finally:
             for worker in crew:
                 worker.end()
@@ -98,21 +102,29 @@ class Queue:
             groups.setdefault(together(job) if card else None, []).append(job)
         small = [key for key, each in groups.items() if key is None or len(each) < FEWEST]
         self.others = deque(job for key in small for job in groups.pop(key))
-        parts = [each[i : i + MOST] for each in groups.values() for i in range(0, len(each), MOST)]
-        self.groups = deque(sorted(parts, key=lambda each: -sum(job.cost for job in each)))
+        self.groups = deque(sorted(_parts(groups.values()), key=lambda part: -sum(job.cost for job in part)))
 
     def next(self, on_card: bool) -> list[Job]:
         """Return the next jobs of a worker, none if there are no more; the card begins with the largest groups."""
-        if on_card:
-            return self.groups.popleft() if self.groups else []
+        while on_card and self.groups:
+            group = self.groups.popleft()
+            if len(group) >= FEWEST:
+                return group
+            self.others.extend(group)  # the cores have taken the rest
+        if on_card or not (self.others or self.groups):
+            return []
         if self.others:
             return [self.others.popleft()]
-        if not self.groups:
-            return []
         job = self.groups[-1].pop()
         if not self.groups[-1]:
             self.groups.pop()
         return [job]
+
+
+def _parts(groups: Iterable[list[Job]]) -> list[list[Job]]:
+    """Divide groups into equal parts of at most MOST jobs."""
+    counts = [(each, -(-len(each) // MOST)) for each in groups]
+    return [each[i::count] for each, count in counts for i in range(count)]
 
 
 class _Worker:
@@ -131,7 +143,7 @@ class _Worker:
         self.ready = False
         context = get_context("spawn")  # threads of numerical libraries do not survive a fork
         self.pipe, theirs = context.Pipe()
-        work = attempt_together if self.on_card else attempt_each
+        work = partial(attempt_together, fewest=FEWEST_LEFT) if self.on_card else attempt_each
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
         self.process.start()
         theirs.close()
@@ -145,10 +157,13 @@ class _Worker:
         with contextlib.suppress(OSError):  # it has just died: `take` will report it
             self.pipe.send([(job, job.version) for job in jobs])
 
-    def take(self) -> list[tuple[Job, Done | Failed]]:
-        """Return a job and its result; all jobs if the process died, none if it only says that it is ready."""
+    def take(self) -> list[tuple[Job, Done | Failed | None]]:
+        """Return a job and its result; all jobs if the process died, none if it only says that it is ready.
+
+        The result is None if the job is to be computed on a core, also if a process died that used a card.
+        """
         try:
-            answer: tuple[int, Done | Failed] | None = self.pipe.recv()
+            answer: tuple[int, Done | Failed | None] | None = self.pipe.recv()
         except (EOFError, OSError):
             self.end()
             code = self.process.exitcode or 0
@@ -159,7 +174,7 @@ class _Worker:
                 ) from None
             failed = Failed(f"its process died (exit code {code}); if it was killed, memory may be short")
             lost, self.jobs = self.jobs, {}
-            return [(job, failed) for job in lost.values()]
+            return [(job, None if self.on_card else failed) for job in lost.values()]
         if answer is None:
             self.ready = True
             return []
@@ -171,7 +186,7 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection, work: Callable[..., Iterator[tuple[int, Done | Failed]]]) -> None:
+def _serve(pipe: Connection, work: Callable[[Given], Answers]) -> None:
     """Compute jobs in a worker until there are no more, or the process that started it has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes: the parent ends the others
     parent: Any = parent_process()

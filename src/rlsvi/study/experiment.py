@@ -1,4 +1,4 @@
-"""Experiments: functions of jobs that let agents play, computed one by one or, on a graphics card, many at once.
+"""Experiments: functions of jobs that let an agent play, computed one by one or, on a graphics card, many at once.
 
 An experiment is written once, as a generator. It yields what is to be played, and is sent the history::
 
@@ -7,27 +7,27 @@ An experiment is written once, as a generator. It yields what is to be played, a
         history = yield Play(RLSVI(seed=seed), problems.chain(length), 1000)
         return {"regret": history.regret.sum()}
 
-`total_regret(length=10, seed=0)` plays on this processor; `played_together` plays many on a card.
+`total_regret(length=10, seed=0)` plays on this processor; `played_together` plays many on a card. An experiment
+may play again, with the same agent and problem, and goes on where it stopped. The agent itself is a template that
+is never changed, and an error of playing is raised where the experiment yields.
 """
 
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
 from rlsvi.agents.agent import Agent
-from rlsvi.core.card import NoCard
+from rlsvi.core.card import TooLittleMemory
+from rlsvi.core.machine import memory
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import History, simulate
 from rlsvi.simulate.gpu import Batch
 
-HISTORY = (
-    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8
-)  # bytes that the histories of a batch may take
+BYTES = 32  # of the history of an episode
 
 
 class Play(NamedTuple):
-    """What an experiment asks for: `episodes` more episodes of an agent that nobody else uses."""
+    """What an experiment asks for: `episodes` more episodes of an agent on a problem."""
 
     agent: Agent
     problem: Problem
@@ -39,60 +39,81 @@ Playing = Generator[Play, History, Mapping[str, Any]]
 Outcome = Mapping[str, Any] | Exception
 
 
+class Course:
+    """One run of an experiment: what it wants to play next, or its outcome once it has ended."""
+
+    def __init__(self, steps: Callable[..., Playing], settings: Mapping[str, Any]) -> None:
+        self.playing = steps(**settings)
+        self.first: Play | None = None
+        self.wanted: Play | None = None
+        self.outcome: Outcome | None = None
+        self.go_on(None)
+
+    def go_on(self, history: History | Exception | None) -> None:
+        """Let the experiment go on with what was played, or with the error of playing; None lets it begin."""
+        try:
+            if isinstance(history, Exception):
+                self.wanted = self.playing.throw(history)
+            else:
+                self.wanted = next(self.playing) if history is None else self.playing.send(history)
+            self.first = self.first or self.wanted
+            if self.wanted.agent is not self.first.agent or self.wanted.problem is not self.first.problem:
+                raise TypeError("an experiment lets one agent play one problem: write another for another agent")
+        except StopIteration as end:
+            self.wanted, self.outcome = None, end.value
+        except Exception as error:
+            self.wanted, self.outcome = None, error
+
+
 def experiment(steps: Callable[..., Playing]) -> Callable[..., Mapping[str, Any]]:
     """Return the function that computes an experiment on this processor."""
 
     @wraps(steps)
-    def alone(**settings: Any) -> Mapping[str, Any]:
-        playing = steps(**settings)
-        try:
-            wanted = next(playing)
-            while True:
-                agent, problem, episodes, regret = wanted
-                wanted = playing.send(simulate(agent, problem, episodes, regret=regret))
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+    def computed(**settings: Any) -> Mapping[str, Any]:
+        course = Course(steps, settings)
+        agent = course.wanted.agent.clone() if course.wanted else None
+        while course.wanted:
+            _, problem, episodes, regret = course.wanted
+            try:
+                played: Any = simulate(agent, problem, episodes, regret=regret)  # type: ignore[arg-type]
+            except Exception as error:
+                played = error
+            course.go_on(played)
+        if isinstance(course.outcome, Exception):
+            raise course.outcome
+        return course.outcome  # type: ignore[return-value]
 
-    alone.steps = steps  # type: ignore[attr-defined]
-    return alone
+    computed.steps = steps  # type: ignore[attr-defined]
+    return computed
 
 
-def played_together(function: Any, settings: Sequence[Mapping[str, Any]]) -> list[Outcome]:
-    """Return the results, or errors, of one experiment with several settings, of runs of the same kind and size.
+def played_together(function: Any, settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list[Outcome | None]:
+    """Return the outcomes of an experiment with several settings, of runs of the same kind and size, on a card.
 
-    Raises NoCard if the card has too little memory for them.
+    When fewer than `fewest` want to go on, which takes as long on a card as for many, they are ended, and their
+    outcome is None. Raises TooLittleMemory if there are too many.
     """
-    playing = [function.steps(**each) for each in settings]
-    outcomes: dict[int, Outcome] = {}
-    wanted = {i: play for i, each in enumerate(playing) if (play := _next(each, None, i, outcomes))}
-    batch, lanes = None, {i: lane for lane, i in enumerate(wanted)}
-    while wanted:
-        first = next(iter(wanted.values()))
-        if first.episodes * len(wanted) * 32 > HISTORY:
-            raise NoCard(f"{len(wanted)} histories of {first.episodes} episodes need too much memory")
-        if batch is None:
-            agents, problems = [play.agent for play in wanted.values()], [play.problem for play in wanted.values()]
-            batch = Batch(agents, problems)
-        begun = batch.played[lanes[next(iter(wanted))]]
-        now = {i: it for i, it in wanted.items() if it[2:] == first[2:] and batch.played[lanes[i]] == begun}
-        wanted = {i: play for i, play in wanted.items() if i not in now}
-        histories = batch.play([lanes[i] for i in now], first.episodes, regret=first.regret)
-        for i, history in zip(now, histories, strict=True):
-            if play := _next(playing[i], history, i, outcomes):
-                wanted[i] = play
-    return [outcomes[i] for i in range(len(settings))]
+    courses = [Course(function.steps, each) for each in settings]
+    going = [course for course in courses if course.wanted]
+    first = [course.wanted for course in going if course.wanted]
+    batch = Batch([play.agent for play in first], [play.problem for play in first]) if first else None
+    lane = {course: i for i, course in enumerate(going)}
+    while batch is not None and len(going) >= fewest and going:
+        _, _, episodes, regret = going[0].wanted  # type: ignore[misc]
+        now = [it for it in going if _alike(it, going[0], batch, lane)]
+        if episodes * len(now) * BYTES > memory() // 8:
+            raise TooLittleMemory(f"{len(now)} histories of {episodes} episodes need too much memory")
+        for course, history in zip(
+            now, batch.play([lane[it] for it in now], episodes, regret=regret), strict=True
+        ):
+            course.go_on(history)
+        going = [course for course in going if course.wanted]
+    return [course.outcome for course in courses]
 
 
-def _next(
-    playing: Playing, history: History | Exception | None, i: int, outcomes: dict[int, Outcome]
-) -> Play | None:
-    """Return what an experiment wants next; if it has ended, add its outcome instead."""
-    try:
-        if isinstance(history, Exception):
-            return playing.throw(history)
-        return next(playing) if history is None else playing.send(history)
-    except StopIteration as end:
-        outcomes[i] = end.value
-    except Exception as error:
-        outcomes[i] = error
-    return None
+def _alike(course: Course, other: Course, batch: Batch, lane: Mapping[Course, int]) -> bool:
+    """Return whether two runs of experiments can play together now."""
+    assert course.wanted
+    assert other.wanted
+    same: bool = course.wanted[2:] == other.wanted[2:]
+    return same and bool(batch.played[lane[course]] == batch.played[lane[other]])
