@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import rlsvi
 from pages import HOUSE, blocks, commands
 from rlsvi.cli import app
+from test_gpu import simulated
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
@@ -24,6 +25,7 @@ ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
 MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
 RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
+    "docs/how-to/graphics-card.md": "test_docs.py",
     "docs/how-to/own-agent.md": "test_own_agent.py",
     "docs/how-to/own-figure.md": "test_docs.py",
     "docs/how-to/recommendation-service.md": "test_readme.py",
@@ -152,6 +154,22 @@ def test_your_own_figure(tmp_path, monkeypatch):
     names["plt"].close(names["figure"])
     assert (tmp_path / "treasure.png").stat().st_size > 5_000
     assert len(list((tmp_path / "results").glob("*.parquet"))) == 30
+
+
+@pytest.mark.slow
+def test_many_seeds_on_a_graphics_card(tmp_path):
+    """With a simulated card, which is slow, and so with few and short runs."""
+    comparison, module, script = blocks("docs/how-to/graphics-card.md")
+    for many, few in (("=50", "=6"), ("=10)", "=3)"), ("=2000", "=3"), ("=10_000", "=2")):
+        assert many in comparison
+        comparison = comparison.replace(many, few)
+    assert "│ RLSVI ┆ 2     ┆" in simulated(comparison)
+    (tmp_path / "treasure.py").write_text(module)
+    together = "from rlsvi.study import executors; executors.FEWEST = 2\n"  # else the cores compute so few
+    (tmp_path / "study.py").write_text(together + script.replace("=10,", "=2,").replace("1000", "2"))
+    command = f"import os, runpy; os.chdir({str(tmp_path)!r}); runpy.run_path('study.py', run_name='__main__')"
+    assert "│ 0.01  ┆" in simulated(command)
+    assert len(list((tmp_path / "results").glob("*.parquet"))) == 6
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -33,7 +33,8 @@ def sweep(
     Parameters
     ----------
     store : a Store, or its folder.
-    executor : "processes" (one per core), "serial", "ray", or a result of `executors.executor`.
+    executor : "processes" (one per core), "gpu" (these and a graphics card), "serial", "ray", or a result of
+        `executors.executor`.
     redo : compute all jobs, including those with stored results.
     advance : called with each finished job, and whether it was computed now.
     """
