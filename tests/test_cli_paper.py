@@ -158,7 +158,7 @@ def test_a_report_is_made_of_it(small):
         (("dithering", "--workers", 0), ("--workers",)),
         (
             ("dithering", "--executor", "threads"),
-            ("must be one of processes, serial, ray, got 'threads'",),
+            ("must be one of processes, serial, ray, gpu, got 'threads'",),
         ),
         (("dithering", "--address", "auto"), ("goes with the executor 'ray', not 'processes'",)),
         (("dithering", "--resume=yes"), ("--resume",)),
