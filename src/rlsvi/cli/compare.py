@@ -97,6 +97,7 @@ def compare(
     settings |= {"nu": nu, "scale": scale, "reward_range": reward_range}
     with told(lambda: "nothing was written"):
         import rlsvi
+        from rlsvi.core import card
 
         names = [name.strip() for name in agents.split(",")]
         patterns = {name: _agent(name, settings | {"episodes": episodes}) for name in names}
@@ -104,6 +105,8 @@ def compare(
             raise ValueError(f"--agents names an agent twice: {agents}")
         if device not in ("cpu", "cuda"):
             raise ValueError(f"--device must be cpu or cuda, got {device!r}")
+        if device == "cuda":
+            card.cuda()  # raises an error if there is none
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         drawn = partial(_problem, problem, options)
