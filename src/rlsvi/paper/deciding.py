@@ -3,6 +3,9 @@
 A claim is open as long as the interval that decides it reaches across its criterion. Four times the runs halve an
 interval, as a rule. Where they do not, where a claim's runs do not grow with the seeds, and where only larger
 problems could tell, more seeds are not worth their time.
+
+Each round looks at the claims again and stops when they are decided, so that chance decides somewhat more often
+than in the 5% of a single look.
 """
 
 from typing import NamedTuple
@@ -93,9 +96,8 @@ class Deciding:
         minutes = seconds / 60 * sum(job.cost for job in doubled) / sum(job.cost for job in now)
         if minutes <= self.minutes:
             return ""
-        return (
-            f"budget: {2 * self.seeds} seeds need about {minutes:.2g} minutes of computing, not {self.minutes:g}"
-        )
+        needed = f"{2 * self.seeds} seeds need about {minutes:,.1f} minutes of computing"
+        return f"budget: {needed}, more than the {self.minutes:g} allowed"
 
 
 def narrower(now: Interval, before: Interval) -> bool:
