@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import rlsvi
 from rlsvi.cli import AGENTS, PROBLEMS, app
+from rlsvi.core.card import NoCard
 
 SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
 CHAIN = ("compare", "chain", "--length", "4", "--features", "3", *SMALL)
@@ -194,6 +195,7 @@ def test_compare_knows_every_problem(problem):
         (("chain", "--episodes", 0), ("--episodes",)),
         (("chain", "--seeds", 0), ("--seeds",)),
         (("chain", "--workers", 0), ("--workers",)),
+        (("chain", "--device", "tpu"), ("--device must be cpu or cuda, got 'tpu'",)),
         (("chain", "--length", "five"), ("--length",)),
         (("chain", "--colour", "red"), ("--colour",)),
     ],
@@ -207,6 +209,26 @@ def test_a_wrong_argument_is_named_without_a_traceback(arguments, words):
     assert "Traceback" not in result.stderr
     for word in words:
         assert word in result.stderr
+
+
+def test_the_device_is_that_of_compare(monkeypatch):
+    asked = []
+    monkeypatch.setattr("rlsvi.core.card.cuda", lambda: None)
+    monkeypatch.setattr(rlsvi, "compare", lambda *_, device, **__: asked.append(device) or 1 / 0)
+    for options in ((), ("--device", "cpu"), ("--device", "cuda")):
+        assert run("compare", "chain", "--quiet", *options).exit_code == 2
+    assert asked == ["cpu", "cpu", "cuda"]
+
+
+def test_a_missing_card_is_told_before_anything_is_written(monkeypatch, tmp_path):
+    def none():
+        raise NoCard("no CUDA device can be used")
+
+    monkeypatch.setattr("rlsvi.core.card.cuda", none)
+    result = run("compare", "chain", "--quiet", "--device", "cuda", "--out", tmp_path / "out")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: no CUDA device can be used\n"
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_environment_of_a_missing_module_is_an_unknown_problem():

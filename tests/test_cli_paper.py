@@ -11,6 +11,7 @@ import pytest
 
 import rlsvi.paper
 from rlsvi.cli import progress
+from rlsvi.cli.seeds import spelled_out
 from rlsvi.paper import FIGURES, reproduce
 from rlsvi.paper import figure_called as figure
 from rlsvi.study import executors
@@ -101,6 +102,75 @@ def test_without_names_all_figures_are_meant(small, monkeypatch):
     assert asked == list(FIGURES)
 
 
+# ---- as many seeds as decide --------------------------------------------------------------------------------
+
+
+def test_seeds_without_a_number_take_as_many_as_decide(small):
+    result = paper(small, "-q", "--seeds", "--budget", "1e-9")
+    assert result.exit_code == 0, result.stderr
+    search = strict_json((small / "dithering.json").read_text())["deciding"]
+    assert search["budget"] == 1e-9
+    assert search["seeds"] * 10 == len(written(small)) > 0
+    lines = result.stdout.splitlines()
+    (first,) = (i for i, line in enumerate(lines) if line.startswith(f"dithering: {search['seeds']} seeds; "))
+    told = [f"  {claim['words']} ({claim['where']}): {claim['why']}" for claim in search["open"]]
+    assert told, "a budget this small leaves claims open"
+    assert any(claim["why"].startswith("budget: ") for claim in search["open"])
+    assert lines[first].endswith(f"{len(told)} of {len(tiny('dithering').claims)} claims are open")
+    assert lines[first + 1 :] == told
+
+
+def test_json_of_the_search_is_json_alone(small):
+    result = paper(small, "-q", "--json", "--budget", "1e-9", "--seeds", names=("chain-length",))
+    (entry,) = strict_json(result.stdout)
+    assert entry == strict_json((small / "chain-length.json").read_text())
+    assert f"chain-length: {entry['deciding']['seeds']} seeds; " in result.stderr
+    page = run("report", small)
+    assert page.exit_code == 0, page.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("--seeds", "--seeds auto"),
+        ("lemma --seeds", "lemma --seeds auto"),
+        ("--seeds -q lemma", "--seeds auto -q lemma"),
+        ("--seeds --budget 5", "--seeds auto --budget 5"),
+        ("--seeds lemma theorem", "--seeds auto lemma theorem"),
+        ("--seeds -- lemma", "--seeds auto -- lemma"),
+        ("--seeds auto -q", "--seeds auto -q"),
+        ("--seeds 20 lemma", "--seeds 20 lemma"),
+        ("--seeds=20 lemma", "--seeds=20 lemma"),
+        ("--seeds -3", "--seeds -3"),
+        ("--seeds many", "--seeds many"),
+        ("-- --seeds", "-- --seeds"),
+        ("--scale paper", "--scale paper"),
+        ("", ""),
+    ],
+)
+def test_seeds_without_a_number_are_spelled_out(typed, read):
+    assert spelled_out(typed.split()) == read.split()
+
+
+@pytest.mark.parametrize(
+    ("typed", "seeds"), [("--seeds", "auto"), ("--seeds auto", "auto"), ("--seeds 7", 7), ("", None)]
+)
+def test_what_is_typed_is_what_is_computed(small, monkeypatch, typed, seeds):
+    asked = []
+    monkeypatch.setattr(reproduce, "reproduce", lambda *_, **options: asked.append(options["seeds"]) or 1 / 0)
+    assert run("paper", "dithering", "--out", small, "-q", "--executor", "serial", *typed.split()).exit_code == 2
+    assert asked == [seeds]
+
+
+def test_help_teaches_seeds_without_a_number():
+    shown = flat(run("paper", "--help").stdout.replace("│", " "))
+    for words in ("Without a number", "--seeds --budget 60", "[default: (30)]", "gpu (cores and a graphics card"):
+        assert words in shown
+
+
+# ---- finished jobs ------------------------------------------------------------------------------------------
+
+
 @pytest.mark.slow
 def test_finished_jobs_are_kept_unless_told_otherwise(small):
     first = paper(small, "-q", "--json")
@@ -154,11 +224,15 @@ def test_a_report_is_made_of_it(small):
         (("dithering", "chian-regret"), ("unknown figure 'chian-regret'", *FIGURES)),
         (("dithering", "--scale", "huge"), ("scale must be one of quick, paper, got 'huge'",)),
         (("dithering", "--seeds", 0), ("--seeds",)),
-        (("dithering", "--seeds", "many"), ("--seeds",)),
+        (("dithering", "--seeds", "many"), ("--seeds", "'many' is neither a whole number")),
+        (("dithering", "--seeds", -3), ("--seeds", "'-3' is neither a whole number")),
+        (("dithering", "--seeds", "--budget", 0), ("budget must be a positive, finite number, got 0",)),
+        (("dithering", "--seeds", "--budget", "-q"), ("--budget",)),
+        (("dithering", "--budget", 5), ("budget goes with seeds='auto'",)),
         (("dithering", "--workers", 0), ("--workers",)),
         (
             ("dithering", "--executor", "threads"),
-            ("must be one of processes, serial, ray, got 'threads'",),
+            ("must be one of processes, serial, ray, gpu, got 'threads'",),
         ),
         (("dithering", "--address", "auto"), ("goes with the executor 'ray', not 'processes'",)),
         (("dithering", "--resume=yes"), ("--resume",)),

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 
@@ -428,7 +429,7 @@ def test_reproduce_computes_shared_jobs_once_and_the_largest_first(tmp_path, shr
         tmp_path,
         executor=executor,
         seeds=2,
-        advance=lambda job, fresh: told.append((job.name, fresh)),
+        progress=lambda plans: nullcontext(lambda job, fresh: told.append((job.name, fresh))),
         judging=judged.append,
     )
     assert judged == ["chain-scaling", "chain-length"]

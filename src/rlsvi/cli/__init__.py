@@ -11,6 +11,7 @@ from rlsvi.cli.demo import demo
 from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.paper import paper, report
+from rlsvi.cli.seeds import SeedsWithoutNumber
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
@@ -20,7 +21,7 @@ PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
 for command in (demo, train, evaluate, watch, compare, paper, report):
-    app.command()(command)
+    app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
 
 
 def _version(asked: bool) -> None:

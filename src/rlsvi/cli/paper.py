@@ -4,11 +4,12 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from rlsvi.cli.errors import told
+from rlsvi.cli.seeds import seeds_from
 from rlsvi.paper import FIGURES
 
 MARKS = {"reproduced": "green", "not reproduced": "red", "inconclusive": "yellow"}
@@ -17,6 +18,9 @@ KINDS = {
     "proof": "steps of its proofs",
     "ours": "checks of our own",
 }
+_EXECUTOR = typer.Option(
+    help="processes, gpu (cores and a graphics card: `pip install rlsvi[cuda]`), ray (on a cluster), or serial."
+)
 
 
 def paper(
@@ -26,10 +30,24 @@ def paper(
     ] = None,
     scale: Annotated[str, typer.Option(help="quick: up to a minute a figure; or paper: its own sizes.")] = "quick",
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs per setting; by default as --scale has it.")
+        Any,
+        typer.Option(
+            parser=seeds_from,
+            metavar="[NUMBER]",
+            help="Runs per setting; by default as --scale has it. Without a number (or auto): as many as decide "
+            "the claims of each figure, found by doubling those of the scale within --budget.",
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="The most computing for a figure, all its jobs together; with --seeds without a number.",
+            show_default="30",
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes, by default one per core.")] = None,
-    executor: Annotated[str, typer.Option(help="processes, ray (on a cluster), or serial.")] = "processes",
+    executor: Annotated[str, _EXECUTOR] = "processes",
     address: Annotated[str | None, typer.Option(help="HOST:PORT of a Ray cluster; else one is started.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the results.", show_default="out/SCALE")] = None,
     resume: Annotated[bool, typer.Option(help="Keep finished jobs in the folder, or compute all anew.")] = True,
@@ -43,6 +61,8 @@ def paper(
     Ctrl-C, or a crash, the same command goes on where it stopped.
 
     Example: rlsvi paper chain-regret chain-length --scale paper --seeds 20 --out results
+
+    Example: rlsvi paper chain-length --scale paper --seeds --budget 60
     """
     names = list(dict.fromkeys(figures or FIGURES))
     out = out or Path("out") / scale
@@ -50,29 +70,33 @@ def paper(
     with told(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
         from rlsvi.cli.progress import figure_bars
         from rlsvi.paper import figure_called
-        from rlsvi.paper.reproduce import reproduce
+        from rlsvi.paper.reproduce import fixed_seeds, reproduce
         from rlsvi.study.compare import warm_up
         from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store
 
-        plans = {name: figure_called(name).plan(scale, seeds) for name in names}
+        fixed = fixed_seeds(seeds, budget)
+        for name in names:
+            figure_called(name).plan(scale, fixed)  # wrong arguments are refused before anything is written
         chosen = executor_called(executor, workers, address)
         Store(out / "store")
         warm_up()
-        with figure_bars(plans, not quiet) as advance:
-            reproduce(
-                names,
-                out,
-                scale=scale,
-                seeds=seeds,
-                executor=chosen,
-                redo=not resume,
-                advance=advance,
-                judging=(lambda name: None) if quiet else _judging,
-                command=shlex.join(["rlsvi", *sys.argv[1:]]),
-            )
+        reproduce(
+            names,
+            out,
+            scale=scale,
+            seeds=seeds,
+            budget=budget,
+            executor=chosen,
+            redo=not resume,
+            progress=lambda plans: figure_bars(plans, not quiet),
+            judging=(lambda name: None) if quiet else _judging,
+            command=shlex.join(["rlsvi", *sys.argv[1:]]),
+        )
         entries = [json.loads((out / f"{name}.json").read_bytes()) for name in names]
         print(json.dumps(entries, indent=1)) if as_json else _print(entries)
+        if seeds == "auto":
+            _print_seeds(entries, sys.stderr if as_json else sys.stdout)
         print(f"pictures and data: {out}; as a web page: rlsvi report {shlex.quote(str(out))}", file=sys.stderr)
 
 
@@ -100,6 +124,16 @@ def report(
         print(write_html(folder, order=list(FIGURES)))
         if markdown is not None:
             print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))
+
+
+def _print_seeds(entries: list[dict[str, Any]], file: TextIO) -> None:
+    """How many seeds each figure took, and which claims are open, and why."""
+    for entry in entries:
+        left = entry["deciding"]["open"]
+        claims = "all claims are decided" if not left else f"{len(left)} of {len(entry['claims'])} claims are open"
+        print(f"{entry['name']}: {entry['deciding']['seeds']} seeds; {claims}", file=file)
+        for claim in left:
+            print(f"  {claim['words']} ({claim['where']}): {claim['why']}", file=file)
 
 
 def _judging(name: str) -> None:

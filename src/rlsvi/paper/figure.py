@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SCALES = ("quick", "paper")
 FEWEST = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
+RUNS = ("seeds", "short_runs", "noisy")  # the sizes that are numbers of runs
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,16 @@ class Figure:
         sizes, found = {"quick": quick, "paper": paper}, claims or claims_in(file)
         return cls(name, title, where, caption, sizes, file.jobs, found, file.draw)
 
-    def plan(self, scale: str = "quick", seeds: int | None = None) -> list[Job]:
-        """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes)."""
+    def plan(self, scale: str = "quick", seeds: int | None = None, times: int = 1) -> list[Job]:
+        """The jobs at a scale: "quick" (seconds to a minute) or "paper" (the paper's own sizes).
+
+        seeds : runs per setting; by default as the scale has it.
+        times : take the runs of every kind so many times. The jobs of fewer runs are among those of more.
+        """
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
         size = dict(self.sizes[scale])
+        size |= {name: times * size[name] for name in RUNS if name in size}
         if seeds is not None:
             size["seeds"] = whole("seeds", seeds, 1)
         return self.jobs(**size)

@@ -63,8 +63,17 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
         "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
         "digest": digest(figure, folder),
     }
-    write_file(folder / f"{figure.name}.json", json.dumps(told, indent=1, allow_nan=False).encode())
+    _write_entry(folder, told)
     return verdicts
+
+
+def add_to_entry(folder: Path, name: str, **more: Any) -> None:
+    """Add to what is known about a figure that was settled."""
+    _write_entry(folder, {**json.loads((folder / f"{name}.json").read_bytes()), **more})
+
+
+def _write_entry(folder: Path, entry: Entry) -> None:
+    write_file(folder / f"{entry['name']}.json", json.dumps(entry, indent=1, allow_nan=False).encode())
 
 
 def settle_again(

@@ -39,8 +39,9 @@ def jobs(lengths: list[int], seeds: int) -> list[Job]:
     for N, (i, (name, settings)) in product(lengths, enumerate(AGENTS.items())):
         function = first_reward if name in DITHERING else first_reward_of_policy_gradient
         expected = expected_first_reward(N)
-        for seed in range(1000 * i, 1000 * i + seeds):  # all play at random, but not the same game
-            size = {"length": N, "seed": seed, "limit": int(40 * expected)}
+        for run in range(seeds):
+            thousand = i + len(AGENTS) * (run // 1000)  # all play at random, but not the same game
+            size = {"length": N, "seed": 1000 * thousand + run % 1000, "limit": int(40 * expected)}
             found.append(Job.of(function, 2e-6 * expected * N, **size, **settings))
     return found
 
