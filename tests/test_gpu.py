@@ -19,7 +19,7 @@ from rlsvi import RLSVI, problems
 from rlsvi.core import card
 from rlsvi.simulate import gpu
 from rlsvi.simulate.finite import simulate
-from rlsvi.study import executors
+from rlsvi.study import compare, executors
 from rlsvi.study.executors import executor
 from rlsvi.study.job import Job
 
@@ -159,6 +159,13 @@ def test_too_many_runs_are_refused_with_the_number_that_would_fit(monkeypatch):
     monkeypatch.setattr(card, "free_memory", lambda: 10**6)
     with pytest.raises(card.NoCard, match="such runs would fit"):
         gpu.Batch([RLSVI(seed=seed) for seed in range(100)], problems.chain(20))
+    monkeypatch.setattr(compare, "cuda", lambda: None)
+    played = []
+    monkeypatch.setattr(gpu.Batch, "play", lambda *_, **__: played.append(1))
+    agents = {"small": rlsvi.ThompsonSampling(), "large": RLSVI()}
+    with pytest.raises(card.TooLittleMemory, match="such runs would fit"):
+        rlsvi.compare(agents, problems.recommendation(4, 2), 5, seeds=100, device="cuda")
+    assert not played
 
 
 def test_runs_are_checked_before_they_play():

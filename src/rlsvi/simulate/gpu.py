@@ -72,7 +72,7 @@ class Batch:
         self.template = begun(self.agent, each[0])
         others = () if alike else zip(agents, each, strict=True)
         self.leaves = compared(self.template, (begun(agent.clone(), problem) for agent, problem in others))
-        self._check_memory(sum(leaf.bytes for leaf in self.leaves))
+        check_memory(sum(leaf.bytes for leaf in self.leaves), self.size)
         with card.memory_is_checked():
             runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
             self.runs = runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
@@ -179,18 +179,27 @@ class Batch:
             if leaf.shared and leaf.one is not before.one:
                 runs[i] = leaf.placed(self.size)
             elif not leaf.shared and np.shape(leaf.one) != np.shape(before.one):
-                self._check_memory(leaf.bytes)
+                check_memory(leaf.bytes, self.size)
                 runs[i] = card.enlarged(runs[i], before.one, leaf.one)
         self.template, self.leaves, self.runs = template, new, rebuilt(template, iter(runs))
 
-    def _check_memory(self, bytes_per_run: int) -> None:
-        """Raise TooLittleMemory if so many more bytes per run do not fit."""
-        free = int(SPARE * card.free_memory())
-        if bytes_per_run * self.size > free:
-            raise card.TooLittleMemory(
-                f"{self.size} runs need {bytes_per_run * self.size / 1e9:.1f} GB more on the card, where "
-                f"{free / 1e9:.1f} GB can be used: {free // bytes_per_run} such runs would fit"
-            )
+
+def check_memory(bytes_per_run: int, runs: int) -> None:
+    """Raise TooLittleMemory if so many more bytes per run do not fit on the card."""
+    free = int(SPARE * card.free_memory())
+    if bytes_per_run * runs > free:
+        raise card.TooLittleMemory(
+            f"{runs} runs need {bytes_per_run * runs / 1e9:.1f} GB more on the card, where {free / 1e9:.1f} GB "
+            f"can be used: {free // bytes_per_run} such runs would fit"
+        )
+
+
+def bytes_of(agent: Agent, problem: Problem, shared: bool) -> int:
+    """Return about how many bytes a run takes at first, if all runs share the problem or each has its own."""
+    found = compared(begun(agent.clone(), problem), [])
+    if shared:
+        return sum(leaf.bytes for leaf in found)
+    return sum(leaf.one.nbytes for leaf in found if isinstance(leaf.one, np.ndarray))
 
 
 def begun(agent: Agent, problem: Problem) -> Lane:

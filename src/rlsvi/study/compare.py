@@ -16,7 +16,7 @@ from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem, chain
 from rlsvi.simulate import simulate
-from rlsvi.simulate.gpu import Batch, refuse
+from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse
 from rlsvi.study.runs import Run, Runs
 
 ProblemOf = Problem | Callable[[int], Problem]
@@ -66,8 +66,10 @@ def _on_card(
 ) -> Found:
     """Compute the runs on a graphics card, those of an agent at once."""
     cuda()
+    first = _drawn(problem, seeds[0])
     for agent in agents.values():
         refuse(agent.clone())
+        check_memory(bytes_of(agent, first, isinstance(problem, Problem)), len(seeds))
     drawn = [_drawn(problem, seed) for seed in seeds]
     runs = {}
     for name, agent in agents.items():
