@@ -3,15 +3,20 @@
 import numpy as np
 import polars as pl
 
-from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.learning import LENGTH, TIME, dithering_bound, learning_jobs, tabular_bound
-from rlsvi.paper.claim import Verdicts, at_most, claim, exactly
+from rlsvi.paper.chain.learning import (
+    LENGTH,
+    TIME,
+    below_the_bounds,
+    dithering_bound,
+    learning_jobs,
+    tabular_bound,
+)
+from rlsvi.paper.claim import Verdicts, claim, exactly
 from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import bootstrap, median
 
 K = 10
 
@@ -30,15 +35,7 @@ def outperforms(frame: pl.DataFrame) -> Verdicts:
     """The median learning time is below 2ᴺ⁻¹ and H²SA/10 at every length from 10 on; ten rewards alone take longer
     than that on shorter chains.
     """
-    found = cells(frame, "length")
-    bounds = [min(dithering_bound(N), tabular_bound(N) / 10) for N in found]
-
-    def largest(drawn: list[Floats]) -> float:
-        return max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True))
-
-    ratio, longest = bootstrap(largest, list(found.values())), max(found)
-    yield at_most(ratio, 1.0, f"at most {ratio} of the smaller bound")
-    yield f"{bootstrap(median, found[longest])} episodes at N = {longest}"
+    yield from below_the_bounds(cells(frame, "length"))
     dithering, tabular = dithering_bound(100), tabular_bound(100)
     words = f"at N = 100 the bounds are {dithering:.2g} and {tabular:,.0f}"
     yield exactly(dithering > 1e28 and tabular > 1e6, words)

@@ -8,8 +8,9 @@ import numpy as np
 
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.experiments import learning_time
+from rlsvi.paper.claim import Verdicts, at_most
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, bootstrap_medians, median
+from rlsvi.study.statistics import Interval, bootstrap, bootstrap_medians, median
 
 TIME, LENGTH = "episodes until 10 rewards", "chain length N"  # names of axes
 
@@ -71,6 +72,18 @@ def less_error(found: Mapping[Any, Floats], left: Sequence[Floats]) -> Interval:
         return first - second
 
     return bootstrap_medians(advantage, list(found.values()))
+
+
+def below_the_bounds(found: Mapping[int, Floats]) -> Verdicts:
+    """Whether the median learning times, by the length of the chain, are below 2^(N-1) and H^2 S A / 10."""
+    bounds = [min(dithering_bound(N), tabular_bound(N) / 10) for N in found]
+
+    def largest(drawn: list[Floats]) -> float:
+        return max(median(times) / bound for times, bound in zip(drawn, bounds, strict=True))
+
+    ratio, longest = bootstrap(largest, list(found.values())), max(found)
+    yield at_most(ratio, 1.0, f"at most {ratio} of the smaller bound")
+    yield f"{bootstrap(median, found[longest])} episodes at N = {longest}"
 
 
 def success(length: int) -> float:

@@ -4,12 +4,13 @@ from typing import Any
 
 import polars as pl
 
-from rlsvi.paper.claim import Part, Verdict, at_most, between, claim, mean_se, worst_of
+from rlsvi.paper.claim import Part, Verdict, at_most, claim, mean_se, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels
 from rlsvi.paper.extensions.homogeneous_runs import MAKERS, homogeneous_regret
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, rows_where
 from rlsvi.paper.theory import prior_regret as prior
+from rlsvi.paper.theory import theorem
 from rlsvi.paper.theory.prior_regret import Size
 from rlsvi.paper.theory.theorem_bound import named
 from rlsvi.study.job import Job
@@ -40,13 +41,7 @@ def jobs(sizes: list[Size], episodes: int, seeds: int) -> list[Job]:
 )
 def near_psrl(frame: pl.DataFrame) -> Verdict:
     """With pooled data its regret at its best σ, of some, is within a factor of two of PSRL's at every size."""
-    rows = []
-    for size in prior.sizes_of(frame, "PSRL"):
-        ours, best = prior.tuned(frame, "RLSVI", size)
-        share = paired_ratio(ours, prior.final(frame, "PSRL", size))
-        words = f"at {named(size)} RLSVI's regret is {share} times PSRL's"
-        rows.append((between(share, 0.5, 2.0, words), (named(size), prior.told_scale("RLSVI", best), f"{share}")))
-    return worst_of(("size", "best σ², λ = 1", "RLSVI's regret over PSRL's"), rows)
+    return theorem.near_psrl.judge(frame)
 
 
 @claim("Agents that know that periods are alike have a lower regret", "section 4", kind="ours")
