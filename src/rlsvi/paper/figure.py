@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCALES = ("quick", "paper")
 FEWEST = 5  # seeds; a bootstrap of fewer runs gives intervals that are too short
-RUNS = ("seeds", "short_runs", "noisy")  # the sizes that are numbers of runs
+RUNS = ("seeds", "short_runs", "noisy", "large_seeds")  # the sizes that are numbers of runs
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rlsvi.report.words import date, duration, setting, tidy
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
-    "scale": "more runs, or longer ones, could decide it",
+    "scale": "the runs, or their length, do not decide it",
     "misprint": "the paper has a misprint there",
     "reading": "the paper can be read in more than one way, and this reading does not give its result",
     "finding": "the results differ from the paper's, and not by chance",

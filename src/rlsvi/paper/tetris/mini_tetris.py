@@ -35,13 +35,15 @@ def both(reading: str, game_over: str) -> tuple[Player, list[Player]]:
     return levels.player("RLSVI", **usual), dithering
 
 
-def jobs(games: int, large: int, seeds: int) -> list[Job]:
-    """All readings by both rules; and players of the figure `tetris`, `large` games, to compare with."""
+def jobs(games: int, large: int, large_seeds: int, seeds: int) -> list[Job]:
+    """All readings by both rules; and players of the figure `tetris`, `large` games and as many seeds as there, to
+    compare with.
+    """
     pairs = [both(reading, rule) for reading, rule in product(READINGS, RULES)], [*LARGE_BOARD.values()]
     small, others = ([who for rlsvi, dithering in part for who in (rlsvi, *dithering)] for part in pairs)
     return [
         *levels.jobs_of(small, games, seeds, 0.003),
-        *levels.jobs_of(others, large, seeds),
+        *levels.jobs_of(others, large, min(large_seeds, seeds)),
         Job.of(mini_optimum, 5.0, seed=0),
     ]
 
@@ -136,6 +138,6 @@ FIGURE = Figure.of(
         "shown, with a game over when the top row is touched (3 usable rows, above) or when something stands "
         "out above it (4, below), LSVI with the best of six schedules."
     ),
-    quick={"games": 300, "large": 100, "seeds": 5},
-    paper={"games": 2000, "large": 500, "seeds": 20},
+    quick={"games": 300, "large": 100, "large_seeds": 5, "seeds": 5},
+    paper={"games": 2000, "large": 500, "large_seeds": 20, "seeds": 50},
 )

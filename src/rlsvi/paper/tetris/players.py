@@ -34,9 +34,10 @@ GREEDY = FIXED[0]
 UNDISCOUNTED, GREEDY_UNDISCOUNTED = player("RLSVI", gamma=1.0), player("LSVI", gamma=1.0)
 
 LONG = {name: (SIDES[name][0], SIDES[name][1][1]) for name in (PRINTED, PATIENT, AFTERSTATE)}
-IN_MANY_RUNS = [*(who for rlsvi, schedules in SIDES.values() for who in (rlsvi, *schedules)), RAW, RAW_UNKNOWN]
+IN_RUNS = [who for rlsvi, schedules in SIDES.values() for who in (rlsvi, *schedules)]
+IN_MANY_RUNS = [RAW, RAW_UNKNOWN]
 IN_FEW_RUNS = [UNKNOWN_NOISE, FORGETFUL, *FIXED, UNDISCOUNTED, GREEDY_UNDISCOUNTED]
-ALL_PLAYERS = [*IN_MANY_RUNS, *IN_FEW_RUNS]
+ALL_PLAYERS = [*IN_RUNS, *IN_MANY_RUNS, *IN_FEW_RUNS]
 
 
 def few_runs(frame: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from rlsvi.paper.figure import Figure
 from rlsvi.paper.tetris import exploration_claims, level_claims, levels, players, problem_claims
 from rlsvi.paper.tetris.levels import Player
 from rlsvi.paper.tetris.policies import policies, published_player
-from rlsvi.paper.tetris.readings import AFTERSTATE
+from rlsvi.paper.tetris.readings import AFTERSTATE, PRINTED
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 
@@ -22,19 +22,25 @@ STARTS = (players.FROM_SCORING, players.FROM_NOTHING)  # of policy iteration
 Pair = tuple[Player, Player]
 
 
-def jobs(games: int, long: int, iterations: int, fresh: int, again: int, few: int, seeds: int) -> list[Job]:
-    """Learning for `games` and for `long` games, where that is enough with `few` seeds; policy iteration on
-    `fresh` games each time.
+def jobs(
+    games: int, long: int, iterations: int, fresh: int, again: int, few: int, more: int, seeds: int
+) -> list[Job]:
+    """Learning for `games` and for `long` games, and policy iteration on `fresh` games each time.
+
+    Where `few` seeds decide a claim no more are taken, and `more` times as many where runs differ most.
     """
+    many = more * seeds
     settings: dict[str, Any] = {"iterations": iterations, "games": fresh, "again": again, "game_over": GAME_OVER}
     return [
         *(
             job
-            for name, pair in players.LONG.items()
-            for job in levels.jobs_of(pair, long, min(few, seeds) if name == AFTERSTATE else seeds)
+            for name, (rlsvi, lsvi) in players.LONG.items()
+            for who, runs in ((rlsvi, many if name == PRINTED else seeds), (lsvi, seeds))
+            for job in levels.jobs_of([who], long, min(few, seeds) if name == AFTERSTATE else runs)
         ),
         *levels.jobs_of(players.IN_FEW_RUNS, games, min(few, seeds)),
-        *levels.jobs_of(players.IN_MANY_RUNS, games, seeds),
+        *levels.jobs_of(players.IN_RUNS, games, seeds),
+        *levels.jobs_of(players.IN_MANY_RUNS, games, many),
         *(
             Job.of(policies, 0.006 * iterations * fresh, start=start, lam=lam, seed=seed, **settings)
             for start, lam, seed in product(STARTS, players.LAMBDAS, range(seeds))
@@ -110,7 +116,16 @@ FIGURE = Figure.of(
         "features divided by 20, unless a name says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99, "
         "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
     ),
-    quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "seeds": 5},
-    paper={"games": 500, "long": 1000, "iterations": 20, "fresh": 100, "again": 250, "few": 5, "seeds": 20},
+    quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "more": 1, "seeds": 5},
+    paper={
+        "games": 500,
+        "long": 1000,
+        "iterations": 20,
+        "fresh": 100,
+        "again": 250,
+        "few": 5,
+        "more": 4,
+        "seeds": 20,
+    },
     claims=claims_in(problem_claims, level_claims, exploration_claims),
 )
