@@ -101,7 +101,7 @@ judged then, {len(verdicts)} have another verdict; where several claims became o
 
 ## Criteria that changed
 
-No criterion was chosen for its outcome; each follows the sentence of the paper.
+Each follows the sentence of the paper more closely than the one before, for the reason given.
 
 {chr(10).join(map(_criterion, criteria)) or "None."}
 

@@ -182,8 +182,8 @@ def beats_dithering(frame: pl.DataFrame) -> Verdicts:
     "section 6.1.1",
 )
 def ucrl_kicks_in_late() -> Verdict:
-    """By the bound of Dann and Brunskill (2015) so many episodes may be worse by more than ε, with two successors
-    of each state and action, the fewest that it allows.
+    """By the bound of Dann and Brunskill (2015) for UCFH, a UCRL for fixed horizons, so many episodes may be worse
+    by more than ε, with two successors of each state and action, the fewest that it allows.
     """
     fewest, most = (fixed_horizon_bound(15, 6, 2, successors) for successors in (2, 6))
     return exactly(fewest > 1e10, f"{fewest:.2g} episodes with two successors a pair, {most:.2g} with six")

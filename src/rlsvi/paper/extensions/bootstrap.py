@@ -41,6 +41,7 @@ def times_of(frame: pl.DataFrame, agent: str) -> dict[Any, Floats]:
     "Exploration via randomized value functions is a concept beyond the specific implementation of RLSVI",
     "section 7",
     rows_where(agent=BOOTSTRAP),
+    kind="ours",
 )
 def beyond(frame: pl.DataFrame) -> Verdicts:
     """The bootstrap passes the test of RLSVI in section 6.1.1: its median learning time is below 2ᴺ⁻¹ and H²SA/10
@@ -49,7 +50,11 @@ def beyond(frame: pl.DataFrame) -> Verdicts:
     yield from below_the_bounds(times_of(frame, BOOTSTRAP))
 
 
-@claim("RLSVI might instead take approximate posterior samples via a nonparametric bootstrap", "section 7")
+@claim(
+    "RLSVI might instead take approximate posterior samples via a nonparametric bootstrap",
+    "section 7",
+    kind="ours",
+)
 def instead(frame: pl.DataFrame) -> Verdict:
     """With linear value functions, the median learning time is at most twice that of RLSVI at every length."""
     ours, theirs, rows = times_of(frame, BOOTSTRAP), times_of(frame, NORMAL), list[Part]()
