@@ -158,6 +158,7 @@ CASES = {
             found(times(0.5, agent="RLSVI", **PRINTED)),
             found(times(1.05, agent="RLSVI"), width=0.01),
             found(times(2.0, agent="RLSVI", form="afterstate")),
+            found(times(2.0, agent="RLSVI", **PRINTED), end=by_agent(0.2, 1.0)),
         ],
         OPEN: [found(width=0.3)],
     },
@@ -189,13 +190,13 @@ CASES = {
         OPEN: [found(best=lspi(4000.0), at=always(4), after=lambda s: 10.0 + 10 * s["seed"])],
     },
     ("tetris", "do not collapse"): {
-        YES: [found(), found(end=always(0.7))],
+        YES: [(20, found()), (20, found(end=always(0.7)))],
         NO: [
             found(end=lambda s: 0.1 if s["agent"] == "RLSVI" else 1.0),
             found(end=lambda s: 0.1 if s["agent"] == "LSVI" else 1.0),
             found() | {"policies": lambda s: players(s, 2000.0, end=0.9)},
         ],
-        OPEN: [found(end=lambda s: (0.1, 0.8, 0.9)[s["seed"] % 3] if "memory" in s else 1.0)],
+        OPEN: [found(), (20, found(end=lambda s: 0.1 + 0.8 * (s["seed"] % 5 > 0) if "memory" in s else 1.0))],
     },
     ("tetris", "memory of past transitions"): {
         YES: [found(times(0.2, memory=10_000))],

@@ -72,10 +72,7 @@ def over_sizes(frame: pl.DataFrame) -> Verdict:
         rows.append((below, (named(size), burn_in, f"{largest}", f"{rise}")))
         rows.append((grows, rows[-1][1]))
     found = worst_of(("size", "SAλσ²", "largest share of the bound", "times, over the last factor of four"), rows)
-    peaks = _peaks(frame)
-    exponents = [(f"exponent of {name} in it", "", f"{power}", "") for name, power in peaks.items()]
-    told = ", ".join(f"{name} to the power {power}" for name, power in peaks.items())
-    found = found.told("", f"; the largest regret / √(H³SAT) grows as {told}")
+    exponents = [(f"exponent of {name} in it", "", f"{power}", "") for name, power in _peaks(frame).items()]
     kept = (found.table[0], *found.table[1::2])
     return found._replace(table=(*kept, ("largest regret / √(H³SAT):", "", "", ""), *exponents))
 
