@@ -44,6 +44,7 @@ __all__ = [
     "ContextualBandit",
     "ContinualLSVI",
     "ContinualRLSVI",
+    "DiscountedPSRL",
     "DivergenceWarning",
     "EpsilonGreedy",
     "Evaluation",
