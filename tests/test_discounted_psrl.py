@@ -321,3 +321,17 @@ def test_other_observations_are_refused_later():
     agent = DiscountedPSRL(seed=0).learn(Grid(4), episodes=2)
     with pytest.raises(ValueError, match="clone"):
         agent.learn(Grid(4, 1.0, *SPACES["text"]), episodes=1)
+
+
+def test_counted_observations_can_be_exported_and_others_not(tmp_path):
+    pair = (gymnasium.spaces.MultiDiscrete([6, 6]), lambda i, j: np.array([i, j]))
+    agent = DiscountedPSRL(seed=0).learn(Grid(6, 1.0, *pair), episodes=8)
+    agent.export(tmp_path / "policy.npz")
+    with np.load(tmp_path / "policy.npz") as file:
+        actions = file["actions"].reshape(6, 6)
+    for i, j in ((0, 0), (2, 3), (5, 4)):
+        assert actions[i, j] == agent.predict(np.array([i, j]), deterministic=True)[0]
+    for kind in ("text", "picture"):
+        agent = DiscountedPSRL(seed=0).learn(Grid(6, 1.0, *SPACES[kind]), episodes=1)
+        with pytest.raises(ValueError, match="save"):
+            agent.export(tmp_path / "policy.npz")

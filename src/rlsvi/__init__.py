@@ -65,6 +65,7 @@ __all__ = [
     "StationaryLSVI",
     "StationaryRLSVI",
     "Store",
+    "TableOrFeatures",
     "ThompsonSampling",
     "agent_for",
     "bases",

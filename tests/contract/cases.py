@@ -143,6 +143,8 @@ CASES = [
     Case("BoundedRLSVI", "vector", {"basis": bases.Polynomial(degree=1)}, fused=False),
     Case("DiscountedPSRL", "table", fused=False),
     Case("DiscountedPSRL", "vector", {"gamma": 0.9}, fused=False),
+    Case("TableOrFeatures", "table", fused=False),
+    Case("TableOrFeatures", "vector", {"gamma": 0.9}, fused=False),
     _endless("ContinualRLSVI", "table"),
     _endless("ContinualRLSVI", "vector", gamma=0.5),
     _endless("ContinualLSVI", "table", explore=SCHEDULE),

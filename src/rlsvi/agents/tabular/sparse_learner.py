@@ -32,6 +32,7 @@ from rlsvi.bases.layout import Layout
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 
+MOST = 1_000_000  # the largest number of actions to export
 ROOM = 64  # for states and outcomes, to begin with
 MEAN_SWEEPS = 1000  # maximum number of updates per state, for the posterior mean
 STATES = ("legal", "visits", "first", "into")  # the fields of a model with one row per state
@@ -84,7 +85,7 @@ class SparseLearner:
             self.visited = []
             return self.sample
         worth = self.worth if sampled else float(self.model.totals[WORST])
-        sample = no_sample(len(self.model.into), len(self.model.to), self.task.actions, worth)
+        sample = self._untried(worth)
         if sampled:
             sample.V[: len(self.V)] = self.V
         sweeps = self.planning.sweeps if sampled else MEAN_SWEEPS
@@ -101,9 +102,12 @@ class SparseLearner:
             action_values(self.model, plan, row, self.planning.gamma, Q)
         return Q
 
-    def remember(self, steps: list[Step], plan: SampledModel, ended: bool) -> "SparseLearner":
-        """Count transitions in the copy that belongs to this episode, which is made at its first step."""
-        later = self if self.sample is not None else self._copied(plan)
+    def remember(self, steps: list[Step], plan: SampledModel | None, ended: bool) -> "SparseLearner":
+        """Count transitions in the copy that belongs to this episode, which is made at its first step.
+
+        Without a plan, the values to start from are those of untried cells.
+        """
+        later = self if self.sample is not None else self._copied(plan or self._untried(self.worth))
         for step in steps:
             later.count(step)
         later.counters[1] += len(steps)
@@ -116,6 +120,9 @@ class SparseLearner:
             later.V, later.sample = change * later.sample.V[: len(later.rows)], None
             later.visited, later.rewards = [], []
         return later
+
+    def _untried(self, worth: float) -> SampledModel:
+        return no_sample(len(self.model.into), len(self.model.to), self.task.actions, worth)
 
     def _copied(self, sample: SampledModel) -> "SparseLearner":
         later = copy(self)
@@ -158,6 +165,22 @@ class SparseLearner:
         self.model = larger._replace(revisits=model.revisits, totals=model.totals, sizes=model.sizes)
         if sample is not None:
             self.sample = _larger(sample, S + more_S, O + more_O)
+
+    def exported(self, plan: SampledModel) -> tuple[Layout, dict[str, Any]]:
+        """Return the layout of observations and the actions of all, if they are counted and not too many."""
+        layout = self.layout
+        if layout is None or layout.measured or np.prod([float(n) for n in layout.counts]) > MOST:
+            raise ValueError(
+                f"a table of observations that are measured, text or more than {MOST:,} cannot be exported: save "
+                "the agent instead, and load it by rlsvi.load"
+            )
+        actions = np.full((1, int(np.prod(layout.counts))), self.task.first_action, np.int64)  # if unknown
+        for i, x in enumerate(np.ndindex(*layout.counts)):
+            row = self.rows.get(key_of(np.array(x, np.float64)), -1)
+            if row >= 0:
+                Q = self.values(plan, Place(0, None, self.model.legal[row], row))
+                actions[0, i] += int(np.argmax(np.where(self.model.legal[row], Q, -np.inf)))
+        return layout, {"actions": actions}
 
     def state(self) -> dict[str, Any]:
         """Return the keys of all observations, their legal actions, all outcomes, and the values to start from."""
