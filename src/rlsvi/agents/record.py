@@ -25,13 +25,9 @@ class Record(NamedTuple):
     x: list[Floats]
     legal: list[Bools]
     episodes: list[list[RawStep]]
+    steps: int = 0
     recurring: int = 0
     counted: int = 0
-
-    @property
-    def steps(self) -> int:
-        """The number of steps."""
-        return sum(len(episode) for episode in self.episodes)
 
     @property
     def numbers(self) -> int:
@@ -57,7 +53,8 @@ class Record(NamedTuple):
         ]
         known = sum(step[0] < len(self.rows) for step in episode)
         counted = len(episode) if self.episodes else 0
-        return Record(rows, x, legal, [*self.episodes, episode], self.recurring + known, self.counted + counted)
+        numbers = self.steps + len(episode), self.recurring + known, self.counted + counted
+        return Record(rows, x, legal, [*self.episodes, episode], *numbers)
 
     def replayed(self, layout: Layout, learner: Any) -> Iterator[list[Step]]:
         """Yield all episodes as steps that a learner has looked at."""
