@@ -425,7 +425,7 @@ def test_what_cannot_be_served_is_said_with_a_remedy():
     with pytest.raises(TypeError, match="Fourier"):
         BoundedRLSVI(basis=3)
     with pytest.raises(ValueError, match="wrap the environment"):
-        agent_for(Walk("text"))
+        agent_for(Walk("text"), sigma=1.0)
     with pytest.raises(ValueError, match="only Discrete actions"):
         agent_for(gymnasium.make("Pendulum-v1"))
     with pytest.raises(ValueError, match=r"one block of weights per action.*StateFeatures"):
@@ -434,14 +434,6 @@ def test_what_cannot_be_served_is_said_with_a_remedy():
         agent().learn(Walk(), episodes=1).learn(Walk("bounded"), episodes=1)
     with pytest.raises(FactorError, match="larger lam"):
         agent(basis=bases.StateFeatures(lambda x: np.full(3, 1e9)), lam=1e-9).learn(Walk(), episodes=3)
-
-
-def test_the_agent_for_an_environment():
-    assert isinstance(agent_for(gymnasium.make("rlsvi/Chain-v0", length=5)), rlsvi.RLSVI)
-    made = agent_for(gymnasium.make("CartPole-v1"), seed=7)
-    assert isinstance(made, BoundedRLSVI)
-    assert made.seed == 7
-    assert isinstance(agent_for(gymnasium.make("FrozenLake-v1")), BoundedRLSVI)
 
 
 @pytest.mark.slow

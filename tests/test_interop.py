@@ -65,7 +65,7 @@ class Corridor(gym.Env):
 
 def taught(kind="box", episodes=6, **arguments):
     env = Corridor(kind)
-    return rlsvi.agent_for(env, seed=1, **arguments).learn(env, episodes=episodes), env
+    return rlsvi.BoundedRLSVI(seed=1, **arguments).learn(env, episodes=episodes), env
 
 
 def seen(env, count):
@@ -229,7 +229,7 @@ def test_gymnasium_wrappers_work(wrap):
 def test_a_wrapper_that_changes_nothing_changes_nothing():
     plain, wrapped = gym.make("CartPole-v1"), RecordEpisodeStatistics(gym.make("CartPole-v1"))
     one, two = (rlsvi.agent_for(env, seed=0).learn(env, episodes=4) for env in (plain, wrapped))
-    assert np.array_equal(one._learner.theta, two._learner.theta)
+    assert np.array_equal(one._learner.active.theta, two._learner.active.theta)
     assert list(wrapped.return_queue) == pytest.approx([float(n) for n in wrapped.length_queue])
     assert Made.of(plain) == Made("CartPole-v1", {}, 500)
     assert two.environment is None  # a wrapper that a file does not hold
@@ -242,7 +242,7 @@ def test_on_episode_is_told_every_return():
     assert [episode for episode, _ in told] == [1, 2, 3, 4, 5]
     assert [value for _, value in told] == pytest.approx(list(env.return_queue))
     twin = rlsvi.agent_for(Corridor(), seed=0).learn(Corridor(), episodes=5)
-    assert np.array_equal(twin._learner.theta, agent._learner.theta)
+    assert np.array_equal(twin._learner.active.V, agent._learner.active.V)
     steps = []
     chain = gym.make("rlsvi/Chain-v0", length=4)
     rlsvi.RLSVI(seed=0).learn(chain, steps=7, on_episode=lambda a, value: steps.append(a.steps))
@@ -346,7 +346,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
 
 def test_a_long_history_can_be_loaded(tmp_path):
     env = gym.make("FrozenLake-v1")
-    agent = rlsvi.agent_for(env, seed=0).learn(env, episodes=40)
+    agent = rlsvi.BoundedRLSVI(seed=0).learn(env, episodes=40)
     assert len(agent._learner.history.transitions.row) > 64  # the room at first
     assert agent._learner.history.transitions.times.max() > 1
     agent.save(tmp_path / "agent")

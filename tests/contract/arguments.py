@@ -41,6 +41,9 @@ WRONG = {
     "delta": [0, 1, NAN, "x", None],
     "planned": NOT_COUNTS,
     "bonus": ["x", 3, None],
+    "optimism": NOT_POSITIVE,
+    "sweeps": NOT_COUNTS,
+    "backups": NOT_COUNTS,
 }
 LEARNING = [
     ({"episodes": -1}, "episodes"),

@@ -17,6 +17,8 @@ from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary.lsvi import StationaryLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
+from rlsvi.agents.table_or_features import TableOrFeatures
+from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
 from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB

@@ -10,6 +10,8 @@ A learner looks at observations, plans, evaluates actions under a plan, and lear
 `counters` contains the episodes and steps learned from. It changes last and together with everything else: either
 in the same compiled call, which no signal can interrupt, or as `remember` returns a new learner and leaves this
 one unchanged. After an error or interrupt, the counters thus show whether an episode was learned from.
+An agent that learns within an episode (`update_every`) keeps the learner of the last complete episode until the
+end: a learner returned with ended=False belongs to the episode, and the next call may change it.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """The default agent for an environment."""
 
+from inspect import signature
 from typing import Any
 
 from gymnasium import Env
@@ -7,23 +8,34 @@ from gymnasium.spaces import Discrete
 
 from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.table_or_features import TableOrFeatures
+from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import layout_of
 
 
-def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | BoundedRLSVI:
+def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI:
     """Return an agent that suits an environment and has learned nothing yet.
 
     If observations are numbered and the environment itself defines the number of periods of an episode
     (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
-    an environment does not define periods: all others get BoundedRLSVI, which is discounted, with a table for
-    few discrete observations, radial functions for up to two numbers, and Fourier features for more.
+    an environment does not define periods. Other numbered observations, and text, are learned by DiscountedPSRL,
+    which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
+    otherwise continues with BoundedRLSVI and features.
 
-    `arguments`, such as `seed`, are passed to the agent.
+    `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     """
     checked_env(env)
-    if isinstance(env.observation_space, Discrete) and getattr(env.unwrapped, "horizon", None) is not None:
+    numbered = isinstance(env.observation_space, Discrete)
+    if numbered and getattr(env.unwrapped, "horizon", None) is not None:
         return RLSVI(**arguments)
-    if arguments.get("basis") is None:
-        layout_of(env.observation_space)  # raises an error if the environment needs a basis
-    return BoundedRLSVI(**arguments)
+    kind = DiscountedPSRL if numbered else TableOrFeatures
+    if not set(arguments) <= set(signature(kind).parameters):
+        if arguments.get("basis") is None:
+            layout_of(env.observation_space)  # raises an error if the environment needs a basis
+        return BoundedRLSVI(**arguments)
+    try:
+        layout_of(env.observation_space)
+    except ValueError:
+        return DiscountedPSRL(**arguments)
+    return kind(**arguments)

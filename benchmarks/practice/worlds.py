@@ -1,0 +1,136 @@
+"""Small worlds with tables behind them: rooms, a room with headings, catch, and DeepSea as a picture."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
+
+
+class Rooms(gym.Env[Any, Any]):
+    """Four rooms with doors, `size` x `size` cells; reward 1 in the far corner, which ends the episode."""
+
+    def __init__(self, size: int = 20, limit: int | None = None) -> None:
+        self.size, self.limit = size, limit or size * size
+        self.walls = np.zeros((size, size), dtype=bool)
+        middle, quarter = size // 2, size // 4
+        self.walls[middle], self.walls[:, middle] = True, True
+        for door in ((middle, quarter), (middle, middle + quarter), (quarter, middle), (middle + quarter, middle)):
+            self.walls[door] = False
+        self.action_space = Discrete(4)
+        self.observation_space: Any = Discrete(size * size)
+
+    def _observe(self) -> Any:
+        return self.at[0] * self.size + self.at[1]
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed)
+        self.at, self.t = (0, 0), 0
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Act."""
+        i, j = self.at[0] + MOVES[action][0], self.at[1] + MOVES[action][1]
+        if 0 <= i < self.size and 0 <= j < self.size and not self.walls[i, j]:
+            self.at = i, j
+        self.t += 1
+        found = self.at == (self.size - 1, self.size - 1)
+        return self._observe(), float(found), found, self.t >= self.limit, {}
+
+
+class Headings(gym.Env[Any, Any]):
+    """A room seen as (row, column, heading): turn left, turn right, go ahead, and four actions that do nothing.
+
+    The reward at the goal in the far corner is 1 - .9 t / limit, as in Minigrid.
+    """
+
+    def __init__(self, size: int = 8, limit: int | None = None) -> None:
+        self.size, self.limit = size, limit or 4 * size * size
+        self.action_space = Discrete(7)
+        self.observation_space = MultiDiscrete([size, size, 4])
+
+    def _observe(self) -> Any:
+        return np.array([*self.at, self.heading])
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed)
+        self.at, self.heading, self.t = (0, 0), 1, 0
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Act."""
+        self.t += 1
+        if action < 2:
+            self.heading = (self.heading + (1 if action else -1)) % 4
+        elif action == 2:
+            ahead = (place + move for place, move in zip(self.at, MOVES[self.heading], strict=True))
+            i, j = (min(max(place, 0), self.size - 1) for place in ahead)
+            self.at = i, j
+        found = self.at == (self.size - 1, self.size - 1)
+        return self._observe(), found * (1 - 0.9 * self.t / self.limit), found, self.t >= self.limit, {}
+
+
+class Catch(gym.Env[Any, Any]):
+    """A ball falls down a board seen as a picture; the paddle in the last row moves by -1, 0 or 1."""
+
+    def __init__(self, rows: int = 10, columns: int = 5) -> None:
+        self.rows, self.columns = rows, columns
+        self.action_space = Discrete(3)
+        self.observation_space = Box(0.0, 1.0, (rows, columns), np.float32)
+
+    def _observe(self) -> Any:
+        board = np.zeros((self.rows, self.columns), np.float32)
+        board[self.ball] = 1
+        board[-1, self.paddle] = 1
+        return board
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed)
+        self.ball, self.paddle = (0, int(self.np_random.integers(self.columns))), self.columns // 2
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Act."""
+        self.paddle = min(max(self.paddle + int(action) - 1, 0), self.columns - 1)
+        self.ball = self.ball[0] + 1, self.ball[1]
+        over = self.ball[0] == self.rows - 1
+        reward = (1.0 if self.ball[1] == self.paddle else -1.0) if over else 0.0
+        return self._observe(), reward, over, False, {}
+
+
+class DeepSeaPicture(gym.Env[Any, Any]):
+    """DeepSea as bsuite shows it: a diver on an n x n picture sinks one row a step; only going right n times pays.
+
+    Right costs .01 / n; the treasure is 1. What the actions do is drawn for every cell by `mapping`.
+    """
+
+    def __init__(self, size: int = 20, mapping: int = 0) -> None:
+        self.size = size
+        self.right = np.random.default_rng(mapping).integers(2, size=(size, size))
+        self.action_space = Discrete(2)
+        self.observation_space = Box(0.0, 1.0, (size, size), np.float32)
+
+    def _observe(self) -> Any:
+        picture = np.zeros((self.size, self.size), np.float32)
+        if self.at[0] < self.size:
+            picture[self.at] = 1
+        return picture
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed)
+        self.at = 0, 0
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Act."""
+        (i, j), right = self.at, int(action) == self.right[self.at]
+        treasure = right and i == j == self.size - 1
+        reward = float(treasure) - (0.01 / self.size if right else 0.0)
+        self.at = i + 1, min(j + 1, self.size - 1) if right else max(j - 1, 0)
+        return self._observe(), reward, i + 1 == self.size, False, {}

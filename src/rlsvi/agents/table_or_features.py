@@ -1,0 +1,210 @@
+"""A table where observations recur, features where they do not: the default where observations are not numbered.
+
+    learn with a table, and keep all episodes
+    after each episode
+        share = the part of the steps of all episodes but the first at an observation seen in an earlier episode
+        if share < 1/10: learn all episodes with features from now on
+        if share > 1/2: learn all episodes with a table from now on
+    until 10,000 steps are kept; then the choice is final
+
+A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
+table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
+"""
+
+import logging
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.contract import Place, Step, diverged
+from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.record import Record, no_record, read_record
+from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
+from rlsvi.agents.task import Task
+from rlsvi.bases import of
+from rlsvi.bases.layout import vector_of
+from rlsvi.core.archive import Archive
+from rlsvi.core.compile import Floats, Longs, Words
+from rlsvi.core.random import Seed
+
+LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
+FIRST = 30  # the number of steps that a decision is based on, at least
+FINAL, NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
+log = logging.getLogger("rlsvi")
+
+
+class ChoosingLearner:
+    """The learner that is in use, and the record of all episodes until the choice is final."""
+
+    def __init__(self, agent: "TableOrFeatures", task: Task, active: Any, table: bool, record: Record | None):
+        self.agent, self.task, self.layout = agent, task, agent.layout
+        self.active, self.table, self.record = active, table, record
+        self.played: Any = None  # the steps of this episode, as (the steps before, steps)
+
+    @property
+    def counters(self) -> Longs:
+        """Those of the learner in use: episodes and steps first."""
+        counters: Longs = self.active.counters
+        return counters
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Look at an observation, and keep it as a vector if it may be recorded."""
+        place: Place = self.active.look(h, observation, mask, learning)
+        if self.record is None or not learning:
+            return place
+        return place._replace(block=vector_of(self.layout, observation) + 0.0)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
+        """Return a plan of the learner in use."""
+        return self.active.plan(sampled, stream, learning)
+
+    def values(self, plan: Any, place: Place) -> Floats:
+        """Return Q(s, .) of the learner in use."""
+        Q: Floats = self.active.values(plan, place)
+        return Q
+
+    def remember(self, steps: list[Step], plan: Any, ended: bool) -> "ChoosingLearner":
+        """Learn, and decide at the end of an episode how to learn from the next one on."""
+        later = copy(self)
+        later.active = self.active.remember(steps, plan, ended)
+        if self.record is not None:
+            later.played = self.played, steps
+            if ended:
+                later.record, later.played = self.record.with_episode(flat(later.played)), None
+                later._decide()
+        return later
+
+    def _decide(self) -> None:
+        """Change the learner if the evidence says so, and drop the record when it is long enough."""
+        record = self.record
+        assert record is not None
+        share = record.recurring / max(record.counted, 1)
+        table = share >= (LEAST if self.table else MOST)
+        if record.counted >= FIRST and table != self.table:
+            log.info(
+                "%.0f%% of observations were seen in an earlier episode: learning with %s from now on",
+                *(100 * share, "a table" if table else "features"),
+            )
+            self.active, self.table = self._replayed(record, table), table
+        if record.steps >= FINAL or record.numbers >= NUMBERS:
+            self.record = None
+
+    def _replayed(self, record: Record, table: bool) -> Any:
+        """Return a learner of the other kind that has learned from all episodes."""
+        inner, done = self.agent.inner(table, self.task), self.counters[:2].copy()
+        example = next(iter(record.replayed(self.layout, self.active)))[0].place.observation
+        learner = inner.new_learner(self.task, self.task.checked(example))
+        for steps in record.replayed(self.layout, learner):
+            learner = learner.remember(steps, None, True)
+        learner.counters[:2] = done
+        return learner
+
+    def exported(self, plan: Any) -> Any:
+        """Return the arrays of a policy that needs only NumPy."""
+        return self.active.exported(plan)
+
+    def state(self) -> dict[str, Any]:
+        """Return the arrays of the learner in use, and the record."""
+        arrays = {**self.active.state(), "table": np.array([self.table])}
+        return arrays if self.record is None else arrays | self.record.state()
+
+
+def flat(played: Any) -> list[Step]:
+    """Return all steps of an episode in order."""
+    parts = []
+    while played is not None:
+        played, steps = played
+        parts.append(steps)
+    return [step for steps in reversed(parts) for step in steps]
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class TableOrFeatures(Agent):
+    """DiscountedPSRL where observations recur, and BoundedRLSVI where they do not, as the data show.
+
+    It begins with a table and keeps all episodes. When observations turn out not to recur, it continues with
+    features that have learned from the same episodes, and the logger "rlsvi" reports it. `acting` is the agent in
+    use.
+
+    Parameters
+    ----------
+    gamma : discount, in [0, 1).
+    seed : determines all randomness, including the environment's.
+    """
+
+    gamma: float = 0.99
+    seed: Seed = None
+
+    broken = staticmethod(diverged)
+    needs_horizon = False
+    samples_first = True
+
+    def check(self) -> None:
+        """Validate the arguments; an error names the argument and the remedy."""
+        table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
+        self._inner: dict[bool, Agent] = {True: table, False: features}
+
+    @property
+    def layout(self) -> Any:
+        """The layout of observations."""
+        return self._problem_basis.layout
+
+    @property
+    def uses_table(self) -> bool:
+        """Whether it learns with a table at present."""
+        return self._learner is None or bool(self._learner.table)
+
+    @property
+    def acting(self) -> Agent:
+        """The agent in use, for a look at its properties; to learn, use this agent."""
+        assert self._task is not None
+        inner = self.inner(self.uses_table, self._task)
+        inner._learner = self._learner and self._learner.active
+        return inner
+
+    @property
+    def update_every(self) -> int | None:  # type: ignore[override]
+        """The number of steps after which to learn and plan within an episode."""
+        return self._inner[self.uses_table].update_every
+
+    def sampled(self, learner: Any) -> bool:
+        """Return whether to act on a sample of the learner's posterior rather than on the mean."""
+        return self._inner[learner.table].sampled(learner.active)
+
+    def notice(self) -> None:
+        """Warn as the agent in use does."""
+        self.acting.notice()
+
+    def inner(self, table: bool, task: Task) -> Agent:
+        """Return the agent of one kind, prepared for the task."""
+        agent: Agent = self._inner[table]
+        agent._problem_basis, agent._task = self._problem_basis, task
+        return agent
+
+    def take_on(self, task: Task, env: Any = None) -> None:
+        """Start a task, or check that it is the one learned so far."""
+        layout = of(env)
+        if self.steps == 0:
+            self._problem_basis = layout
+        elif layout.layout != self.layout:
+            raise ValueError(
+                f"this agent has learned {self._task} with other observations, it cannot go on with these: use "
+                "agent.clone()"
+            )
+        super().take_on(task, env)
+
+    def new_learner(self, task: Task, example: Any) -> ChoosingLearner:
+        """Return a learner without experience, which begins with a table."""
+        active: Any = self.inner(True, task).new_learner(task, example)
+        return ChoosingLearner(self, task, active, True, no_record())
+
+    def restored_learner(self, task: Task, file: Archive) -> ChoosingLearner:
+        """Return the learner stored in a file, after checking all its arrays."""
+        table = bool(file.take("table", (1,), np.bool_)[0])
+        active: Any = self.inner(table, task).restored_learner(task, file)
+        kept = "record.x" in file
+        width = self.layout.measured + len(self.layout.counts)
+        return ChoosingLearner(self, task, active, table, read_record(file, width, task.actions) if kept else None)

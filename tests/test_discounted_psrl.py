@@ -1,0 +1,337 @@
+"""DiscountedPSRL: counts, samples and values against plain Python, its evidence, and observations of any kind."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
+
+import rlsvi
+from contract.environments import MDP
+from rlsvi import DiscountedPSRL
+from rlsvi.agents.contract import POSTERIOR
+from rlsvi.agents.tabular.observations import plain_bytes
+from rlsvi.agents.tabular.sparse_model import ALPHA, EARLY, END, count, no_model
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.random import normal, stream
+from rlsvi.envs import FiniteMDPEnv
+
+GAMMA = 0.9
+
+
+class Raw(gymnasium.Wrapper):
+    """Keeps raw transitions (s, a, r, s'), with None for the end."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.rows = []
+
+    def reset(self, **options):
+        self.at, info = self.env.reset(**options)
+        return self.at, info
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        self.rows.append((self.at, action, reward, None if terminated else seen))
+        self.at = seen
+        return seen, reward, terminated, truncated, info
+
+
+class Grid(gymnasium.Env):
+    """A square; the reward in the far corner ends the episode. Its observations are made by `show`."""
+
+    def __init__(self, size=6, prize=1.0, space=None, show=None):
+        self.size, self.prize, self.show = size, prize, show or (lambda i, j: i * size + j)
+        self.action_space, self.observation_space = Discrete(4), space or Discrete(size * size)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.t = (0, 0), 0
+        return self.show(*self.at), {}
+
+    def step(self, action):
+        move = ((-1, 0), (0, 1), (1, 0), (0, -1))[action]
+        i, j = (min(max(x + dx, 0), self.size - 1) for x, dx in zip(self.at, move, strict=True))
+        self.at, self.t = (i, j), self.t + 1
+        found = i == j == self.size - 1
+        return self.show(i, j), self.prize * found, found, self.t >= self.size**2, {}
+
+
+def walk():
+    """A walk with masks, chance, an end, and a time limit that is no end."""
+    return Raw(gymnasium.wrappers.TimeLimit(FiniteMDPEnv(MDP, endless=True), 7))
+
+
+# ---- against plain Python ---------------------------------------------------------------------------------
+
+
+class Table:
+    """Counts of raw transitions in dictionaries."""
+
+    def __init__(self, rows, order):
+        self.cells, self.revisits, self.new, self.order = {}, [], 0, order
+        for s, a, r, y in rows:
+            outcomes = self.cells.setdefault((order[s], a), {})
+            visits = sum(len(rewards) for rewards in outcomes.values())
+            if 1 <= visits < EARLY:
+                self.revisits.append(visits)
+                self.new += order[y] not in outcomes
+            outcomes.setdefault(order[y], []).append(r)
+
+    def alpha(self):
+        """The fixed point."""
+        alpha = 1.0
+        for _ in range(1000):
+            alpha = (1 + self.new) / (1 + sum(1 / (i + alpha) for i in self.revisits))
+        return alpha
+
+    def draw(self, legal, alpha, noise):
+        """A model: chances by next state, the chance of the unseen outcome, and the mean reward of each cell."""
+        spread = {
+            cell: sum(((np.array(r) - np.mean(r)) ** 2).sum() for r in outcomes.values())
+            for cell, outcomes in self.cells.items()
+        }
+        freedom = sum(len(r) - 1 for outcomes in self.cells.values() for r in outcomes.values())
+        pooled, model = sum(spread.values()) / max(freedom, 1), {}
+        for s, a in np.argwhere(legal):
+            outcomes = self.cells.get((s, a), {})
+            if not outcomes:
+                model[s, a] = {}, 1.0, 0.0
+                continue
+            n = sum(len(r) for r in outcomes.values())
+            weights = [gamma_variate(noise, alpha)]
+            weights += [gamma_variate(noise, float(len(r))) for r in reversed(outcomes.values())]
+            p = np.array(weights) / sum(weights)
+            variance = (spread[s, a] + pooled) / (n - len(outcomes) + 1)
+            shift = np.sqrt(variance / n) * normal(noise) if variance > 0 else 0.0
+            chances = dict(zip(reversed(outcomes), p[1:], strict=True))
+            reward = sum(chances[y] * np.mean(r) for y, r in outcomes.items())
+            model[s, a] = chances, p[0], reward + shift
+        return model
+
+
+def solved(model, states, worth):
+    """Values of a model by value iteration, to the end."""
+    V = np.zeros(states)
+    for _ in range(2000):
+        Q = {}
+        for (s, _), (chances, unseen, reward) in model.items():
+            following = sum(p * V[y] for y, p in chances.items() if y != END)
+            Q.setdefault(s, []).append(unseen * worth + reward + GAMMA * following)
+        V = np.array([max(Q[s]) for s in range(states)])
+    return V
+
+
+@pytest.mark.parametrize("episodes", [1, 3, 40])
+def test_counts_samples_and_values_are_those_of_raw_transitions(episodes):
+    env = walk()
+    agent = DiscountedPSRL(seed=1, gamma=GAMMA, sweeps=10**6).learn(env, episodes=episodes)
+    learner = agent._learner
+    order = {None: END}
+    for s, _, _, y in env.rows:
+        for state in (s, y):
+            order.setdefault(state, len(order) - 1)
+    table, S = Table(env.rows, order), len(order) - 1
+    model = learner.model
+    assert model.sizes.tolist() == [S, sum(len(outcomes) for outcomes in table.cells.values())]
+    assert model.totals[ALPHA] == pytest.approx(table.alpha(), rel=0.05)
+    noise = agent._streams[POSTERIOR]
+    twin = table.draw(model.legal, model.totals[ALPHA], noise.copy())
+    sample = learner.plan(True, noise.copy())
+    worth = 2 * max(best_return(env.rows, agent), 0) or 1.0
+    assert sample.worth[0] == pytest.approx(worth)
+    assert sample.V[:S] == pytest.approx(solved(twin, S, worth), rel=1e-2)
+
+
+def best_return(rows, agent):
+    """The best discounted sum of rewards from any step on; episodes last seven steps, or end."""
+    best, episode = 0.0, []
+    for i, (_, _, r, y) in enumerate(rows):
+        episode.append(r)
+        if y is None or len(episode) == 7 or i == len(rows) - 1:
+            sums = [sum(GAMMA**k * r for k, r in enumerate(episode[t:])) for t in range(len(episode))]
+            best, episode = max(best, *sums), []
+    return best
+
+
+def test_values_follow_a_redrawn_cell_as_if_all_were_solved_again():
+    env, agent = walk(), DiscountedPSRL(seed=1, gamma=GAMMA, sweeps=10**6, backups=10**6)
+    learner = agent.learn(env, episodes=30)._learner
+    plan = learner.plan(True, agent._streams[POSTERIOR], learning=True)
+    place = learner.look(0, 0, MDP.table.legal[0, 0])
+    following = learner.look(1, 1, MDP.table.legal[0, 1])
+    later = learner.remember([rlsvi.agents.contract.Step(place, 0, 5.0, following)], plan, False)
+    changed = later.plan(True, agent._streams[POSTERIOR], learning=True)
+    before = changed.V.copy()
+    for s in range(learner.model.sizes[0]):
+        Q = later.values(changed, place._replace(row=s))
+        assert before[s] == pytest.approx(Q[later.model.legal[s]].max(), rel=1e-3)
+    assert learner.model.visits.sum() == later.model.visits.sum() - 1, "the learner before stays as it was"
+
+
+def test_the_mean_uses_counts_alone_and_avoids_what_was_not_tried():
+    agent = DiscountedPSRL(seed=0).learn(Grid(4), episodes=1)
+    plan = agent._learner.plan(False, stream(0))
+    assert plan.unseen[agent._learner.model.visits > 0].max() == 0
+    assert plan.worth[0] == 0.0
+
+
+def test_alpha_maximizes_the_posterior_of_the_new_outcomes():
+    rng, model, grid = np.random.default_rng(0), no_model(200, 4000, 1), np.geomspace(1e-3, 30, 4000)
+    model.sizes[0] = 200
+    logs = np.log(grid) - grid  # the prior
+    for s in range(100):
+        seen = []
+        for i in range(20):
+            y = int(rng.integers(100)) if rng.uniform() < 0.8 / (i + 0.8) else seen[int(rng.integers(i))]
+            if i:
+                logs += np.log((grid if y not in seen else i) / (i + grid))
+            seen.append(y)
+            count(model, s, 0, 0.0, y)
+    assert model.totals[ALPHA] == pytest.approx(grid[np.argmax(logs)], rel=0.02)
+
+
+# ---- behaviour --------------------------------------------------------------------------------------------
+
+
+def value(agent, env, episodes=20):
+    return rlsvi.evaluate(agent, env, episodes=episodes, seed=5).mean
+
+
+def test_a_maze_with_one_prize_is_solved_in_few_episodes():
+    agent = DiscountedPSRL(seed=0).learn(Grid(12), episodes=8)
+    assert value(agent, Grid(12), 3) == 1
+    assert agent.states == 143, "the corner ends the episode and is no state"
+    assert agent.alpha < 0.01, "nothing is random here"
+
+
+def test_chance_is_noticed():
+    lake = gymnasium.make("FrozenLake-v1")
+    agent = DiscountedPSRL(seed=0).learn(lake, episodes=150)
+    assert agent.alpha > 0.2
+
+
+@pytest.mark.parametrize("size", [2.0**-10, 2.0**10])
+def test_rewards_of_any_size_are_learned_alike(size):
+    seen = []
+    for prize in (1.0, size):
+        env = Raw(Grid(5, prize))
+        DiscountedPSRL(seed=3).learn(env, episodes=20)
+        seen.append([(s, a) for s, a, _, _ in env.rows])
+    assert seen[0] == seen[1]
+
+
+class Arms(gymnasium.Env):
+    """Three arms with noisy rewards, all negative; one step an episode."""
+
+    action_space, observation_space = Discrete(3), Discrete(1)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(self.np_random.normal((-3.0, -2.0, -2.5)[action], 2.0)), True, False, {}
+
+
+def test_noisy_rewards_are_explored():
+    found = [
+        DiscountedPSRL(seed=seed).learn(Arms(), episodes=400).predict(0, deterministic=True) for seed in range(10)
+    ]
+    assert sum(action == 1 for action, _ in found) >= 8
+
+
+class Cut(gymnasium.Env):
+    """One state that pays 1 for ever, but time is up after one step, or the episode ends there."""
+
+    action_space, observation_space = Discrete(1), Discrete(1)
+
+    def __init__(self, ends):
+        self.ends = ends
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, 1.0, self.ends, not self.ends, {}
+
+
+@pytest.mark.parametrize(("ends", "expected"), [(True, 1.0), (False, 100.0)])
+def test_a_time_limit_is_no_end(ends, expected):
+    agent = DiscountedPSRL(seed=0).learn(Cut(ends), episodes=3)
+    assert agent.plan(True).V[0] == pytest.approx(expected)
+
+
+# ---- observations -----------------------------------------------------------------------------------------
+
+SPACES = {
+    "text": (Text(5), lambda i, j: f"{i}-{j}"),
+    "picture": (Box(0, 1, (6, 6), np.float32), lambda i, j: np.eye(36, dtype=np.float32)[6 * i + j].reshape(6, 6)),
+    "dict": (
+        Dict({"i": Discrete(6), "j": Box(0, 9, (1,))}),
+        lambda i, j: {"i": i, "j": np.array([j], np.float32)},
+    ),
+    "tuple": (Tuple((Discrete(6), Text(2))), lambda i, j: (i, str(j))),
+}
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_observations_of_any_kind_are_one_table(kind, tmp_path):
+    """Whatever they look like, the same is learned, and goes on after loading."""
+    plain = Raw(Grid())
+    DiscountedPSRL(seed=2).learn(plain, episodes=6)
+    env = Raw(Grid(6, 1.0, *SPACES[kind]))
+    agent = DiscountedPSRL(seed=2).learn(env, episodes=3)
+    agent.save(tmp_path / "agent")
+    agent = rlsvi.load(tmp_path / "agent").learn(env, episodes=3)
+    assert [row[1] for row in env.rows] == [row[1] for row in plain.rows]
+    assert agent.predict(SPACES[kind][1](5, 4), deterministic=True)[0] == 1
+
+
+def test_equal_numbers_are_equal_and_others_differ():
+    same = [3, 3.0, np.int64(3), np.float32(3), np.array(3), True + 2]
+    assert len({plain_bytes(x) for x in same}) == 1
+    others = [
+        3,
+        "3",
+        b"4",
+        [3],
+        [[3]],
+        (3, 3),
+        {3: 3},
+        {"3": 3},
+        np.zeros(2),
+        np.zeros((2, 1)),
+        2**60,
+        2**60 + 1,
+        (),
+    ]
+    assert len({plain_bytes(x) for x in others}) == len(others)
+    assert plain_bytes({"a": 1, "b": 2}) == plain_bytes({"b": 2, "a": 1})
+    assert plain_bytes(np.array([-0.0])) == plain_bytes(np.array([0]))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), [1, np.inf], None, object(), np.array([None]), 1j])
+def test_what_cannot_be_looked_up_is_refused(bad):
+    with pytest.raises(ValueError, match="observation"):
+        plain_bytes(bad)
+
+
+def test_other_observations_are_refused_later():
+    agent = DiscountedPSRL(seed=0).learn(Grid(4), episodes=2)
+    with pytest.raises(ValueError, match="clone"):
+        agent.learn(Grid(4, 1.0, *SPACES["text"]), episodes=1)
+
+
+def test_counted_observations_can_be_exported_and_others_not(tmp_path):
+    pair = (gymnasium.spaces.MultiDiscrete([6, 6]), lambda i, j: np.array([i, j]))
+    agent = DiscountedPSRL(seed=0).learn(Grid(6, 1.0, *pair), episodes=8)
+    agent.export(tmp_path / "policy.npz")
+    with np.load(tmp_path / "policy.npz") as file:
+        actions = file["actions"].reshape(6, 6)
+    for i, j in ((0, 0), (2, 3), (5, 4)):
+        assert actions[i, j] == agent.predict(np.array([i, j]), deterministic=True)[0]
+    for kind in ("text", "picture"):
+        agent = DiscountedPSRL(seed=0).learn(Grid(6, 1.0, *SPACES[kind]), episodes=1)
+        with pytest.raises(ValueError, match="save"):
+            agent.export(tmp_path / "policy.npz")

@@ -1,0 +1,152 @@
+"""TableOrFeatures: when it changes how it learns, that nothing is lost then, and what `agent_for` returns."""
+
+import logging
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
+
+import rlsvi
+from contract.interrupts import every_line, interrupted, some
+from contract.state import assert_equal, everything
+from rlsvi import BoundedRLSVI, DiscountedPSRL, TableOrFeatures, agent_for
+from rlsvi.agents import table_or_features
+from rlsvi.agents.record import observation_of
+from rlsvi.bases.layout import layout_of, vector_of
+
+
+class Line(gymnasium.Env):
+    """Seven places, seen as `places` numbers; with `noise`, no observation is seen twice."""
+
+    def __init__(self, noise=0.0, places=7):
+        self.noise = noise
+        self.action_space = Discrete(2, start=5)
+        self.observation_space = Box(-2.0, 2.0, (places,), np.float32)
+
+    def look(self):
+        seen = np.zeros(self.observation_space.shape, np.float32)
+        seen[self.x] = 1.0
+        return seen + np.float32(self.noise) * self.np_random.uniform(size=seen.shape).astype(np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.t = 0, 0
+        return self.look(), {}
+
+    def step(self, action):
+        self.x, self.t = min(max(self.x + (1 if action == 6 else -1), 0), 6), self.t + 1
+        return self.look(), float(self.x == 6), self.x == 6, self.t == 20, {}
+
+
+def test_observations_that_recur_stay_a_table():
+    agent = TableOrFeatures(seed=0).learn(Line(), episodes=10)
+    assert agent.uses_table
+    assert isinstance(agent.acting, DiscountedPSRL)
+    assert agent.acting.states == 6
+    assert rlsvi.evaluate(agent, Line(), 3).mean == 1
+
+
+def test_observations_that_do_not_recur_get_features_that_know_everything(caplog):
+    with caplog.at_level(logging.INFO, "rlsvi"):
+        agent = TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
+    assert not agent.uses_table
+    assert "0% of observations were seen in an earlier episode: learning with features" in caplog.text
+    history = agent._learner.active.history
+    assert history.transitions.times.sum() == agent.steps
+    assert agent._learner.counters[:2].tolist() == [agent.episodes, agent.steps]
+    assert agent.episodes == 3
+    assert len(history.x) == agent.steps + agent.episodes - (history.transitions.next == -1).sum()
+
+
+def test_it_goes_back_to_a_table_when_observations_turn_out_to_recur():
+    env = Line(noise=0.1)
+    agent = TableOrFeatures(seed=0).learn(env, episodes=3)
+    assert not agent.uses_table
+    env.noise = 0.0
+    agent.learn(env, episodes=20)
+    assert agent.uses_table
+    assert agent._learner.active.model.visits.sum() == agent.steps
+    assert rlsvi.evaluate(agent, Line(), 3).mean == 1
+
+
+def test_the_choice_becomes_final(monkeypatch):
+    monkeypatch.setattr(table_or_features, "FINAL", 50)
+    env = Line(noise=0.1)
+    agent = TableOrFeatures(seed=0).learn(env, episodes=6)
+    assert agent._learner.record is None
+    env.noise = 0.0
+    assert not agent.learn(env, episodes=20).uses_table
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_saving_at_any_time_changes_nothing(noise, tmp_path):
+    """Also before, at and after the change to features."""
+    whole = TableOrFeatures(seed=4).learn(Line(noise), episodes=6)
+    parts = TableOrFeatures(seed=4)
+    for _ in range(6):
+        parts.learn(Line(noise), episodes=1)
+        parts.save(tmp_path / "agent")
+        parts = rlsvi.load(tmp_path / "agent")
+    assert parts.uses_table == (noise == 0.0)
+    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
+
+
+def test_an_interruption_of_the_change_leaves_the_episode_before(tmp_path):
+    def learned(episodes):
+        return TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=episodes)
+
+    change = next(n for n in range(1, 6) if not learned(n).uses_table)
+    states = [everything(learned(n), tmp_path) for n in (change - 1, change)]
+    for at in some(every_line(partial(learned(change - 1).learn, Line(noise=0.1), episodes=1)), 25):
+        agent = learned(change - 1)
+        interrupted(partial(agent.learn, Line(noise=0.1), episodes=1), at)
+        assert everything(agent, tmp_path) in states
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_many_environments_are_predicted_at_once(noise):
+    agent = TableOrFeatures(seed=0).learn(Line(noise), episodes=6)
+    seen = np.eye(7, dtype=np.float32)[:6]
+    together = agent.predict(seen, deterministic=True)[0]
+    assert together.tolist() == [agent.predict(x, deterministic=True)[0] for x in seen]
+
+
+SPACES = [
+    Discrete(5, start=-2),
+    Box(-1, 1, (2, 3)),
+    MultiDiscrete([3, 4]),
+    Tuple((Box(0, 1, (2,)), Discrete(3), Dict({"a": MultiDiscrete([[2, 2], [3, 3]]), "b": Box(0, 1, ())}))),
+]
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_an_observation_can_be_made_of_its_vector(space):
+    layout = layout_of(space)
+    space.seed(0)
+    for _ in range(5):
+        x = vector_of(layout, space.sample())
+        assert np.array_equal(vector_of(layout, observation_of(layout, x)), x)
+
+
+class Any(gymnasium.Env):
+    """An environment of these spaces, which is never played."""
+
+    def __init__(self, observations):
+        self.observation_space, self.action_space = observations, Discrete(2)
+
+
+def test_the_agent_for_an_environment():
+    assert isinstance(agent_for(gymnasium.make("rlsvi/Chain-v0", length=5)), rlsvi.RLSVI)
+    assert isinstance(agent_for(gymnasium.make("FrozenLake-v1"), seed=7, gamma=0.9), DiscountedPSRL)
+    assert isinstance(agent_for(Any(Text(5))), DiscountedPSRL)
+    made = agent_for(gymnasium.make("CartPole-v1"), seed=7)
+    assert isinstance(made, TableOrFeatures)
+    assert made.seed == 7
+    for space in (MultiDiscrete([3, 4]), Box(0, 255, (8, 8), np.uint8), Dict({"a": Discrete(2)})):
+        assert isinstance(agent_for(Any(space)), TableOrFeatures)
+    basis = rlsvi.bases.Fourier()
+    assert isinstance(agent_for(gymnasium.make("CartPole-v1"), basis=basis), BoundedRLSVI)
+    with pytest.raises(ValueError, match="wrap the environment"):
+        agent_for(Any(Text(5)), sigma=1.0)
