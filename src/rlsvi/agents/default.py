@@ -8,6 +8,7 @@ from gymnasium.spaces import Discrete
 from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.task import checked_env
+from rlsvi.agents.trial import tried
 from rlsvi.bases.layout import layout_of
 
 
@@ -19,11 +20,11 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | BoundedRLSVI:
     an environment does not define periods: all others get BoundedRLSVI, which is discounted, with a table for
     few discrete observations, radial functions for up to two numbers, and Fourier features for more.
 
-    `arguments`, such as `seed`, are passed to the agent.
+    `arguments`, such as `seed`, are passed to the agent. What it could not learn is refused here, with a remedy.
     """
     checked_env(env)
     if isinstance(env.observation_space, Discrete) and getattr(env.unwrapped, "horizon", None) is not None:
-        return RLSVI(**arguments)
+        return tried(RLSVI(**arguments), env)
     if arguments.get("basis") is None:
         layout_of(env.observation_space)  # raises an error if the environment needs a basis
-    return BoundedRLSVI(**arguments)
+    return tried(BoundedRLSVI(**arguments), env)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, shaped, whole
@@ -76,9 +76,22 @@ def checked_env(env: Any) -> None:
     if not isinstance(env.action_space, Discrete):
         raise ValueError(
             f"env has the action space {env.action_space}, only Discrete actions can be learned: "
-            "offer a finite choice by rlsvi.envs.Discretized(env, choices), which takes Box, MultiDiscrete and "
-            "MultiBinary actions, or by a wrapper of your own"
+            f"offer a finite choice by {_choice(env.action_space)}"
         )
+
+
+def _choice(space: Any) -> str:
+    """Return the wrapper that offers some actions of a space as a finite choice."""
+    if isinstance(space, Box) and space.is_bounded():
+        return "rlsvi.envs.Discretized(env, choices), where choices is a number of values, such as 5"
+    if isinstance(space, Box):
+        return "rlsvi.envs.Discretized(env, choices), where choices is a list of actions"
+    if isinstance(space, MultiDiscrete | MultiBinary):
+        return "rlsvi.envs.Discretized(env); if those are too many, by a list of actions as its choices"
+    return (
+        "gymnasium.wrappers.TransformAction(env, lambda k: actions[k], gymnasium.spaces.Discrete(len(actions))), "
+        "where actions is a list of your own"
+    )
 
 
 def endless_task_of(env: Any) -> Task:
