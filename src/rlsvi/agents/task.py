@@ -43,7 +43,10 @@ class Task(NamedTuple):
         if self.states is None:
             floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
             if floats and not np.isfinite(observation).all():
-                raise ValueError(f"observation holds NaN or infinity: {observation}")
+                raise ValueError(
+                    f"observation holds NaN or infinity: {observation}. Correct the environment, or replace such "
+                    "numbers by gymnasium.wrappers.TransformObservation"
+                )
             return observation
         zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
         if not (isinstance(observation, int | np.integer) or zero_d):
@@ -51,7 +54,10 @@ class Task(NamedTuple):
         state = int(observation) - self.first_state
         if not 0 <= state < self.states:
             last = self.first_state + self.states - 1
-            raise ValueError(f"observation must lie in {self.first_state}..{last}, got {observation}")
+            raise ValueError(
+                f"observation must lie in {self.first_state}..{last}, got {observation}: correct the "
+                "observation_space of the environment"
+            )
         return state
 
     @classmethod

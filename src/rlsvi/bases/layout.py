@@ -73,10 +73,16 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     _collect(layout.tree, observation, measured, counted)
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
     if not (np.abs(x) <= LARGEST).all():
-        raise ValueError(f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}")
+        raise ValueError(
+            f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}. Correct the environment, "
+            "or replace such numbers by gymnasium.wrappers.TransformObservation"
+        )
     whole = x[layout.measured :]
     if whole.size and not ((whole >= 0) & (whole < layout.counts) & (whole == np.floor(whole))).all():
-        raise ValueError(f"observation {observation!r} lies outside of the observation space of the environment")
+        raise ValueError(
+            f"observation {observation!r} lies outside of the observation space of the environment: correct one "
+            "of them, or wrap it by gymnasium.wrappers.TransformObservation, which takes another space"
+        )
     return x
 
 
