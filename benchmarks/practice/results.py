@@ -76,7 +76,8 @@ def measured(task, learner, seed, episodes):
             q_learning.learn(task, seed, record)
         else:
             rivals.learn(task, learner, seed, record)
-    told = sorted({str(warning.message) for warning in given if issubclass(warning.category, UserWarning)})
+    told = {str(warning.message) for warning in given if issubclass(warning.category, UserWarning)}
+    told = sorted(text for text in told if "WARN:" not in text)  # Gymnasium's own remarks on environments
     result = {"rows": record.rows, "agent": agent, "warnings": told}
     return result | {"budget": task.steps.get(learner), "machine": machine()}
 
