@@ -1,5 +1,6 @@
 """Whether an agent can learn in an environment, found out before anything is played."""
 
+from copy import deepcopy
 from math import prod
 from typing import Any, TypeVar
 
@@ -68,4 +69,6 @@ def example_of(space: Any) -> Any:
         return {key: example_of(part) for key, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
         return tuple(example_of(part) for part in space.spaces)
-    return space.sample()
+    drawn = deepcopy(space)  # drawing changes a space
+    drawn.seed(0)
+    return drawn.sample(num_nodes=1) if isinstance(space, spaces.Graph) else drawn.sample()  # without edges: None
