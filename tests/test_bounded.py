@@ -396,10 +396,10 @@ def test_a_damaged_file_is_refused(tmp_path):
 
 def test_observations_that_make_too_many_features_are_refused_before_anything_is_played():
     env = Walk()
-    env.observation_space = Box(-1.0, 1.0, (300,), np.float64)
-    env._observe = lambda: np.zeros(300)
+    env.observation_space = Box(-1.0, 1.0, (3000,), np.float64)
+    env._observe = lambda: np.zeros(3000)
     env.step = None
-    with pytest.raises(ValueError, match=r"300 numbers need 301 Fourier features.*basis="):
+    with pytest.raises(ValueError, match=r"3000 numbers need 3001 Fourier features.*ResizeObservation.*basis="):
         BoundedRLSVI(seed=0).learn(env, episodes=1)
     with pytest.raises(ValueError, match=r"take 20001 values.*StateFeatures"):
         bases.of(Dict({"a": Discrete(20_000), "b": Box(0.0, 1.0, (1,)), "c": Discrete(1)})).bind(
@@ -424,7 +424,7 @@ def test_predict_draws_once_an_episode():
 def test_what_cannot_be_served_is_said_with_a_remedy():
     with pytest.raises(TypeError, match="Fourier"):
         BoundedRLSVI(basis=3)
-    with pytest.raises(ValueError, match="wrap the environment"):
+    with pytest.raises(ValueError, match=r"is Text.*FlattenObservation"):
         agent_for(Walk("text"), sigma=1.0)
     with pytest.raises(ValueError, match="only Discrete actions"):
         agent_for(gymnasium.make("Pendulum-v1"))

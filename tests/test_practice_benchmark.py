@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 from benchmarks.practice import __main__ as command
 from benchmarks.practice import blackjack, q_learning, results, rivals
+from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.drawing import curve
 from benchmarks.practice.evaluation import play
 from benchmarks.practice.exact import Exact
+from benchmarks.practice.overview import BEGIN, END, cells, overview, put_into
+from benchmarks.practice.random_play import random_return
+from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.summary import line, markdown, summary, text
 from benchmarks.practice.tasks import TASKS
+from benchmarks.practice.variants import FiftyActions, SwingUp
+from gymnasium.utils.env_checker import check_env
 
 
 def sticks_on(total):
@@ -158,7 +164,113 @@ def test_cells_of_a_grid_are_numbered_each_once():
 
 def test_without_stable_baselines3_it_says_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(rivals, "available", lambda: False)
-    assert command.main(["--learners", "dqn", "ppo", "--seeds", "1", "--out", str(tmp_path)]) == 1
+    assert command.main(["choose", "--learners", "dqn", "ppo", "--seeds", "1", "--out", str(tmp_path)]) == 1
     assert 'pip install ".[bench]"' in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        command.main(["--tasks", "Pong", "--out", str(tmp_path)])
+        command.main(["choose", "--tasks", "Pong", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit):
+        command.main(["choose", "--tasks", "MinAtar-Asterix", "--out", str(tmp_path)])  # only reported
+
+
+def test_a_task_is_chosen_on_or_only_reported_and_says_why():
+    assert not set(CHOSEN) & set(REPORTED)
+    assert len(REPORTED) >= 8
+    for task in TASKS.values():
+        assert task.why.endswith(".")
+        assert list(task.points) == sorted(set(task.points))
+        assert all(not by or by in task.points for by in task.asked), task.name
+        assert not task.steps or task.name in CHOSEN, "rivals were tuned on what they are measured on"
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-8x8", "FiftyActions", "SwingUp", "RiverSwim-12"])
+def test_random_play_is_as_bad_as_stated(name):
+    task = TASKS[name]
+    assert random_return(task) == pytest.approx(task.random, rel=1e-2, abs=1e-3)
+    assert task.random < min(task.thresholds(Exact(task.make()).optimum))
+
+
+@pytest.mark.parametrize("name", ["MountainCar-v0", "Taxi-v4", "DeepSea-20", "Rooms-20", "Headings-8", "Catch"])
+def test_tasks_can_be_made(name):
+    if name in ("Rooms-20", "Headings-8", "Catch"):
+        pytest.importorskip("benchmarks.practice.worlds")
+    env = TASKS[name].make()
+    observation, _ = env.reset(seed=0)
+    assert env.observation_space.contains(observation)
+
+
+def test_the_optimum_of_river_swim_is_that_of_its_time_limit():
+    env = TASKS["RiverSwim-12"].make()
+    exact = Exact(env)
+    swim = exact.value(lambda states: np.ones(len(states), dtype=int))
+    assert 0.9 * exact.optimum < swim <= exact.optimum
+    assert exact.value(lambda states: np.zeros(len(states), dtype=int)) < 5
+
+
+@pytest.mark.filterwarnings("ignore:.*Box observation space m..imum value:UserWarning")
+@pytest.mark.parametrize("made", [FiftyActions, SwingUp])
+def test_our_variants_are_gymnasium_environments(made):
+    check_env(made(), skip_render_check=True)
+
+
+def test_the_nearest_of_fifty_places_is_the_best_action():
+    env = FiftyActions()
+    observation, _ = env.reset(seed=3)
+    total, best = 0.0, 0.0
+    for _ in range(300):
+        reward = env.rewards(observation[None])[0]
+        assert reward.argmax() == np.linalg.norm(env.places - observation, axis=1).argmin()
+        observation, paid, *_ = env.step(int(reward.argmax()))
+        total, best = total + paid, best + reward.max()
+    assert total == best
+    assert 10 * total / 300 == pytest.approx(env.optimum(), rel=0.03)
+
+
+def test_a_pole_that_hangs_costs_nothing_and_one_that_stands_is_paid():
+    env = SwingUp()
+    env.reset(seed=0)
+    assert sum(env.step(1)[1] for _ in range(50)) == 0
+    assert env.step(2)[1] == -0.1
+    env.state = np.zeros(4)
+    assert env.step(1)[1] == 1
+    env.state = np.array([0.0, 0, 0.1, 0])
+    for _ in range(60):  # falls if nobody pushes
+        env.step(1)
+    assert np.cos(env.state[2]) < 0
+    env.state = np.array([2.99, 5.0, 0, 0])
+    assert env.step(1)[2], "off the track"
+
+
+def test_the_overview_says_what_was_asked_and_what_came_out():
+    task = dataclasses.replace(TASKS["MountainCar-v0"], asked=(0, 20))
+    (row,) = cells(task, {0: made_up(0, [1, 9, 2]), 1: made_up(1, [1, 9, 0])})
+    assert row == ["MountainCar-v0", "-200.0", "8.000", "20", "**9.000** (9.000)", "2 of 2", "20", "2"]
+    (row,) = cells(dataclasses.replace(task, asked=()), {0: made_up(0, [1, 9, 2])})
+    assert row[2:5] == ["5.000", "(30)", "2.000 (2.000)"], "without an aim, the first threshold at the end"
+    page = overview({("MountainCar-v0", "ours"): {0: made_up(0, [1])}}, {"Catch": {"failed: KeyError"}})
+    assert page.count("not measured") == len(TASKS) - 1
+    assert "failed: KeyError" in page
+
+
+def test_tables_go_between_the_marks_of_a_page():
+    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    once = put_into(page, "new\n")
+    assert once == put_into(once, "new\n")
+    assert "old" not in once
+    assert once.startswith("before\n")
+    assert once.endswith("\nafter\n")
+    with pytest.raises(ValueError, match="benchmark begins"):
+        put_into("no marks", "new")
+
+
+def test_a_failure_is_noted_and_tried_again(tmp_path, monkeypatch):
+    broken = dataclasses.replace(TASKS["CartPole-v1"], make=lambda: gym.make("CartPole-v1"), points=(1, 2))
+    monkeypatch.setattr(results, "TASKS", {"CartPole-v1": broken})
+    monkeypatch.setattr(results.ours, "learn", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        results.measure(tmp_path, "CartPole-v1", "ours", 0)
+    assert results.notes(tmp_path) == {"CartPole-v1": {"failed: ZeroDivisionError: division by zero"}}
+    assert results.read(tmp_path) == {}
+    monkeypatch.undo()
+    results.measure(tmp_path, "CartPole-v1", "ours", 0, quick=True)
+    assert results.notes(tmp_path) == {"CartPole-v1": {"TableOrFeatures"}}
+    assert [row["episodes"] for row in results.read(tmp_path)["CartPole-v1", "ours"][0]] == [1, 2]

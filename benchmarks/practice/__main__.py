@@ -1,17 +1,19 @@
-"""Our agent at its one default beside DQN, PPO and tabular Q-learning, on Gymnasium's own environments.
+"""Our agent at its one default beside random play, DQN, PPO and tabular Q-learning.
 
-    python -m benchmarks.practice                                       everything: hours on one core
-    python -m benchmarks.practice --learners ours --tasks CartPole-v1   a part of it
-    python -m benchmarks.practice --only-summary                        tables and curves of what is there
+    python -m benchmarks.practice choose     tasks on which defaults are chosen, all learners: hours on one core
+    python -m benchmarks.practice report     tasks on which they are only reported, our agent
+    python -m benchmarks.practice summary    tables and curves of what is there; --into docs/practice.md
+    python -m benchmarks.practice random     what random play brings, and the optimum where it is known
+    python -m benchmarks.practice choose --learners ours --tasks CartPole-v1 --seeds 2     a part of it
 
 At points of training the greedy policy (ours: of the posterior mean) plays 100 fresh episodes; where dynamic
 programming can tell its expected return, that one counts. Rivals stop when the threshold is met. Every result is
 a file in the folder: an interrupted benchmark goes on where it was, and results of another version have to be
 measured --again. All learners use one thread, training alone is timed. Seeds come one after the other, each with
-all tasks and learners.
+all tasks and learners. --quick tries the benchmark itself, with two episodes each, in a folder of its own.
 
 DIR then holds the results, practice.md (the tables) and practice-steps and practice-episodes (the curves) as svg
-and png. DQN and PPO need stable-baselines3: pip install ".[bench]".
+and png. DQN, PPO and the packages of the reported tasks: pip install ".[bench]".
 """
 
 import argparse
@@ -22,11 +24,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.practice import rivals
-from benchmarks.practice.results import LEARNERS, measure, path_of, read, takes_part
+from benchmarks.practice.chosen import CHOSEN
+from benchmarks.practice.overview import overview, put_into
+from benchmarks.practice.reported import REPORTED
+from benchmarks.practice.results import LEARNERS, measure, notes, path_of, read, takes_part
 from benchmarks.practice.summary import markdown, text
 from benchmarks.practice.tasks import TASKS
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+LISTS = {"choose": CHOSEN, "report": REPORTED, "summary": TASKS, "random": TASKS}
 
 
 def seeds_of(text):
@@ -44,9 +50,8 @@ def options_of(arguments):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--tasks", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK", help=", ".join(TASKS)
-    )
+    parser.add_argument("what", choices=LISTS)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, metavar="TASK", help=", ".join(TASKS))
     parser.add_argument(
         "--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), metavar="NAME", help=", ".join(LEARNERS)
     )
@@ -54,12 +59,18 @@ def options_of(arguments):
     parser.add_argument(
         "--jobs", type=int, default=1, help="processes, each on one core; seconds suffer beyond cores"
     )
-    parser.add_argument("--out", type=Path, default=Path("out/practice"), metavar="DIR")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="out/practice, or with --quick out/practice-quick")
     parser.add_argument("--again", action="store_true", help="measure what is there already once more")
-    parser.add_argument("--only-summary", action="store_true", help="measure nothing")
+    parser.add_argument("--quick", action="store_true", help="hardly any learning: does everything run?")
+    parser.add_argument("--into", type=Path, metavar="PAGE", help="a page to put tables and curves into")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error("--jobs must be 1 or more")
+    options.tasks = options.tasks or list(LISTS[options.what])
+    strange = [task for task in options.tasks if task not in LISTS[options.what]]
+    if strange:
+        parser.error(f"{', '.join(strange)}: not in the list of {options.what}")
+    options.out = options.out or Path("out/practice-quick" if options.quick else "out/practice")
     return options
 
 
@@ -82,7 +93,7 @@ def run(left, options):
     """Measure; how many failed."""
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes that follow
     failed, pool = 0, ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"))
-    asked = {pool.submit(measure, options.out, *one): one for one in left}
+    asked = {pool.submit(measure, options.out, *one, options.quick): one for one in left}
     try:
         for done, future in enumerate(as_completed(asked), 1):
             name = " ".join(str(part) for part in asked[future])
@@ -97,11 +108,16 @@ def run(left, options):
     return failed
 
 
-def write(results, out):
-    """Tables and curves."""
+def write(results, out, page):
+    """Tables and curves, and both into a page where one is given: its picture lies in images beside it."""
     from benchmarks.practice.drawing import figure
 
-    (out / "practice.md").write_text(markdown(results))
+    tables = overview(results, notes(out))
+    if page is not None:
+        changed = put_into(page.read_text(), tables)
+        figure(results, "episodes").savefig(page.parent / "images" / "practice.png", dpi=160)
+        page.write_text(changed)
+    (out / "practice.md").write_text(f"{tables}\n## Beside other learners\n\n{markdown(results)}")
     for x in ("steps", "episodes"):
         for kind in ("svg", "png"):
             figure(results, x).savefig(out / f"practice-{x}.{kind}", dpi=160)
@@ -109,8 +125,14 @@ def write(results, out):
 
 def main(arguments=None):
     options = options_of(arguments)
+    if options.what == "random":
+        from benchmarks.practice.random_play import levels
+
+        for task in options.tasks:
+            print(levels(TASKS[task]), flush=True)
+        return 0
     options.out.mkdir(parents=True, exist_ok=True)
-    left = [] if options.only_summary else asked_for(options)
+    left = [] if options.what == "summary" else asked_for(options)
     try:
         failed = run(left, options) if left else 0
     except KeyboardInterrupt:
@@ -118,7 +140,7 @@ def main(arguments=None):
         return 130
     results = read(options.out)
     if results:
-        write(results, options.out)
+        write(results, options.out, options.into)
         print(text(results))
     return 1 if failed or not results else 0
 

@@ -30,9 +30,11 @@ def play(envs, policy, first=FRESH):
 
 
 def stacked(observations):
-    """Observations as one batch: an array, or a tuple of them."""
+    """Observations as one batch: an array, or a tuple or dictionary of batches."""
     if isinstance(observations[0], tuple):
-        return tuple(np.array(part) for part in zip(*observations, strict=True))
+        return tuple(stacked(part) for part in zip(*observations, strict=True))
+    if isinstance(observations[0], dict):
+        return {key: stacked([each[key] for each in observations]) for key in observations[0]}
     return np.array(observations)
 
 

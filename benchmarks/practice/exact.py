@@ -4,6 +4,7 @@ import numpy as np
 
 import rlsvi
 from benchmarks.practice import blackjack
+from rlsvi.envs import RiverSwimEnv
 
 
 class Exact:
@@ -13,12 +14,16 @@ class Exact:
     """
 
     def __init__(self, env):
-        self.mdp, self.blackjack = None, env.spec.id == "Blackjack-v1"
+        self.mdp, self.blackjack = None, env.spec is not None and env.spec.id == "Blackjack-v1"
         self.optimum = None
         if self.blackjack:
             self.optimum = blackjack.solve()[0]
         elif getattr(env.unwrapped, "P", None) is not None:
             self.mdp, self.states = rlsvi.mdp.from_gymnasium(env), int(env.observation_space.n)
+            self.optimum = best(self.mdp)
+        elif isinstance(env.unwrapped, RiverSwimEnv) and env.unwrapped.horizon is None:
+            self.states = int(env.observation_space.n)
+            self.mdp = rlsvi.mdp.river_swim(self.states, env.spec.max_episode_steps)
             self.optimum = best(self.mdp)
         elif isinstance(getattr(env.unwrapped, "mdp", None), rlsvi.mdp.FiniteMDP):
             self.optimum = best(env.unwrapped.mdp)  # of policies by period: fresh episodes have to tell

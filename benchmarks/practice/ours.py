@@ -6,7 +6,9 @@ SETTING = "default"
 
 
 def learn(task, seed, record):
-    """Learn for so many episodes, evaluated at the task's points. It goes on after the threshold is met.
+    """Learn for so many episodes, evaluated at the task's points; return the agent that was chosen.
+
+    It goes on after the threshold is met.
 
     Where an environment tells in `info` which actions are legal (Taxi does), our agent makes use of it.
     """
@@ -22,3 +24,4 @@ def learn(task, seed, record):
     for point in task.points:
         agent.learn(env, episodes=point - agent.episodes)
         record.at(policy, agent.episodes, agent.steps)
+    return agent

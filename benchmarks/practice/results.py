@@ -1,11 +1,17 @@
-"""One file for each task, learner and seed, there whole or not at all: a benchmark goes on where it was."""
+"""One file for each task, learner and seed, there whole or not at all: a benchmark goes on where it was.
+
+What failed leaves a text with the error instead; it is tried again the next time.
+"""
 
 import json
 import platform
+import traceback
+import warnings
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.practice import ours, q_learning, rivals
-from benchmarks.practice.record import Record
+from benchmarks.practice.record import EPISODES, Record
 from benchmarks.practice.tasks import TASKS
 from rlsvi.core.files import write_file
 
@@ -18,6 +24,19 @@ LEARNERS = {
     "ppo": ("PPO", "default"),
     "ppo-tuned": ("PPO", "tuned"),
 }
+PACKAGES = (
+    "rlsvi",
+    "numpy",
+    "gymnasium",
+    "stable-baselines3",
+    "torch",
+    "minigrid",
+    "MinAtar",
+    "gym-classics",
+    "mo-gymnasium",
+    "highway-env",
+    "mujoco",
+)
 
 
 def path_of(folder, task, learner, seed):
@@ -30,18 +49,42 @@ def takes_part(task, learner):
     return learner == "ours" or learner in TASKS[task].steps
 
 
-def measure(folder, task, learner, seed):
+def measure(folder, task, learner, seed, quick=False):
     """Measure one learner with one seed on one task, write the result, and return it."""
-    record = Record(TASKS[task], *LEARNERS[learner], seed)
-    if learner == "ours":
-        ours.learn(TASKS[task], seed, record)
-    elif learner == "q-learning":
-        q_learning.learn(TASKS[task], seed, record)
-    else:
-        rivals.learn(TASKS[task], learner, seed, record)
-    result = {"rows": record.rows, "budget": TASKS[task].steps.get(learner), "machine": machine()}
-    write_file(path_of(folder, task, learner, seed), json.dumps(result, indent=1).encode())
+    path = path_of(folder, task, learner, seed)
+    failed = path.with_suffix(".failed.txt")
+    try:
+        result = measured(
+            shortened(TASKS[task]) if quick else TASKS[task], learner, seed, 3 if quick else EPISODES
+        )
+    except Exception:
+        write_file(failed, traceback.format_exc().encode())
+        raise
+    write_file(path, json.dumps(result | {"quick": quick}, indent=1).encode())
+    failed.unlink(missing_ok=True)
     return result
+
+
+def measured(task, learner, seed, episodes):
+    """What one learner with one seed does on one task, with the warnings it gave."""
+    record, agent = Record(task, *LEARNERS[learner], seed, episodes), None
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        if learner == "ours":
+            agent = type(ours.learn(task, seed, record)).__name__
+        elif learner == "q-learning":
+            q_learning.learn(task, seed, record)
+        else:
+            rivals.learn(task, learner, seed, record)
+    told = {str(warning.message) for warning in given if issubclass(warning.category, UserWarning)}
+    told = sorted(text for text in told if "WARN:" not in text)  # Gymnasium's own remarks on environments
+    result = {"rows": record.rows, "agent": agent, "warnings": told}
+    return result | {"budget": task.steps.get(learner), "machine": machine()}
+
+
+def shortened(task):
+    """A task to try the benchmark itself with: hardly any learning."""
+    return replace(task, points=(1, 2), steps=dict.fromkeys(task.steps, 200))
 
 
 def read(folder):
@@ -55,10 +98,23 @@ def read(folder):
     return found
 
 
+def notes(folder):
+    """What our agent was on each task, what it warned of, and what failed: {task: {text, ..}}."""
+    found = {}
+    for task in TASKS:
+        for path in folder.glob(f"{task}.ours.*.json"):
+            held = json.loads(path.read_text())
+            agent = [held["agent"]] if held.get("agent") else []
+            found.setdefault(task, set()).update(agent, (f"warned: {text}" for text in held.get("warnings", [])))
+        for path in folder.glob(f"{task}.*.failed.txt"):
+            found.setdefault(task, set()).add(f"failed: {path.read_text().strip().splitlines()[-1]}")
+    return found
+
+
 def machine():
     """Where this was measured, and with what."""
     packages = {}
-    for name in ("rlsvi", "numpy", "gymnasium", "stable-baselines3", "torch"):
+    for name in PACKAGES:
         try:
             packages[name] = version(name)
         except PackageNotFoundError:

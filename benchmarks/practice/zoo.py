@@ -2,8 +2,8 @@
 
 https://github.com/DLR-RM/rl-baselines3-zoo (version 2). `published` is the number of steps they were published
 with, which the schedules of exploration and learning rate refer to. There are none for toy-text tasks. Those of
-PPO on Pendulum are for continuous torque, and are taken here without generalised state-dependent exploration,
-which needs that.
+LunarLander were published for version 2 of it. Those of PPO on Pendulum are for continuous torque, and are taken
+here without generalised state-dependent exploration, which needs that.
 """
 
 
@@ -57,6 +57,20 @@ TUNED = {
         "exploration_final_eps": 0.1,
         **WIDE,
     },
+    ("LunarLander-v3", "dqn"): {
+        "published": 100_000,
+        "learning_rate": 6.3e-4,
+        "batch_size": 128,
+        "buffer_size": 50_000,
+        "learning_starts": 0,
+        "gamma": 0.99,
+        "target_update_interval": 250,
+        "train_freq": 4,
+        "gradient_steps": -1,
+        "exploration_fraction": 0.12,
+        "exploration_final_eps": 0.1,
+        **WIDE,
+    },
     ("CartPole-v1", "ppo"): {
         "published": 100_000,
         "n_envs": 8,
@@ -88,6 +102,16 @@ TUNED = {
         "gamma": 0.99,
         "n_epochs": 4,
         "ent_coef": 0.0,
+    },
+    ("LunarLander-v3", "ppo"): {
+        "published": 1_000_000,
+        "n_envs": 16,
+        "n_steps": 1024,
+        "batch_size": 64,
+        "gae_lambda": 0.98,
+        "gamma": 0.999,
+        "n_epochs": 4,
+        "ent_coef": 0.01,
     },
     ("Pendulum-v1", "ppo"): {
         "published": 100_000,

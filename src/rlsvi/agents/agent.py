@@ -2,12 +2,14 @@
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
-from gymnasium import Env
+from gymnasium import Env, Wrapper
+from gymnasium.wrappers import TimeLimit
 
 from rlsvi.agents import contract, export, files
 from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values
@@ -26,6 +28,7 @@ from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
 from rlsvi.mdp.finite import FiniteMDP
 
+LONG = 10_000  # steps of one episode that call for a warning
 OnEpisode = Callable[[Any, float], object]  # the agent, and the return of the episode just learned from
 
 
@@ -174,7 +177,7 @@ class Agent(Predicting):
     def _episode(self, env: Env[Any, Any]) -> float:
         """Play and learn one episode, and return its return. If anything fails, the agent is unchanged."""
         assert self._task is not None
-        total = 0.0
+        total, played = 0.0, 0
         with self.undone_unless_learned():
             observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             self.settle()
@@ -186,6 +189,9 @@ class Agent(Predicting):
                 plan = learner.plan(self.sampled(learner), self._streams[POSTERIOR], learning=True)
                 steps, paid, place, going_on = self._play(env, learner, plan, place)
                 learner, total = learner.remember(steps, plan, not going_on), total + paid
+                played += len(steps)
+                if going_on and played >= LONG > played - len(steps):
+                    warn_of_endless(env, played)
             self._learner = learner
         self.notice()
         return total
@@ -293,6 +299,25 @@ class Agent(Predicting):
         rows = [(name, short(value)) for name, value in self.arguments().items()]
         note = f"has learned from {self.episodes} episodes, {self.steps} steps"
         return html_table(type(self).__name__, rows, note=note)
+
+
+def warn_of_endless(env: Env[Any, Any], played: int) -> None:
+    """Warn if an environment has no time limit: `learn` returns after complete episodes only."""
+    if not has_time_limit(env):
+        warnings.warn(
+            f"the episode has not ended after {played} steps and the environment has no time limit: learn returns "
+            "after complete episodes only, so wrap it by gymnasium.wrappers.TimeLimit(env, max_episode_steps)",
+            stacklevel=2,
+        )
+
+
+def has_time_limit(env: Any) -> bool:
+    """Return whether a wrapper ends the episodes of an environment after some time."""
+    while isinstance(env, Wrapper):
+        if isinstance(env, TimeLimit):
+            return True
+        env = env.env
+    return False
 
 
 def new_streams(seed: Seed) -> Words:

@@ -11,10 +11,13 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import checked_env
+from rlsvi.agents.trial import tried
 from rlsvi.bases.layout import layout_of
 
+Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 
-def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI:
+
+def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     """Return an agent that suits an environment and has learned nothing yet.
 
     If observations are numbered and the environment itself defines the number of periods of an episode
@@ -24,8 +27,14 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | DiscountedPSRL | 
     otherwise continues with BoundedRLSVI and features.
 
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
+    What the agent could not learn is refused here, with a remedy.
     """
     checked_env(env)
+    return tried(_chosen(env, **arguments), env)
+
+
+def _chosen(env: Env[Any, Any], **arguments: Any) -> Default:
+    """Return the agent for the observations of an environment and for the arguments."""
     numbered = isinstance(env.observation_space, Discrete)
     if numbered and getattr(env.unwrapped, "horizon", None) is not None:
         return RLSVI(**arguments)
@@ -38,4 +47,6 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> RLSVI | DiscountedPSRL | 
         layout_of(env.observation_space)
     except ValueError:
         return DiscountedPSRL(**arguments)
+    if kind is TableOrFeatures:
+        tried(BoundedRLSVI(), env)  # it may continue with features
     return kind(**arguments)

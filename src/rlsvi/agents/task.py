@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, shaped, whole
@@ -43,7 +43,10 @@ class Task(NamedTuple):
         if self.states is None:
             floats = isinstance(observation, np.ndarray) and observation.dtype.kind == "f"
             if floats and not np.isfinite(observation).all():
-                raise ValueError(f"observation holds NaN or infinity: {observation}")
+                raise ValueError(
+                    f"observation holds NaN or infinity: {observation}. Correct the environment, or replace such "
+                    "numbers by gymnasium.wrappers.TransformObservation"
+                )
             return observation
         zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
         if not (isinstance(observation, int | np.integer) or zero_d):
@@ -51,7 +54,10 @@ class Task(NamedTuple):
         state = int(observation) - self.first_state
         if not 0 <= state < self.states:
             last = self.first_state + self.states - 1
-            raise ValueError(f"observation must lie in {self.first_state}..{last}, got {observation}")
+            raise ValueError(
+                f"observation must lie in {self.first_state}..{last}, got {observation}: correct the "
+                "observation_space of the environment"
+            )
         return state
 
     @classmethod
@@ -76,9 +82,22 @@ def checked_env(env: Any) -> None:
     if not isinstance(env.action_space, Discrete):
         raise ValueError(
             f"env has the action space {env.action_space}, only Discrete actions can be learned: "
-            "offer a finite choice by rlsvi.envs.Discretized(env, choices), which takes Box, MultiDiscrete and "
-            "MultiBinary actions, or by a wrapper of your own"
+            f"offer a finite choice by {_choice(env.action_space)}"
         )
+
+
+def _choice(space: Any) -> str:
+    """Return the wrapper that offers some actions of a space as a finite choice."""
+    if isinstance(space, Box) and space.is_bounded():
+        return "rlsvi.envs.Discretized(env, choices), where choices is a number of values, such as 5"
+    if isinstance(space, Box):
+        return "rlsvi.envs.Discretized(env, choices), where choices is a list of actions"
+    if isinstance(space, MultiDiscrete | MultiBinary):
+        return "rlsvi.envs.Discretized(env); if those are too many, by a list of actions as its choices"
+    return (
+        "gymnasium.wrappers.TransformAction(env, lambda k: actions[k], gymnasium.spaces.Discrete(len(actions))), "
+        "where actions is a list of your own"
+    )
 
 
 def endless_task_of(env: Any) -> Task:

@@ -1,8 +1,7 @@
 """The default basis of an environment."""
 
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from rlsvi.bases.layout import Layout
 from rlsvi.bases.observed import Observed, of
@@ -29,5 +28,5 @@ def is_table(layout: Layout) -> bool:
 
     Only observed values take memory. Several numbers with many values are better kept as separate features.
     """
-    few = float(np.prod([float(k) for k in layout.counts])) <= CELLS
+    few = prod(layout.counts) <= CELLS
     return not layout.measured and (few or len(layout.counts) == 1)

@@ -117,8 +117,10 @@ def chosen(n: int, order: int | None, features: int, together: int | None) -> tu
         if count(n, wanted if most > 1 else order or 1, most) <= features:
             return order or _highest(n, features, most), most
     raise ValueError(
-        f"{n} numbers need {count(n, order or 1, 1)} Fourier features, the budget is features={features}: give "
-        "basis=bases.Fourier(features=..), or one of fewer numbers, such as bases.StateFeatures(function)"
+        f"{n} numbers need {count(n, order or 1, 1)} Fourier features, the budget is features={features}: "
+        "make a picture smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation, keep what "
+        "matters by TransformObservation, or give basis=bases.Fourier(features=..) or one of fewer numbers, such "
+        "as bases.StateFeatures(function)"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
+from rlsvi.bases.unserved import refuse_unserved
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Floats
 
@@ -34,16 +35,20 @@ def layout_of(space: Any) -> Layout:
     low: list[float | None] = []
     high: list[float | None] = []
     counts: list[int] = []
+    refuse_unserved(space)
     tree = _tree(space, low, high, counts)
     if not low and not counts:
-        raise ValueError(f"the observation space {space} holds nothing to learn from")
+        raise ValueError(
+            f"the observation space {space} holds nothing to learn from: put numbers into it, by "
+            "gymnasium.wrappers.TransformObservation"
+        )
     return Layout(tree, low, high, counts)
 
 
 def _tree(space: Any, low: list[float | None], high: list[float | None], counts: list[int]) -> Any:
     """Flatten a space, appending the possible values of its numbers to the lists."""
     if isinstance(space, spaces.Box):
-        for least, most in zip(space.low.ravel(), space.high.ravel(), strict=True):
+        for least, most in zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True):
             known = abs(least) < UNBOUNDED and abs(most) < UNBOUNDED and least < most
             low.append(float(least) if known else None)
             high.append(float(most) if known else None)
@@ -58,13 +63,7 @@ def _tree(space: Any, low: list[float | None], high: list[float | None], counts:
         return ["counted", [int(k) for k in start.ravel()], list(n.shape)]
     if isinstance(space, spaces.Dict):
         return ["dict", [[key, _tree(part, low, high, counts)] for key, part in space.spaces.items()]]
-    if isinstance(space, spaces.Tuple):
-        return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
-    raise ValueError(
-        f"observations of {space} cannot be learned from: only Box, Discrete, MultiDiscrete, MultiBinary, and "
-        "Dict or Tuple of these; wrap the environment (gymnasium.wrappers.TransformObservation), or give a "
-        "basis such as bases.StateFeatures(function)"
-    )
+    return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
 
 
 def vector_of(layout: Layout, observation: Any) -> Floats:
@@ -74,10 +73,16 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     _collect(layout.tree, observation, measured, counted)
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
     if not (np.abs(x) <= LARGEST).all():
-        raise ValueError(f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}")
+        raise ValueError(
+            f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}. Correct the environment, "
+            "or replace such numbers by gymnasium.wrappers.TransformObservation"
+        )
     whole = x[layout.measured :]
     if whole.size and not ((whole >= 0) & (whole < layout.counts) & (whole == np.floor(whole))).all():
-        raise ValueError(f"observation {observation!r} lies outside of the observation space of the environment")
+        raise ValueError(
+            f"observation {observation!r} lies outside of the observation space of the environment: correct one "
+            "of them, or wrap it by gymnasium.wrappers.TransformObservation, which takes another space"
+        )
     return x
 
 

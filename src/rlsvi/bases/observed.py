@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from rlsvi.core.plain import storable
 
 CROSSED = 1024  # up to this many features, measured features have separate weights for all discrete values
 MOST = 4096  # the largest number of zeros and ones
+NUMBERS = 2048  # the largest number of measured numbers that have features by default
 GRID = 2  # up to this many measured numbers, a grid of radial functions is fine enough
 SIDE = 15  # functions per side
 
@@ -90,8 +92,12 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
 
 def usual(n: int) -> RowBasis:
-    """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines."""
-    return Radial(features=SIDE**n + 1) if n <= GRID else Fourier()
+    """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines.
+
+    There is at least one wave for each of up to NUMBERS numbers; Fourier refuses more of them.
+    """
+    most = max(Fourier.features, min(n, NUMBERS) + 1)
+    return Radial(features=SIDE**n + 1) if n <= GRID else Fourier(features=most)
 
 
 def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
@@ -108,11 +114,12 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
     m, counts = layout.measured, layout.counts
     if not counts:
         return _made_by(basis, scaled(ranges, x))
-    joint = float(np.prod([float(k) for k in counts]))
+    joint = prod(counts)
     if joint > CROSSED and sum(counts) > MOST:
         raise ValueError(
-            f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: give "
-            "a basis, such as bases.StateFeatures(function)"
+            f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: turn "
+            "them into a Box by gymnasium.wrappers.TransformObservation, or give a basis, such as "
+            "bases.StateFeatures(function)"
         )
     if not m:
         return joint_one_hot(x, counts) if joint <= CROSSED else one_hot(x, counts)

@@ -12,6 +12,7 @@ import numpy as np
 from rlsvi.core.compile import Floats
 
 MARGIN, GROWTH = 0.1, 1.5
+SMALLEST = 1e-9  # the least width of a range, relative to its numbers
 
 
 class Ranges(NamedTuple):
@@ -43,7 +44,7 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
     width = ranges.high - ranges.low
     low = np.where(below, np.fmin(least, ranges.high - GROWTH * width), ranges.low)
     high = np.where(above, np.fmax(most, ranges.low + GROWTH * width), ranges.high)
-    pad = np.where(most > least, MARGIN * (most - least), 1.0)
+    pad = np.where(most > least, MARGIN * (most - least), np.fmax(1.0, SMALLEST * np.abs(most)))
     low, high = np.where(new, least - pad, low), np.where(new, most + pad, high)
     return ranges._replace(low=np.fmax(low, ranges.least), high=np.fmin(high, ranges.most))
 

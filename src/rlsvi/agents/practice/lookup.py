@@ -3,6 +3,7 @@
 The resulting policy can be exported as plain arrays.
 """
 
+import warnings
 from copy import copy
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of
 from rlsvi.core.compile import Floats
 
+TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
 Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
 
 
@@ -39,7 +41,9 @@ class Lookup:
     def row(self, observation: Any) -> Floats:
         """Return an observation as a row, after checking it."""
         if isinstance(self.basis, Observed):
-            return np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
+            x = np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
+            warn_outside(x[: len(self.ranges.least)], self.ranges.least, self.ranges.most)
+            return x
         state = self.task.checked(observation)
         if self._at is None:
             features = bound(self.basis, self.task.states, self.actions, 1, state)
@@ -69,6 +73,20 @@ class Lookup:
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
         return ranges is not None
+
+
+def warn_outside(x: Floats, least: Floats, most: Floats) -> None:
+    """Warn if numbers lie beyond the bounds that their space declares, by more than a thousandth of the width."""
+    if (x >= least).all() and (x <= most).all():
+        return
+    slack = TOLERATED * np.where(np.isfinite(most - least), most - least, 0.0)
+    if ((x < least - slack) | (x > most + slack)).any():
+        warnings.warn(  # the same words every time, so that Python shows them once
+            "observations lie outside of the bounds of the observation space, and are taken as if they lay on the "
+            "bounds: correct observation_space, or give the environment another one by "
+            "gymnasium.wrappers.TransformObservation(env, lambda x: x, space)",
+            stacklevel=2,
+        )
 
 
 def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:

@@ -1,0 +1,186 @@
+"""Tasks on which the default agent is only reported: no default was, or may be, chosen on them.
+
+They come from packages that were not used in development, and were fixed, with their thresholds and evaluation
+points, before any agent of this library had been run on any of them. Whatever comes out is printed. Do not remove
+a task because its result is bad, and do not tune on them: a task that was tuned on belongs into chosen.py.
+
+A threshold is the optimum where dynamic programming or a plan written by hand gives it, the level that the package
+itself declares, or else a level that random play does not reach. FourRooms of gym-classics 1.0.0 was looked at and
+left out because its map has no goal, so that nothing is ever rewarded; Atari and highway-fast-v0 were left out
+because 100 fresh episodes of them take minutes. Their packages: pip install ".[bench]".
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+
+from benchmarks.practice.task import Task, by_name
+from rlsvi.envs import Discretized
+
+
+def minigrid(id: str) -> Callable[[], Any]:
+    """A Minigrid environment without the text of its mission, which never changes."""
+
+    def make() -> Any:
+        import minigrid  # noqa: F401
+
+        return gym.wrappers.FilterObservation(gym.make(id), ["direction", "image"])
+
+    return make
+
+
+def minatar(id: str) -> Callable[[], Any]:
+    """A MinAtar game, cut off after 1,000 steps: a good player would never end it."""
+
+    def make() -> Any:
+        from minatar.gym import register_envs
+
+        if id not in gym.registry:
+            register_envs()
+        return gym.make(id, max_episode_steps=1000)
+
+    return make
+
+
+def classic(id: str, limit: int) -> Callable[[], Any]:
+    """An environment of gym-classics, cut off after `limit` steps."""
+
+    def make() -> Any:
+        import gym_classics
+
+        if id not in gym.registry:
+            gym_classics.register("gymnasium")
+        return gym.make(id, max_episode_steps=limit)
+
+    return make
+
+
+def summed(id: str) -> Callable[[], Any]:
+    """An environment of MO-Gymnasium, rewarded with the sum of its objectives."""
+
+    def make() -> Any:
+        import mo_gymnasium
+
+        return mo_gymnasium.wrappers.LinearReward(mo_gymnasium.make(id))
+
+    return make
+
+
+def roundabout() -> Any:
+    """The roundabout of highway-env."""
+    import highway_env  # noqa: F401
+
+    return gym.make("roundabout-v0")
+
+
+REPORTED = by_name(
+    Task(
+        "MiniGrid-DoorKey-5x5",
+        minigrid("MiniGrid-DoorKey-5x5-v0"),
+        lambda _: (0.9,),
+        (50, 100, 200),
+        random=0.04467,
+        why="A key, a door and a goal that move from episode to episode, seen in part: a picture that recurs, and "
+        "three things to do in order. 0.9 means the goal within 28 of 250 steps on average.",
+    ),
+    Task(
+        "MiniGrid-LavaGapS7",
+        minigrid("MiniGrid-LavaGapS7-v0"),
+        lambda _: (0.9,),
+        (50, 100, 200),
+        random=0.0141,
+        why="Stepping into lava ends the episode with nothing, so trying everything does not help. 0.9 means the "
+        "goal within 22 of 196 steps on average.",
+    ),
+    Task(
+        "MinAtar-Breakout",
+        minatar("MinAtar/Breakout-v1"),
+        lambda _: (5.0,),
+        (100, 300, 1000),
+        random=0.39,
+        why="A picture of 10 x 10 x 4 that hardly recurs, in a game made to compare deep learners on. 5 is ten "
+        "times random play.",
+    ),
+    Task(
+        "MinAtar-Asterix",
+        minatar("MinAtar/Asterix-v1"),
+        lambda _: (5.0,),
+        (50, 150, 300),
+        random=0.46,
+        why="A picture with moving friends and enemies: what matters is what is near, wherever it is. 5 is ten "
+        "times random play.",
+    ),
+    Task(
+        "DynaMaze",
+        classic("DynaMaze-v0", 50),
+        lambda _: (0.95,),
+        (5, 10, 25, 50),
+        random=0.01,
+        why="The maze of Sutton and Barto's chapter 8, here with 50 steps for a path of 14. The optimum is 1.",
+    ),
+    Task(
+        "WindyGridworldKingsStochastic",
+        classic("WindyGridworldKingsStochastic-v0", 500),
+        lambda _: (-26.2,),
+        (10, 25, 50, 100, 200),
+        random=-488.2,
+        why="Exercise 6.10 of Sutton and Barto: costs only, eight actions, random wind. The optimum, by dynamic "
+        "programming, is -23.8; the threshold is within a tenth of it.",
+    ),
+    Task(
+        "JacksCarRental",
+        classic("JacksCarRental-v0", 100),
+        lambda _: (4998.0,),
+        (5, 20, 50, 100),
+        random=4339.0,
+        why="Example 4.2 of Sutton and Barto: 441 states, eleven actions, large rewards in every step. The "
+        "optimum of 100 days, by dynamic programming, is 5068; the threshold is nine tenths of the way from "
+        "random play.",
+    ),
+    Task(
+        "ResourceGathering",
+        summed("resource-gathering-v0"),
+        lambda _: (1.9,),
+        (25, 100, 300),
+        random=0.07,
+        why="Numbers in a Box that are a table, a reward only back home, and enemies beside the short way. A safe "
+        "path brings 2, the most there is.",
+    ),
+    Task(
+        "BreakableBottles",
+        summed("breakable-bottles-v0"),
+        lambda _: (30.0,),
+        (10, 25, 50, 100),
+        random=-53.81,
+        why="A Dict of counted values. Carrying one bottle at a time brings 32; carrying two is faster, and drops "
+        "one at times.",
+    ),
+    Task(
+        "Minecart",
+        summed("minecart-v0"),
+        lambda _: (0.0,),
+        (10, 25, 50),
+        random=-9.883,
+        why="Seven real numbers, costs for fuel in every step and ore far away. 0 means that the ore sold is "
+        "worth the fuel; standing still costs 20.",
+    ),
+    Task(
+        "InvertedDoublePendulum",
+        lambda: Discretized(gym.make("InvertedDoublePendulum-v5"), 7),
+        lambda _: (9100.0,),
+        (25, 50, 100),
+        random=42.79,
+        why="Nine numbers of a MuJoCo body that falls within six steps of random play, with its force as seven "
+        "choices. 9100 is what Gymnasium declares as solved.",
+    ),
+    Task(
+        "Roundabout",
+        roundabout,
+        lambda _: (9.3,),
+        (50, 150),
+        random=7.537,
+        why="Traffic seen as 25 numbers, five vehicles in a list, with no order among them that lasts. Always "
+        "braking brings 9.2 of at most 11.",
+    ),
+)

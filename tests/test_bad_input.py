@@ -1,0 +1,184 @@
+"""What goes wrong while agent_for's agent learns: the error says what to do, and what was learned stays."""
+
+import re
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.wrappers import TimeLimit
+
+import rlsvi
+
+BOX = Box(-1, 1, (3,), np.float64)
+KINDS = {
+    "numbered": Discrete(6),
+    "counted": MultiDiscrete([2, 3]),
+    "measured": BOX,
+    "mixed": Dict(a=Discrete(2), b=Box(-1, 1, (1,), np.float64)),
+}
+
+
+class Faulty(gymnasium.Env):
+    """Ten steps of drawn observations; from the `at`-th step on, `fault` changes what a step returns."""
+
+    def __init__(self, kind, fault=None, at=35):
+        self.observation_space, self.action_space = KINDS[kind], Discrete(3)
+        self.fault, self.at, self.steps = fault, at, 0
+
+    def _info(self):
+        return {"action_mask": np.ones(3, np.int8)}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.t = 0
+        return self.observation_space.sample(), self._info()
+
+    def step(self, action):
+        self.t += 1
+        self.steps += 1
+        taken = self.observation_space.sample(), float(action == 1), False, self.t >= 10, self._info()
+        return self.fault(*taken) if self.fault and self.steps > self.at else taken
+
+
+def seen(change):
+    return lambda observation, *rest: (change(observation), *rest)
+
+
+def raising(*taken):
+    raise OSError("the cable is out")
+
+
+def interrupting(*taken):
+    raise KeyboardInterrupt
+
+
+def unmasked(observation, reward, terminated, truncated, info):
+    return observation, reward, terminated, truncated, {"action_mask": np.zeros(3, np.int8)}
+
+
+def paying(amount):
+    return lambda observation, reward, *rest: (observation, amount, *rest)
+
+
+FAULTS = [  # of which kind of observation, what happens, and what the error says
+    ("measured", seen(lambda x: x * np.nan), "NaN.*TransformObservation"),
+    ("measured", seen(lambda x: x + np.inf), "infinity.*TransformObservation"),
+    ("measured", seen(lambda x: x[:2]), r"shape \(3,\)"),
+    ("measured", seen(lambda x: "here"), "not of the environment's observation space"),
+    ("mixed", seen(lambda x: {**x, "b": x["b"] * np.nan}), "NaN.*TransformObservation"),
+    ("mixed", seen(lambda x: {**x, "a": 2}), "outside of the observation space.*TransformObservation"),
+    ("mixed", seen(lambda x: {"a": x["a"]}), "not of the environment's observation space"),
+    ("counted", seen(lambda x: x + 3), "outside of the observation space.*TransformObservation"),
+    ("counted", seen(lambda x: x * 0.5 - 0.25), "outside of the observation space"),
+    ("numbered", seen(lambda x: 6), "observation"),
+    ("numbered", seen(lambda x: np.nan), "observation"),
+    *((kind, raising, "the cable is out") for kind in KINDS),
+    *((kind, unmasked, "allows no action") for kind in KINDS),
+    *((kind, paying(np.nan), "reward must be finite") for kind in KINDS),
+    *((kind, paying(-np.inf), "reward must be finite") for kind in KINDS),
+]
+
+
+def learned(kind):
+    agent = rlsvi.agent_for(Faulty(kind), seed=0).learn(Faulty(kind), episodes=3)
+    assert agent.episodes == 3
+    return agent
+
+
+def predictions(agent, kind):
+    space = KINDS[kind]
+    space.seed(7)
+    return [agent.predict(space.sample(), deterministic=True) for _ in range(5)]
+
+
+@pytest.mark.parametrize(("kind", "fault", "says"), FAULTS)
+def test_an_error_says_what_is_wrong_and_what_was_learned_stays(kind, fault, says):
+    agent = rlsvi.agent_for(Faulty(kind), seed=0)
+    with pytest.raises((ValueError, OSError), match=says):
+        agent.learn(Faulty(kind, fault), episodes=9)
+    assert agent.episodes == 3
+    untouched = learned(kind)
+    assert predictions(agent, kind) == predictions(untouched, kind)
+    for each in (agent, untouched):
+        each.learn(Faulty(kind), episodes=2)
+    assert predictions(agent, kind) == predictions(untouched, kind), "it goes on as if nothing had happened"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_slow_environment_can_be_interrupted(kind):
+    agent = rlsvi.agent_for(Faulty(kind), seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(Faulty(kind, interrupting), episodes=9)
+    assert agent.episodes == 3
+    assert predictions(agent, kind) == predictions(learned(kind), kind)
+
+
+@pytest.mark.parametrize("kind", ["measured", "mixed"])
+def test_a_space_with_wrong_bounds_is_warned_of(kind):
+    far = seen(lambda x: 255 * x if kind == "measured" else {**x, "b": 255 * x["b"]})
+    agent = rlsvi.BoundedRLSVI(seed=0)
+    with pytest.warns(UserWarning, match=r"outside of the bounds.*TransformObservation"):
+        agent.learn(Faulty(kind, far), episodes=5)
+    assert agent.episodes == 5
+
+
+def test_rounding_beyond_a_bound_is_not_warned_of():
+    near = seen(lambda x: np.sign(x) * 1.0005)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rlsvi.BoundedRLSVI(seed=0).learn(Faulty("measured", near), episodes=5)
+
+
+@pytest.mark.parametrize("kind", ["counted", "measured"])
+def test_only_legal_actions_are_taken_where_the_mask_changes(kind):
+    """Whether it is allowed to change is a matter of the agent, but none may take an illegal action."""
+
+    class Changing(Faulty):
+        def _info(self):
+            self.legal = np.arange(3) == (self.steps % 3)
+            return {"action_mask": self.legal.astype(np.int8)}
+
+        def step(self, action):
+            assert self.legal[action], "an illegal action was taken"
+            return super().step(action)
+
+    agent = rlsvi.agent_for(Changing(kind), seed=0)
+    try:
+        agent.learn(Changing(kind), episodes=5)
+    except ValueError as error:
+        said = str(error)
+        assert_says(said, "mask.*changed")
+    else:
+        assert agent.episodes == 5
+
+
+def assert_says(message, pattern):
+    assert re.search(pattern, message), message
+
+
+class Endless(gymnasium.Env):
+    """Never ends by itself."""
+
+    observation_space, action_space = Discrete(3), Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return int(self.np_random.integers(3)), float(action), False, False, {}
+
+
+def test_an_episode_without_end_is_warned_of(monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.agent.LONG", 2000)
+    agent = rlsvi.BoundedRLSVI(seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=r"2000 steps.*TimeLimit"):
+            agent.learn(Endless(), episodes=1)
+        assert agent.episodes == agent.steps == 0
+        agent.learn(TimeLimit(Endless(), 3000), episodes=1)
+    assert agent.steps == 3000
