@@ -18,16 +18,17 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
+from rlsvi.agents.practice.episodes import read_episodes
 from rlsvi.agents.practice.history import read_history
 from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.task import Task
-from rlsvi.bases import Basis, RowBasis, Tabular, of
+from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table
 from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import finite, positive, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -75,6 +76,8 @@ class BoundedRLSVI(Agent):
     bounds: Bounds = "attainable"
     regressions: int = 20
     tolerance: float = 1e-4
+    trace: float = 0.5
+    memory: int | None = None
     update_every: int | None = 1000
     prior_mean: float | None = None
     seed: Seed = None
@@ -95,6 +98,8 @@ class BoundedRLSVI(Agent):
             alike=in_unit_interval("alike", self.alike),
             by_evidence=self.lam is None,
             in_usual_rewards=self.sigma is None,
+            trace=in_unit_interval("trace", self.trace, closed=True),
+            memory=None if self.memory is None else whole("memory", self.memory, 1),
         )
         if self.update_every is not None:
             whole("update_every", self.update_every, 1)
@@ -141,12 +146,17 @@ class BoundedRLSVI(Agent):
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        history = read_history(file, task.actions)
+        lookup = self._lookup(task)
+        history = (read_history if lookup.table else read_episodes)(file, task.actions)
         N, width = history.x.shape
-        learner = self._learner_of(task, self._lookup(task), width)
-        learner.lookup.ranges = _read_ranges(learner.lookup.ranges, file)
-        learner.history, learner.Q = history, file.take("Q", (N, task.actions))
-        learner.counters[:] = file.take_within("counters", (4,), np.int64, 0, 2**62)
+        learner = self._learner_of(task, lookup, width)
+        lookup.ranges = _read_ranges(lookup.ranges, file)
+        if lookup.waves is not None:
+            features, length = file.take("waves", (2,))
+            whole("features", int(features), 1, lookup.waves.features)
+            learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
+        learner.history = history
+        learner.counters[:] = file.take_within("counters", (6,), np.int64, 0, 2**62)
         learner.build()
         assert learner.regression is not None
         sums = learner.regression.sums
@@ -154,10 +164,14 @@ class BoundedRLSVI(Agent):
         if not np.allclose(held, sums):
             raise ArchiveError("is damaged: its sums do not fit its observations")
         sums[:] = held  # equal up to rounding before, and now bit for bit
+        if "start" in file:
+            learner.start = file.take("start", (N, task.actions))
         if "theta" in file:
             _, d = file.shape("theta", 2)
             if d > learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its observations")
+            if not lookup.table and learner.start is None and d != learner.regression.dim:
+                raise ArchiveError("is damaged: its weights do not fit its features")
             learner.theta = file.take("theta", (task.actions, d))
         return learner
 
@@ -170,14 +184,15 @@ class BoundedRLSVI(Agent):
         if layout is None:
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
-            return Lookup(layout, given is not None or is_table(layout.layout), task, given=False)
+            table = given is not None or is_table(layout.layout)
+            return Lookup(layout if table else replace(layout, basis=Waves()), table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
 
 
 def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
     """Read the ranges from a file and check that they fit the observations."""
     low, high = (file.take(f"ranges.{end}", begun.low.shape) for end in ("low", "high"))
-    if not ((begun.least <= low) & (low < high) & (high <= begun.most) & np.isfinite(high - low)).all():
+    if not ((low < high) & np.isfinite(high - low)).all():
         raise ArchiveError("is damaged: its ranges do not fit the observations")
     return begun._replace(low=low, high=high)
 

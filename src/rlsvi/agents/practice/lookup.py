@@ -4,19 +4,20 @@ The resulting policy can be exported as plain arrays.
 """
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.agents.task import Task
-from rlsvi.bases import Fourier, Observed, Radial
+from rlsvi.bases import Fourier, Observed, Radial, Waves
 from rlsvi.bases.binding import bound
 from rlsvi.bases.fourier import frequencies
 from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.radial import centres_of
-from rlsvi.bases.scaling import grown, ranges_of
+from rlsvi.bases.scaling import grown, ranges_of, spread
 from rlsvi.core.compile import Floats
 
 Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
@@ -34,6 +35,7 @@ class Lookup:
         scaled = isinstance(basis, Observed) and not table
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
+        self.waves = basis.basis if scaled and isinstance(basis.basis, Waves) and basis.layout.measured else None
         self._at: Any = None
 
     def row(self, observation: Any) -> Floats:
@@ -55,23 +57,38 @@ class Lookup:
         """Return the features of rows, (N, d)."""
         if self.table or not isinstance(self.basis, Observed):
             return x
-        return rows_of(self.basis.layout, self.basis.basis, self.ranges, x)
+        return rows_of(self.basis.layout, self.waves or self.basis.basis, self.ranges, x)
 
     def tried(self, x: Floats) -> Self:
         """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
         trial = copy(self)
         trial.follow(x[None])
+        trial.rescale(x[None])
         trial.features(x[None])
         return self
 
     def follow(self, x: Floats) -> bool:
         """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
+        if self.waves is not None:
+            return False
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
         return ranges is not None
 
+    def rescale(self, x: Floats) -> None:
+        """Scale waves by the mean and standard deviation of all rows x, as far as no bounds were given."""
+        if self.waves is not None:
+            self.ranges = spread(self.ranges, x[:, : len(self.ranges.low)])
 
-def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
+    def with_waves(self, features: int, length: float) -> Self:
+        """Return a lookup with other waves."""
+        assert self.waves is not None
+        other = copy(self)
+        other.waves = replace(self.waves, features=features, length=length)
+        return other
+
+
+def counted_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> Policy:
     """Return the policy of a table over several discrete numbers."""
     layout = lookup.basis.layout
     actions = np.full((1, int(np.prod(layout.counts))), task.first_action, dtype=np.int64)  # if unknown
@@ -81,7 +98,7 @@ def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: F
     return layout, {"actions": actions}
 
 
-def feature_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
+def feature_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> Policy:
     """Return the weights and everything needed to compute the features."""
     basis = lookup.basis
     if not isinstance(basis, Observed) or (
