@@ -57,6 +57,7 @@ __all__ = [
     "InverseGamma",
     "Job",
     "Linear",
+    "NoProgressWarning",
     "OptimalPolicy",
     "Posterior",
     "Problem",

@@ -19,8 +19,8 @@ LINEAR = 0.3  # size of the linear features
 class Waves:
     """1, z, and cos(w . z / length + phase) for random w and phases, where z = 12 x - 6 for x in [0, 1]^n.
 
-    The covariance of these functions under the prior is that of a Gaussian kernel: values at a distance of `length`
-    are closely related. BoundedRLSVI scales numbers so that z counts their standard deviations.
+    Their covariance under the prior is that of a Gaussian kernel: values at a distance of `length` are closely
+    related. BoundedRLSVI scales numbers so that z counts their standard deviations.
 
     Parameters
     ----------

@@ -18,10 +18,12 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
-from rlsvi.agents.practice.episodes import read_episodes
+from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
 from rlsvi.agents.practice.history import read_history
-from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Planning
+from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.lookup import Lookup
+from rlsvi.agents.practice.progress import warn_if_behind
+from rlsvi.agents.practice.repeat import Repeated
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
@@ -34,6 +36,7 @@ from rlsvi.core.random import Seed
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
 RIDGE = 0.1  # for features
+FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -78,6 +81,7 @@ class BoundedRLSVI(Agent):
     tolerance: float = 1e-4
     trace: float = 0.5
     memory: int | None = None
+    repeat: int | None = None
     update_every: int | None = 1000
     prior_mean: float | None = None
     seed: Seed = None
@@ -99,6 +103,7 @@ class BoundedRLSVI(Agent):
             by_evidence=self.lam is None,
             in_usual_rewards=self.sigma is None,
             trace=in_unit_interval("trace", self.trace, closed=True),
+            repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
             memory=None if self.memory is None else whole("memory", self.memory, 1),
         )
         if self.update_every is not None:
@@ -118,6 +123,11 @@ class BoundedRLSVI(Agent):
         return int(self._learner.counters[RECOVERIES]) if self._learner else 0
 
     @property
+    def held(self) -> int:
+        """For how many steps each action is held: `repeat`, or as decided after the first episode."""
+        return int(self._learner.counters[REPEAT]) if self._learner else self.repeat or 1
+
+    @property
     def planned(self) -> SweptValues | None:
         """The sweeps of the last episode: their number, whether they converged, and sigma."""
         return self._learner.planned if self._learner else None
@@ -133,6 +143,29 @@ class BoundedRLSVI(Agent):
                 "agent.clone()"
             )
         super().take_on(task, env)
+
+    def _episode(self, env: Any) -> float:
+        """Play and learn one episode, in which actions are held."""
+        played: Any = env if self.held == 1 else Repeated(env, self.held)
+        return super()._episode(played)
+
+    def _predict(
+        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
+    ) -> tuple[int, int]:
+        """Return the action of one environment, and its next state: the period, and the action that is held."""
+        if self.held == 1 or self._task is None:
+            return super()._predict(key, observation, state, start, deterministic, mask)
+        given = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        h, action = divmod(given, self._task.actions)
+        if h % self.held == 0 or (mask is not None and not self._task.legal(mask)[action]):
+            decided, _ = super()._predict(key, observation, h, start, deterministic, mask)
+            action = decided - self._task.first_action
+        return self._task.first_action + action, (h + 1) * self._task.actions + action
+
+    def notice(self) -> None:
+        """Warn if the agent earns less than it did at random."""
+        if isinstance(self._learner.history, EpisodeHistory):
+            warn_if_behind(self._learner.history, self.episodes)
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""
@@ -156,7 +189,8 @@ class BoundedRLSVI(Agent):
             whole("features", int(features), 1, lookup.waves.features)
             learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
         learner.history = history
-        learner.counters[:] = file.take_within("counters", (6,), np.int64, 0, 2**62)
+        learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
+        whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
         learner.build()
         assert learner.regression is not None
         sums = learner.regression.sums
@@ -185,7 +219,8 @@ class BoundedRLSVI(Agent):
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
             table = given is not None or is_table(layout.layout)
-            return Lookup(layout if table else replace(layout, basis=Waves()), table, task, given=False)
+            many = layout.layout.measured > FEW and not table
+            return Lookup(replace(layout, basis=Waves()) if many else layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
 
 

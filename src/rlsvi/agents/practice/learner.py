@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import STEPS, DivergenceWarning, Place, Step
+from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step
 from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.empirical_bayes import empirical_prior
 from rlsvi.agents.practice.episodes import EpisodeHistory
@@ -15,6 +15,7 @@ from rlsvi.agents.practice.history import END, CountedHistory
 from rlsvi.agents.practice.length_scale import rescaled
 from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
+from rlsvi.agents.practice.repeat import proposed_repeat
 from rlsvi.agents.practice.value_iteration import (
     History,
     SweptValues,
@@ -34,7 +35,7 @@ TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
 MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
 SHARE = 0.05  # growth of the data after which to plan again, with features
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
-RESCALINGS, RECOVERIES, PLANNED, SCALED = 2, 3, 4, 5  # indices in BoundedLearner.counters, after episodes and steps
+RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
 UNBOUNDED = -np.inf, np.inf
 log = logging.getLogger("rlsvi")
 
@@ -52,6 +53,7 @@ class Planning(NamedTuple):
     in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
     trace: float  # lambda of the returns, with features
     memory: int | None  # most steps to keep, with features
+    repeat: int | None  # how long actions are held; None: by rule
 
 
 class BoundedLearner:
@@ -65,7 +67,8 @@ class BoundedLearner:
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
         self.start: Floats | None = None  # (N, A) values where sweeps start, if theta is for other features
         self.planned: SweptValues | None = None  # the last plan
-        self.counters = np.zeros(6, np.int64)  # episodes, steps, rescalings, recoveries, steps planned and scaled at
+        # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
+        self.counters = np.array([0, 0, 0, 0, 0, 0, planning.repeat or 1], np.int64)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Convert an observation to a row of the history, after checking it."""
@@ -103,7 +106,7 @@ class BoundedLearner:
         later = copy(self)
         later.lookup, later.history = copy(self.lookup), self.history.copy()
         later.regression = self.regression.copy() if self.regression is not None else None
-        later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0])
+        later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0, 0])
         if plan is not None and plan.theta is not self.theta:
             later.planned, later.theta, later.start = plan, plan.theta, None
             later.counters[RECOVERIES] += plan.recoveries
@@ -114,7 +117,7 @@ class BoundedLearner:
 
     def _is_due(self) -> bool:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
-        _, steps, _, _, planned, scaled = self.counters
+        _, steps, _, _, planned, scaled, _ = self.counters
         return bool(self.lookup.table or scaled > planned or steps - planned > SHARE * planned)
 
     def _learn(self, steps: list[Step], ended: bool) -> None:
@@ -127,6 +130,7 @@ class BoundedLearner:
         if isinstance(history, EpisodeHistory):
             if ended:
                 history.end_episode()
+                self._decide_repeat(history)
             self._change_features(history, before)
         if self.regression is None:
             self.build()
@@ -153,6 +157,17 @@ class BoundedLearner:
         self.counters[SCALED] = self.counters[STEPS]
         self.regression, self.start = None, Q
         log.info("features of %d observations worked out anew", len(history.x))
+
+    def _decide_repeat(self, history: EpisodeHistory) -> None:
+        """Decide after the first episode for how many steps actions are held, unless it was given."""
+        if self.planning.repeat is not None or self.counters[EPISODES] != 1:
+            return
+        steps, measured = history.transitions, len(self.lookup.ranges.low)
+        x = history.x[:, :measured]
+        goes_on = steps.next != END
+        self.counters[REPEAT] = proposed_repeat(x[steps.row[goes_on]], x[steps.next[goes_on]])
+        if self.counters[REPEAT] > 1:
+            log.info("observations change slowly: every action is held for %d steps", self.counters[REPEAT])
 
     def _values(self) -> Floats:
         """Return the values of all rows where sweeps start: those of the last plan, as far as it knows them."""

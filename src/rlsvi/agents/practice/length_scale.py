@@ -3,11 +3,12 @@
     for each length n/16, n/8, .., 4 n, of n numbers
         log p(b) = 1/2 log |ridge prior| / |P| - (shape + T/2) log(scale + misfit/2)
 
-for targets b less their mean, at up to `SAMPLE` steps spread evenly over the history. The number of waves grows with
-the data: more than a quarter of the steps cannot be told apart by them.
+for targets b less their mean, at up to `SAMPLE` steps spread evenly over the history. The number of waves grows
+with the data, to a quarter of the steps.
 """
 
 import math
+from copy import copy
 
 import numpy as np
 
@@ -26,15 +27,17 @@ LENGTHS = 2.0 ** np.arange(-4, 2.5, 0.5)  # in units of the number of measured n
 
 def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, model: Model, alike: float) -> Lookup:
     """Return a lookup scaled by all observations, with the waves that the targets b of all steps support best."""
-    budget = lookup.basis.basis
-    count = min(budget.features, max(FEWEST, len(b) // STEPS_PER_WAVE))
-    lookup = lookup.with_waves(min(count, JUDGED), budget.length or 1.0)
+    given = lookup.basis.basis
+    count = min(given.features, max(FEWEST, len(b) // STEPS_PER_WAVE))
+    few = min(count, JUDGED)
+
+    def support(length: float) -> float:
+        return evidence(lookup.with_waves(few, length), history, b, model, alike)
+
+    lookup = copy(lookup)
     lookup.rescale(history.x)
-    best = budget.length
-    if best is None:
-        lengths = lookup.basis.layout.measured * LENGTHS
-        best = float(max(lengths, key=lambda v: evidence(lookup.with_waves(lookup.waves.features, v), history, b, model, alike)))
-    return lookup.with_waves(count, best)
+    lengths = lookup.basis.layout.measured * LENGTHS
+    return lookup.with_waves(count, float(max(lengths, key=support)) if given.length is None else given.length)
 
 
 def evidence(lookup: Lookup, history: EpisodeHistory, b: Floats, model: Model, alike: float) -> float:

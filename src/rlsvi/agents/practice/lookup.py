@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.agents.task import Task
 from rlsvi.bases import Fourier, Observed, Radial, Waves
 from rlsvi.bases.binding import bound

@@ -1,8 +1,8 @@
 """Value iteration by regression, with one draw of the noise kept through all sweeps until convergence.
 
     V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
-    b_i = r_i + gamma V(s_i')                                           at the last step of an episode, or without traces
-    b_i = r_i + gamma ((1 - trace) V(s_i') + trace b_i+1)               at all others: Peng's lambda-return
+    b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
+    b_i = r_i + gamma ((1 - trace) V(s_i') + trace b_i+1)          Peng's lambda-return
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
