@@ -33,7 +33,8 @@ from rlsvi.core.regression import FactorError
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
 TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
 MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
-SHARE = 0.05  # growth of the data after which to plan again, with features
+MANY = 5000  # steps up to which every episode has a plan of its own
+SHARE = 0.05  # growth of the data after which to plan again then, with features
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
 UNBOUNDED = -np.inf, np.inf
@@ -118,7 +119,7 @@ class BoundedLearner:
     def _is_due(self) -> bool:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
         _, steps, _, _, planned, scaled, _ = self.counters
-        return bool(self.lookup.table or scaled > planned or steps - planned > SHARE * planned)
+        return bool(self.lookup.table or scaled > planned or steps < MANY or steps - planned > SHARE * planned)
 
     def _learn(self, steps: list[Step], ended: bool) -> None:
         """Add transitions. The regression is then as if the features had always been the present ones."""
@@ -152,7 +153,7 @@ class BoundedLearner:
         if doubled:
             model, bounds = self._model(Q), self._bounds()
             b = targets(history, values_of(history, Q, bounds)[0], model.gamma, self.planning.trace)
-            self.lookup = rescaled(old, history, b, model, self.planning.alike)
+            self.lookup = rescaled(old, history, b, model.ridge, self.planning.alike)
         self.counters[RESCALINGS] += self.counters[SCALED] > 0
         self.counters[SCALED] = self.counters[STEPS]
         self.regression, self.start = None, Q

@@ -130,13 +130,6 @@ class FeatureRegression(SharedRegression):
             rest = sum(G - E.T @ E for E, G in zip(self._joint, self.sums, strict=True))
             self._shared = _factor(rest + ridge / self.alike * unit)
 
-    def log_shrinkage(self) -> float:
-        """Return half the logarithm of |prior precision| / |P|."""
-        factors = [*self._own, self._shared] if self.alike > 0 else self._own
-        own, shared = self._ridge / (1 - self.alike), self._ridge / self.alike if self.alike > 0 else 1.0
-        prior = self.dim * (len(self._own) * np.log(own) + np.log(shared))
-        return float(0.5 * prior - sum(np.log(np.diag(L)).sum() for L in factors))
-
     def values(self, theta: Floats) -> Floats:
         """Return Phi theta_a for all states, (N, A)."""
         return self.phi @ theta.T
