@@ -1,9 +1,9 @@
-"""Stationary RLSVI for practical use: bounded targets, one noise draw per converged plan, nothing to tune.
+"""Stationary RLSVI for practical use: bounded values, one noise draw per converged plan, nothing to tune.
 
 for l = 0, 1, ..
     draw the noise z of the regression, once                                        (value_iteration.py)
     until Q changes little
-        b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, clipped to the bounds
+        b_i = the lambda-return from step i, with values max_a Q(s, a) clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
     until the end of the episode
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
@@ -43,29 +43,42 @@ FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; wav
 class BoundedRLSVI(Agent):
     """Randomized least-squares value iteration with defaults that work. `rlsvi.agent_for(env)` creates one.
 
-    The agent learns from all its experience; repeated transitions are counted, not stored again. Measured
-    observations are scaled by their observed range. When that range grows, all features are recomputed from the
-    observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it).
-    docs/practice.md gives the evidence for each default.
+    The agent learns from all its experience. With a table, repeated transitions are counted; with features, steps
+    are kept in their order. Measured observations are scaled by their observed range, or with waves by their mean
+    and standard deviation whenever the data have doubled. All features are then recomputed from the observations,
+    so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up to 5,000 steps
+    every episode has a new plan; later one is made when the data have grown by a twentieth, so that the time of
+    learning is about proportional to the steps. If recent episodes earn less than the first ones, a
+    NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------
     lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1
         with features; with a table, the value that the cells tried so far support best.
     sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
-        If None, InverseGamma(1, u^2), where u is the usual size of a reward and at least 1.
-    gamma : discount, in [0, 1].
-    basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations; bases.of(env,
-        ..) to specify bounds as well; or any basis with one block per action. If None, a table for at most 10,000
-        discrete observations; otherwise Radial() for one or two numbers and Fourier() for more.
+        If None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
+    gamma : discount per decision, in [0, 1].
+    basis : bases.Fourier(), Polynomial(), Radial(), Tiles() or Waves() for the measured part of observations;
+        bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
+        at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
+        four, and Waves() for more, whose length scale and number follow the data.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
         a state carries over to the others. Ignored with a table.
-    bounds : the interval that targets are clipped to. "attainable": [r_min / (1 - gamma), r_max / (1 - gamma)] for
-        the rewards seen and one usual reward, which contains the values of all policies; two numbers; or None.
+    bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
+        observed from any step on, a tenth of their span more, and at least one usual reward more; with a table,
+        [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen and one usual reward. Or two numbers, or
+        None.
         Without bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and
         are planned again with ten times the ridge (`recoveries` counts this).
     regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
+    trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
+        to the end of the episode, and the value where it was cut off. Ignored with a table, which uses 0.
+    memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
+        dropped. If None, all.
+    repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
+        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (repeat.py) and
+        there are features, otherwise 1. `held` tells.
     update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
     prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
     seed : determines all randomness, including the environment's.

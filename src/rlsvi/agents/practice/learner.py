@@ -242,7 +242,8 @@ class BoundedLearner:
     def exported(self, plan: SweptValues) -> Policy:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
         policy = counted_policy if self.lookup.table else feature_policy
-        return policy(self.task, self.lookup, self.history, plan.theta)
+        layout, arrays = policy(self.task, self.lookup, self.history, plan.theta)
+        return layout, arrays | {"held": self.counters[REPEAT]}
 
     def state(self) -> dict[str, Any]:
         """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""

@@ -43,14 +43,14 @@ def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, a
 
 def held_out_error(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, alike: float) -> float:
     """Return the squared error of predictions of every other episode from the rest."""
-    steps, episode = history.transitions, np.cumsum(history.last) - history.last
+    steps, ends = history.transitions, history.last.astype(np.int64)
     chosen = np.unique(np.linspace(0, len(b) - 1, min(len(b), SAMPLE)).astype(np.int64))
-    action, row, odd = steps.action[chosen], np.arange(len(chosen)), episode[chosen] % 2 == 1
+    action, row, odd = steps.action[chosen], np.arange(len(chosen)), (ends.cumsum() - ends)[chosen] % 2 == 1
     b = b[chosen] - b[chosen].mean()
     phi = lookup.features(history.x[steps.row[chosen]])
     regression = FeatureRegression(lookup.actions, phi.shape[1], alike)
     regression.extend(phi)
-    regression.add(row[~odd], action[~odd], np.ones(int((~odd).sum())))
+    regression.add(row[~odd], action[~odd], np.ones(np.count_nonzero(~odd)))
     regression.factor(ridge)
     sums = np.zeros((len(row), lookup.actions))
     sums[row[~odd], action[~odd]] = b[~odd]

@@ -17,6 +17,7 @@ from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of, spread
+from rlsvi.bases.waves import directions
 from rlsvi.core.compile import Floats
 
 Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
@@ -101,15 +102,15 @@ def feature_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> P
     """Return the weights and everything needed to compute the features."""
     basis = lookup.basis
     if not isinstance(basis, Observed) or (
-        basis.layout.measured and not isinstance(basis.basis, Fourier | Radial)
+        basis.layout.measured and not isinstance(basis.basis, Fourier | Radial | Waves)
     ):
         shown = basis.basis if isinstance(basis, Observed) else basis
         raise ValueError(
-            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial(): save the agent "
-            "instead, and load it by rlsvi.load"
+            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial() or Waves(): "
+            "save the agent instead, and load it by rlsvi.load"
         )
     layout, ranges = basis.layout, lookup.ranges
-    count, made = _functions(layout.measured, basis.basis)
+    count, made = _functions(layout.measured, lookup.waves or basis.basis)
     crossed = count * float(np.prod([float(k) for k in layout.counts])) <= CROSSED or not layout.counts
     if not (layout.measured or crossed):
         made = {"waves": np.zeros((0, 0)), "scale": np.ones(0)}
@@ -124,5 +125,10 @@ def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
     if isinstance(basis, Radial):
         centres, apart = centres_of(measured, basis.features, basis.seed)
         return len(centres) + 1, {"centres": centres, "width": basis.width or apart}
+    if isinstance(basis, Waves):
+        waves, phase = directions(measured, basis.features, basis.seed)
+        length = measured / 4 if basis.length is None else basis.length
+        made = {"waves": waves / length, "phase": phase, "scale": np.sqrt(2 / basis.features)}
+        return 1 + measured + basis.features, made
     waves, size = frequencies(measured, basis.order, basis.features, basis.together)
     return len(size), {"waves": waves, "scale": size**-basis.smoothness}

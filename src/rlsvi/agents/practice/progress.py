@@ -38,7 +38,7 @@ def warn_if_behind(history: EpisodeHistory, episodes: int) -> None:
     if recent < first - 1e-9 * abs(first):
         warnings.warn(
             f"after {episodes} episodes, the recent ones earn {recent:.4g}, where most of the first {FIRST}, "
-            f"played almost at random, earned more than {first:.4g}: try repeat=1 or 4, a larger gamma= or trace=, "
+            f"played almost at random, earned more than {first:.4g}: try repeat=1 or 4, larger gamma= or trace=, "
             "or another basis=, such as bases.Waves(features=1000) or features of your own",
             NoProgressWarning,
             stacklevel=5,
