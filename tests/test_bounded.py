@@ -6,13 +6,16 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Text
 
 import rlsvi
-from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, agent_for, bases
+from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
+from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.history import END, CountedHistory
 from rlsvi.agents.practice.learner import diverged
+from rlsvi.agents.practice.progress import returns_of, warn_if_behind
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.agents.practice.value_iteration import usual_reward
+from rlsvi.agents.practice.value_iteration import targets, usual_reward, values_of
 from rlsvi.bases.default import is_table
 from rlsvi.bases.layout import layout_of
+from rlsvi.bases.scaling import scaled
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
@@ -67,7 +70,7 @@ class Recorded(gymnasium.Wrapper):
 
     def __init__(self, env):
         super().__init__(env)
-        self.rows = []
+        self.rows, self.ends = [], []
 
     def reset(self, **options):
         self.seen, info = self.env.reset(**options)
@@ -77,13 +80,26 @@ class Recorded(gymnasium.Wrapper):
         before = self.seen
         self.seen, reward, terminated, truncated, info = self.env.step(action)
         self.rows.append((before, action - 1, reward, None if terminated else self.seen))
+        self.ends.append(terminated or truncated)
         return self.seen, reward, terminated, truncated, info
 
 
 # ---- the regression ---------------------------------------------------------------------------------------
 
 
-def twin(rows, phi, Q, sigma, alike, lam, gamma, stream, sweeps, bounds):
+def returns(rows, ends, gamma, trace, V):
+    """The lambda-return of every step, written out as a recursion; V(y) is the value of an observation."""
+
+    def of(i):
+        _, _, r, y = rows[i]
+        v = 0.0 if y is None else V(y)
+        going_on = not ends[i] and i + 1 < len(rows)
+        return r + gamma * ((1 - trace) * v + trace * of(i + 1) if going_on else v)
+
+    return np.array([of(i) for i in range(len(rows))])
+
+
+def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, stream, sweeps, bounds):
     """The sweeps on raw transitions, in plain NumPy; Q(x) gives the values before. The last weights (A, d).
 
     The weights of action a are v_a + u, if they are alike: one regression on (v_1, .., v_A, u).
@@ -103,8 +119,7 @@ def twin(rows, phi, Q, sigma, alike, lam, gamma, stream, sweeps, bounds):
     z = np.array([normal(stream) for _ in range(B * d)])
     shift = np.linalg.solve(np.linalg.cholesky(P).T, z)
     for _ in range(sweeps):
-        b = np.array([r + (0 if y is None else gamma * Q(y).max()) for _, _, r, y in rows])
-        b = np.clip(b, *bounds)
+        b = returns(rows, ends, gamma, trace, lambda y, Q=Q: np.clip(Q(y).max(), *bounds))
         m = np.linalg.solve(P, X.T @ b)
         if known:
             spread = sigma
@@ -149,14 +164,15 @@ def test_it_is_the_regression_of_correlated_actions(alike):
 
 
 @pytest.mark.parametrize("sigma", [0.5, InverseGamma(2.0, 1.0)])
-@pytest.mark.parametrize("alike", [0.0, 0.5])
-def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike):
+@pytest.mark.parametrize(("alike", "trace"), [(0.0, 0.0), (0.5, 0.7), (0.5, 1.0)])
+def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trace):
     """With every step the transitions differ, ranges grow, and the sample is still that of the batch."""
-    env, ours = Recorded(Walk()), agent(sigma=sigma, alike=alike, lam=0.3, gamma=0.9, tolerance=0.0)
+    env = Recorded(Walk())
+    ours = agent(sigma=sigma, alike=alike, lam=0.3, gamma=0.9, tolerance=0.0, trace=trace, repeat=1)
     ours.learn(env, episodes=4)
     rows, learner, stream = list(env.rows), ours._learner, ours._streams[POSTERIOR].copy()
     assert ours.rescalings >= 1
-    start = {x.tobytes(): q for x, q in zip(learner.history.x, learner.Q, strict=True)}
+    start = {x.tobytes(): q for x, q in zip(learner.history.x, learner._values(), strict=True)}
     low, high = learner.lookup.ranges.low[0], learner.lookup.ranges.high[0]
     assert low <= min(r[0][0] for r in rows) < max(r[0][0] for r in rows) <= high
 
@@ -164,7 +180,12 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike):
         scaled = min(max((x[0] - low) / (high - low), 0), 1)
         return np.array([np.cos(np.pi * c * scaled) / max(c, 1) ** bases.Fourier().smoothness for c in range(4)])
 
-    expected = twin(rows, phi, lambda x: start[x.tobytes()], sigma, alike, 0.3, 0.9, stream, 7, (-0.9 / 0.1, 1.0))
+    seen = returns(rows, env.ends, 0.9, 1.0, lambda y: 0.0)
+    usual = np.exp(np.mean([np.log(abs(r)) for _, _, r, _ in rows]))
+    margin = max(0.1 * (seen.max() - seen.min()), usual)
+    bounds = seen.min() - margin, seen.max() + margin
+    before = {"Q": lambda x: start[x.tobytes()], "sigma": sigma, "alike": alike, "bounds": bounds}
+    expected = twin(rows, env.ends, phi, **before, lam=0.3, gamma=0.9, trace=trace, stream=stream, sweeps=7)
     found = learner.plan(True, ours._streams[POSTERIOR]).theta
     assert np.allclose(found, expected, rtol=1e-8, atol=1e-8)
 
@@ -198,14 +219,14 @@ def test_the_prior_of_a_table_is_what_the_cells_tried_speak_for(mean, sigma):
     ours = BoundedRLSVI(seed=1, sigma=sigma, prior_mean=mean, gamma=0.8).learn(
         env := Recorded(Walk("number")), episodes=9
     )
-    history, Q = ours._learner.history, ours._learner.Q
+    history, Q = ours._learner.history, ours._learner._values()
     targets = {}
     for s, a, r, y in env.rows:
         best = 0.0
         if y is not None:
             q = Q[history.find(np.array([y + 20.0]))]
-            best = max(q if y > -2 else q[1:])
-        targets.setdefault((s, a), []).append(np.clip(r + 0.8 * best, -4.5, -0.8))
+            best = np.clip(max(q if y > -2 else q[1:]), -4.5, 1.0)
+        targets.setdefault((s, a), []).append(r + 0.8 * best)
     v = [np.mean(of_cell) for of_cell in targets.values()]
     level = np.mean(v) if mean is None else mean
     noise = 0.4**2
@@ -213,7 +234,7 @@ def test_the_prior_of_a_table_is_what_the_cells_tried_speak_for(mean, sigma):
         misfit = sum(((np.array(of_cell) - np.mean(of_cell)) ** 2).sum() for of_cell in targets.values())
         noise = (3.0 + misfit / 2) / (2.0 + len(env.rows) / 2)
     unit = 1.0  # the rewards are smaller
-    model = ours._learner._model((-4.5, -0.8))
+    model = ours._learner._model(Q)
     assert np.allclose(model.mean, level)
     assert model.ridge == pytest.approx(noise / ((unit**2 + ((np.array(v) - level) ** 2).sum()) / (1 + len(v))))
     given = BoundedRLSVI(seed=1, lam=0.1).learn(Walk("number"), episodes=1)
@@ -229,11 +250,14 @@ def test_rewards_may_come_in_any_larger_unit(kind):
         env = Recorded(gymnasium.wrappers.TransformReward(Walk(kind), lambda r: r * unit))
         return BoundedRLSVI(seed=5, **few).learn(env, episodes=8), [a for _, a, _, _ in env.rows]
 
-    (plain, actions), (large, same), (small, _) = learned(2.0), learned(2.0**21), learned(2.0**-20)
+    (plain, actions), (large, same), (small, again) = learned(2.0), learned(2.0**21), learned(2.0**-20)
     assert actions == same
     assert np.allclose(plain._learner.theta * 2.0**20, large._learner.theta, rtol=1e-9)
     assert usual_reward(plain._learner.history) * 2.0**20 == pytest.approx(usual_reward(large._learner.history))
-    assert usual_reward(small._learner.history) == 1  # small costs say nothing of a prize
+    if kind == "number":
+        assert usual_reward(small._learner.history) == 1  # small costs say nothing of a prize
+    else:
+        assert actions == again
 
 
 def test_values_that_diverge_are_noticed_told_and_recovered_from():
@@ -304,18 +328,23 @@ def test_a_lock_is_opened_though_nothing_is_earned_before(kind):
 def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
     ours = agent().learn(Walk(), episodes=3)
     monkeypatch.setattr("rlsvi.agents.practice.learner.diverged", lambda *_: True)
-    Q, streams = ours._learner.Q.copy(), ours._streams.copy()
+    theta, streams = ours._learner.theta.copy(), ours._streams.copy()
     with pytest.warns(DivergenceWarning), pytest.raises(FactorError, match=r"the values diverge.*bounds"):
         ours.learn(Walk(), episodes=1)
-    assert np.array_equal(ours._learner.Q, Q)
+    assert np.array_equal(ours._learner.theta, theta)
     assert np.array_equal(ours._streams, streams)
     assert ours.episodes == 3
 
 
-def test_targets_lie_within_the_bounds():
-    ours = agent(gamma=0.9, bounds=(-0.5, 0.5), sigma=1e-3, lam=1e-3, alike=0.0).learn(Walk(), episodes=5)
-    assert ours.planned.at_bounds > 0.5
-    assert np.abs(ours.plan(mean=True).Q).max() < 1.0
+def test_the_values_behind_targets_lie_within_the_bounds_and_rewards_are_kept():
+    ours = agent(gamma=0.9, bounds=(5.0, 6.0), sigma=1e-3, lam=1e3, alike=0.0).learn(Walk(), episodes=5)
+    assert ours.planned.at_bounds == 1.0
+    learner = ours._learner
+    V, clipped = values_of(learner.history, learner._values(), (5.0, 6.0))
+    assert clipped > 0
+    assert set(V[:-1]) <= {5.0, 6.0}
+    steps = learner.history.transitions
+    assert np.allclose(targets(learner.history, V, 0.9) - 0.9 * V[steps.next], steps.reward)
 
 
 def test_sweeps_stop_when_converged_and_at_the_cap():
@@ -344,6 +373,106 @@ def test_what_repeats_is_counted():
     assert len(history.transitions.row) == 503
 
 
+def test_steps_are_kept_in_order_and_only_the_most_recent_if_asked():
+    env = Recorded(Walk())
+    ours = agent(repeat=1).learn(env, episodes=9)
+    history = ours._learner.history
+    assert history.transitions.reward.tolist() == [r for _, _, r, _ in env.rows]
+    assert history.last.tolist() == env.ends
+    assert np.array_equal(history.x[history.transitions.row], [x for x, _, _, _ in env.rows])
+    recent = history.recent(20)
+    assert len(recent.last) == 20
+    assert np.array_equal(recent.x[recent.transitions.row], history.x[history.transitions.row[-20:]])
+    goes_on = recent.transitions.next != END
+    old = history.transitions.next[-20:]
+    assert np.array_equal(goes_on, old != END)
+    assert np.array_equal(recent.x[recent.transitions.next[goes_on]], history.x[old[goes_on]])
+    small = agent(repeat=1, memory=30).learn(Walk(), episodes=40)
+    assert 30 <= len(small._learner.history.last) <= 1.25 * 30
+    kept = small._learner.regression.sums.copy()
+    small._learner.build()
+    assert np.allclose(small._learner.regression.sums, kept)
+
+
+class Slow(Walk):
+    """A walk of many small steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.played = []
+
+    def step(self, action):
+        self.played.append(action)
+        self.x, self.t = self.x + (0.02 if action == 2 else -0.01), self.t + 1
+        return self._observe(), -1.0, self.x >= 1, self.t >= 200, {}
+
+
+def test_actions_are_held_where_observations_change_slowly(tmp_path):
+    assert agent().learn(Walk(), episodes=2).held == 1
+    ours = agent().learn(env := Slow(), episodes=1)
+    assert len(env.played) == ours.steps
+    assert ours.held == 4
+    env.played = []
+    before = ours.steps
+    ours.learn(env, episodes=1)
+    assert [a for a in env.played[::4] for _ in range(4)][: len(env.played)] == env.played
+    assert ours.steps - before == -(-len(env.played) // 4)
+    ours.save(tmp_path / "agent")
+    again = rlsvi.load(tmp_path / "agent")
+    assert again.held == 4
+    x, state, actions = np.zeros(1), None, []
+    for i in range(12):
+        action, state = again.predict(x + i / 10, state, deterministic=True)
+        actions.append(action)
+    assert actions == [a for a in actions[::4] for _ in range(4)]
+    assert again.predict(x, state, action_mask=np.array([False, True]))[0] == 2
+    assert agent(repeat=1).learn(Slow(), episodes=2).held == 1
+    assert agent(repeat=3).held == 3
+
+
+def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.learner.MANY", 40)
+    ours, plans = agent(repeat=1).learn(Walk(), episodes=8), []
+    for _ in range(60):
+        ours.learn(Walk(), episodes=1)
+        plans.append(ours.planned)
+    made = len({id(plan) for plan in plans})
+    assert 10 < made < 40
+
+
+def test_a_run_that_falls_behind_its_first_episodes_says_so():
+    history = EpisodeHistory(1, 2)
+    for i in range(64):
+        row = history.row(np.array([float(i)]), np.array([True, True]))
+        history.add(row, 0, -1.0 if i < 8 else -2.0, END)
+    with pytest.warns(NoProgressWarning, match="earn -2.*repeat="):
+        warn_if_behind(history, 64)
+    warn_if_behind(history, 63)
+    assert returns_of(history).tolist() == [-1.0] * 8 + [-2.0] * 56
+
+
+def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():
+    space = Box(-np.inf, np.inf, (6,), np.float64)
+
+    class Six(Walk):
+        observation_space = space
+
+        def _observe(self):
+            return np.array([self.x, 1e6, self.t, self.x**2, -self.x, 1e-3 * self.x])
+
+    env = Six()
+    env.observation_space = space
+    ours = BoundedRLSVI(seed=0, repeat=1).learn(env, episodes=12)
+    learner = ours._learner
+    assert isinstance(learner.lookup.waves, bases.Waves)
+    assert ours.rescalings >= 2
+    x = learner.history.x[: 1 + learner.history.transitions.row[learner.counters[5] - 1]]
+    z = 12 * scaled(learner.lookup.ranges, x) - 6
+    assert np.allclose(z[:, [0, 2, 3, 4, 5]].std(axis=0), 1, atol=0.1)
+    assert np.allclose(z[:, 1], 0)
+    assert 6 / 16 <= learner.lookup.waves.length <= 6
+
+
 def test_long_episodes_are_learned_from_before_they_end():
     one, many = (agent(update_every=n).learn(Walk(), episodes=2) for n in (None, 4))
     assert many.steps == many._learner.history.transitions.times.sum()
@@ -354,10 +483,12 @@ def test_long_episodes_are_learned_from_before_they_end():
 # ---- verbs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["vector", "number", "dict"])
+@pytest.mark.parametrize("kind", ["vector", "number", "dict", "waves"])
 def test_saving_in_between_changes_nothing(tmp_path, kind):
-    whole = BoundedRLSVI(seed=5, update_every=5).learn(Walk(kind), episodes=6)
-    half = BoundedRLSVI(seed=5, update_every=5).learn(Walk(kind), episodes=2)
+    waves = {"basis": bases.Waves(features=70), "memory": 40} if kind == "waves" else {}
+    kind = "vector" if kind == "waves" else kind
+    whole = BoundedRLSVI(seed=5, update_every=5, **waves).learn(Walk(kind), episodes=6)
+    half = BoundedRLSVI(seed=5, update_every=5, **waves).learn(Walk(kind), episodes=2)
     half.save(tmp_path / "half")
     rest = rlsvi.load(tmp_path / "half").learn(Walk(kind), episodes=4)
     assert rest.rescalings == whole.rescalings
@@ -384,7 +515,8 @@ def test_a_damaged_file_is_refused(tmp_path):
     for name, change in (
         ("history.next", lambda a: a + 1000),
         ("history.x", lambda a: a * np.nan),
-        ("Q", lambda a: a[1:]),
+        ("history.last", lambda a: a[1:]),
+        ("history.legal", lambda a: ~a),
         ("sums", lambda a: a * 2),
         ("theta", lambda a: a[:, :0].T),
         ("ranges.low", lambda a: a[:0]),
@@ -398,9 +530,10 @@ def test_observations_that_make_too_many_features_are_refused_before_anything_is
     env = Walk()
     env.observation_space = Box(-1.0, 1.0, (3000,), np.float64)
     env._observe = lambda: np.zeros(3000)
+    BoundedRLSVI(seed=0).learn(env, episodes=1)  # waves take any number of numbers
     env.step = None
     with pytest.raises(ValueError, match=r"3000 numbers need 3001 Fourier features.*ResizeObservation.*basis="):
-        BoundedRLSVI(seed=0).learn(env, episodes=1)
+        BoundedRLSVI(seed=0, basis=bases.Fourier()).learn(env, episodes=1)
     with pytest.raises(ValueError, match=r"take 20001 values.*StateFeatures"):
         bases.of(Dict({"a": Discrete(20_000), "b": Box(0.0, 1.0, (1,)), "c": Discrete(1)})).bind(
             None, 2, 1, {"a": 3, "b": np.zeros(1), "c": 0}

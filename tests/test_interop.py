@@ -310,13 +310,22 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     cart = gym.make("CartPole-v1")
     agent = rlsvi.agent_for(cart, seed=0).learn(cart, episodes=4)
     agent.export(tmp_path / "cart.npz")
-    rows = np.random.default_rng(0).normal(size=(1000, 4))
+    space = cart.observation_space
+    rows = np.clip(np.random.default_rng(0).normal(size=(1000, 4)), space.low, space.high)
     cases["cart"], expected["cart"] = [[row] for row in rows.tolist()], agent.predict(rows, deterministic=True)[0]
+    swing = gym.make("Acrobot-v1", max_episode_steps=60)
+    agent = rlsvi.agent_for(swing, seed=0).learn(swing, episodes=4)  # waves
+    mean = agent.plan(mean=True)
+    agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))
+    agent.export(tmp_path / "swing.npz")
+    rows = np.clip(np.random.default_rng(0).normal(size=(200, 6)), -1, 1)
+    cases["swing"] = [[row] for row in rows.tolist()]
+    expected["swing"] = [agent.predict(row, deterministic=True)[0] for row in rows]
     agent = rlsvi.RLSVI(seed=0).learn(gym.make("rlsvi/DeepSea-v0", size=4), episodes=60)
     agent.export(tmp_path / "sea.npz")
     cases["sea"] = [[s, h] for h in range(4) for s in range(16)]
     expected["sea"] = [agent.predict(s, h, deterministic=True)[0] for s, h in cases["sea"]]
-    assert {len(set(np.asarray(v).tolist())) for v in expected.values()} == {2}
+    assert min(len(set(np.asarray(v).tolist())) for v in expected.values()) == 2
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     (tmp_path / "alone.py").write_text(blocks(PAGE)[0] + ALONE)
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

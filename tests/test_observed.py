@@ -225,3 +225,16 @@ def test_a_stationary_agent_learns_through_the_default_basis_and_is_saved_with_i
     assert other.basis.basis == agent.basis.basis == bases.Radial(features=226)
     x = np.array([-0.5, 0.01])
     assert agent.predict(x, deterministic=True) == other.predict(x, deterministic=True)
+
+
+def test_waves_approximate_a_gaussian_kernel_at_their_length():
+    x, n, many = RNG.random((20, 3)), 3, 16_000
+    phi = bases.Waves(features=many, length=2.0, seed=1).rows(x)
+    assert phi.shape == (20, 1 + n + many)
+    z = 12 * x - 6
+    assert np.allclose(phi[:, : 1 + n], np.concatenate([np.ones((20, 1)), 0.3 * z], axis=1))
+    apart = ((z[:, None] - z) ** 2).sum(axis=-1)
+    assert np.allclose(phi[:, 1 + n :] @ phi[:, 1 + n :].T, np.exp(-0.5 * apart / 2.0**2), atol=0.05)
+    assert np.array_equal(phi[3:4], bases.Waves(features=many, length=2.0, seed=1).rows(x[3:4]))  # bit for bit
+    with pytest.raises(ValueError, match="length"):
+        bases.Waves(length=0.0).rows(x)

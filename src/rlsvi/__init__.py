@@ -58,6 +58,7 @@ __all__ = [
     "InverseGamma",
     "Job",
     "Linear",
+    "NoProgressWarning",
     "OptimalPolicy",
     "Posterior",
     "Problem",

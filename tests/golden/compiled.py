@@ -174,7 +174,9 @@ COMPILED |= {
         partial(Bounded, basis=bases.Fourier(order=1), update_every=7, sigma=0.5, lam=1.0), CART, episodes=3
     ),
     "bounded-radial": learned(partial(Bounded, gamma=0.9, basis=bases.Radial(20)), MEASURED, steps=40),
-    "bounded-any": learned(partial(Bounded, gamma=0.9, basis=ANY, alike=0.0, bounds=None), MEASURED, episodes=6),
+    "bounded-any": learned(
+        partial(Bounded, gamma=0.9, basis=ANY, alike=0.0, bounds=None, lam=3.0), MEASURED, episodes=6
+    ),
     "shop": shop(),
     "shop-pooled": shop(pooled=True, every=5),
     "shop-sketched": shop(sketch=3, every=1),

@@ -27,7 +27,7 @@ def weights_of(agent):
         kept = {name: getattr(learner, name) for name in ("theta", "start", "mass", "keys", "touching")}
         return kept | {name: plan.theta for name, plan in plans.items()}
     if isinstance(agent, rlsvi.BoundedRLSVI):
-        kept = {"theta": learner.theta, "Q": learner.Q, "sums": learner.regression.sums}
+        kept = {"theta": learner.theta, "Q": learner._values(), "sums": learner.regression.sums}
         transitions = tuple(np.asarray(column) for column in learner.history.transitions)
         kept |= {"observations": np.asarray(learner.history.x), "transitions": transitions}
         return kept | {name: plan.theta for name, plan in plans.items()}

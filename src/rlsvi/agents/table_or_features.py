@@ -5,7 +5,7 @@
         share = the part of the steps of all episodes but the first at an observation seen in an earlier episode
         if share < 1/10: learn all episodes with features from now on
         if share > 1/2: learn all episodes with a table from now on
-    until 10,000 steps are kept; then the choice is final
+    until 10,000 steps are kept, or actions are held for several steps; then the choice is final
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
@@ -21,6 +21,8 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
+from rlsvi.agents.practice.learner import REPEAT
+from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.record import Record, no_record, read_record
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import Task
@@ -89,7 +91,8 @@ class ChoosingLearner:
                 *(100 * share, "a table" if table else "features"),
             )
             self.active, self.table = self._replayed(record, table), table
-        if record.steps >= FINAL or record.numbers >= NUMBERS:
+        holds = not self.table and self.active.counters[REPEAT] > 1
+        if record.steps >= FINAL or record.numbers >= NUMBERS or holds:
             self.record = None
 
     def _replayed(self, record: Record, table: bool) -> Any:
@@ -122,7 +125,7 @@ def flat(played: Any) -> list[Step]:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TableOrFeatures(Agent):
+class TableOrFeatures(Holding):
     """DiscountedPSRL where observations recur, and BoundedRLSVI where they do not, as the data show.
 
     It begins with a table and keeps all episodes. When observations turn out not to recur, it continues with
@@ -156,6 +159,11 @@ class TableOrFeatures(Agent):
     def uses_table(self) -> bool:
         """Whether it learns with a table at present."""
         return self._learner is None or bool(self._learner.table)
+
+    @property
+    def held(self) -> int:
+        """For how many steps each action is held: 1 with a table."""
+        return 1 if self.uses_table else int(self._learner.active.counters[REPEAT])
 
     @property
     def acting(self) -> Agent:

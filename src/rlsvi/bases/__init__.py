@@ -13,6 +13,7 @@ from rlsvi.bases.recommendation import Recommendation
 from rlsvi.bases.tabular import Tabular
 from rlsvi.bases.tetris import Tetris
 from rlsvi.bases.tiles import Tiles
+from rlsvi.bases.waves import Waves
 
 __all__ = [
     "ActionFeatures",
@@ -31,6 +32,7 @@ __all__ = [
     "Tetris",
     "Tiles",
     "Transformer",
+    "Waves",
     "agnostic",
     "bound",
     "coherent",

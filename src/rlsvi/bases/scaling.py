@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.compile import Floats
+from rlsvi.bases.waves import WIDTH
+from rlsvi.core.compile import Bools, Floats
 
 MARGIN, GROWTH = 0.1, 1.5
 SMALLEST = 1e-9  # the least width of a range, relative to its numbers
@@ -22,6 +23,7 @@ class Ranges(NamedTuple):
     high: Floats
     least: Floats  # limits of the ranges; infinite if there is no bound
     most: Floats
+    observed: Bools  # whether it follows what is observed; the others are given
 
 
 def ranges_of(low: list[float | None], high: list[float | None], *, observed: bool = False) -> Ranges:
@@ -29,7 +31,7 @@ def ranges_of(low: list[float | None], high: list[float | None], *, observed: bo
     least = np.array([-np.inf if v is None else v for v in low], dtype=np.float64)
     most = np.array([np.inf if v is None else v for v in high], dtype=np.float64)
     open_ = np.full(len(least), observed) | np.isinf(least) | np.isinf(most)
-    return Ranges(np.where(open_, np.nan, least), np.where(open_, np.nan, most), least, most)
+    return Ranges(np.where(open_, np.nan, least), np.where(open_, np.nan, most), least, most, open_)
 
 
 def grown(ranges: Ranges, x: Floats) -> Ranges | None:
@@ -52,3 +54,14 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
 def scaled(ranges: Ranges, x: Floats) -> Floats:
     """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
     return np.clip((x - ranges.low) / (ranges.high - ranges.low), 0.0, 1.0)
+
+
+def spread(ranges: Ranges, x: Floats) -> Ranges:
+    """Return ranges of WIDTH standard deviations of x (N, m) on each side of its mean, where none are given.
+
+    A number that does not vary counts as one with standard deviation 1.
+    """
+    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    deviation = np.where(deviation > 1e-9 * np.abs(mean), deviation, 1.0)
+    low = np.where(ranges.observed, mean - WIDTH * deviation, ranges.low)
+    return ranges._replace(low=low, high=np.where(ranges.observed, mean + WIDTH * deviation, ranges.high))

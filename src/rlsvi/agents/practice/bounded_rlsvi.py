@@ -1,9 +1,9 @@
-"""Stationary RLSVI for practical use: bounded targets, one noise draw per converged plan, nothing to tune.
+"""Stationary RLSVI for practical use: bounded values, one noise draw per converged plan, nothing to tune.
 
 for l = 0, 1, ..
     draw the noise z of the regression, once                                        (value_iteration.py)
     until Q changes little
-        b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, clipped to the bounds
+        b_i = the lambda-return from step i, with values max_a Q(s, a) clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
     until the end of the episode
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
@@ -14,54 +14,70 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
+from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
 from rlsvi.agents.practice.history import read_history
-from rlsvi.agents.practice.learner import RECOVERIES, RESCALINGS, BoundedLearner, Planning
+from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.lookup import Lookup
+from rlsvi.agents.practice.progress import warn_if_behind
+from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.task import Task
-from rlsvi.bases import Basis, RowBasis, Tabular, of
+from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table
 from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import finite, positive, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
 RIDGE = 0.1  # for features
+FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class BoundedRLSVI(Agent):
-    """Randomized least-squares value iteration with defaults that work. `rlsvi.agent_for(env)` creates one.
+class BoundedRLSVI(Holding):
+    """Randomized least-squares value iteration with defaults that work, for features above all.
 
-    The agent learns from all its experience; repeated transitions are counted, not stored again. Measured
-    observations are scaled by their observed range. When that range grows, all features are recomputed from the
-    observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it).
-    docs/practice.md gives the evidence for each default.
+    The agent learns from all its experience. With a table, repeated transitions are counted; with features, steps
+    are kept in their order. Measured observations are scaled by their observed range, or with waves by their mean
+    and standard deviation whenever the data have doubled. All features are then recomputed from the observations,
+    so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up to 5,000 steps
+    every episode has a new plan; later one is made when the data have grown by a twentieth, so that the time of
+    learning is about proportional to the steps. If recent episodes earn less than the first ones, a
+    NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------
     lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1
         with features; with a table, the value that the cells tried so far support best.
     sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
-        If None, InverseGamma(1, u^2), where u is the usual size of a reward and at least 1.
-    gamma : discount, in [0, 1].
-    basis : bases.Fourier(), Polynomial(), Radial() or Tiles() for the measured part of observations; bases.of(env,
-        ..) to specify bounds as well; or any basis with one block per action. If None, a table for at most 10,000
-        discrete observations; otherwise Radial() for one or two numbers and Fourier() for more.
+        If None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
+    gamma : discount per decision, in [0, 1].
+    basis : bases.Fourier(), Polynomial(), Radial(), Tiles() or Waves() for the measured part of observations;
+        bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
+        at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
+        four, and Waves() for more, whose length scale and number follow the data.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
         a state carries over to the others. Ignored with a table.
-    bounds : the interval that targets are clipped to. "attainable": [r_min / (1 - gamma), r_max / (1 - gamma)] for
-        the rewards seen and one usual reward, which contains the values of all policies; two numbers; or None.
+    bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
+        observed from any step on, a tenth of their span more, and at least one usual reward more; with a table,
+        [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen and one usual reward. Or two numbers, or
+        None.
         Without bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and
         are planned again with ten times the ridge (`recoveries` counts this).
     regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
+    trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
+        to the end of the episode, and the value where it was cut off. Ignored with a table, which uses 0.
+    memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
+        dropped. If None, all.
+    repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
+        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (repeat.py) and
+        there are features, otherwise 1. `held` tells.
     update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
     prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
     seed : determines all randomness, including the environment's.
@@ -75,6 +91,9 @@ class BoundedRLSVI(Agent):
     bounds: Bounds = "attainable"
     regressions: int = 20
     tolerance: float = 1e-4
+    trace: float = 0.5
+    memory: int | None = None
+    repeat: int | None = None
     update_every: int | None = 1000
     prior_mean: float | None = None
     seed: Seed = None
@@ -95,6 +114,9 @@ class BoundedRLSVI(Agent):
             alike=in_unit_interval("alike", self.alike),
             by_evidence=self.lam is None,
             in_usual_rewards=self.sigma is None,
+            trace=in_unit_interval("trace", self.trace, closed=True),
+            repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
+            memory=None if self.memory is None else whole("memory", self.memory, 1),
         )
         if self.update_every is not None:
             whole("update_every", self.update_every, 1)
@@ -113,6 +135,11 @@ class BoundedRLSVI(Agent):
         return int(self._learner.counters[RECOVERIES]) if self._learner else 0
 
     @property
+    def held(self) -> int:
+        """For how many steps each action is held: `repeat`, or as decided after the first episode."""
+        return int(self._learner.counters[REPEAT]) if self._learner else self.repeat or 1
+
+    @property
     def planned(self) -> SweptValues | None:
         """The sweeps of the last episode: their number, whether they converged, and sigma."""
         return self._learner.planned if self._learner else None
@@ -129,6 +156,11 @@ class BoundedRLSVI(Agent):
             )
         super().take_on(task, env)
 
+    def notice(self) -> None:
+        """Warn if the agent earns less than it did at random."""
+        if isinstance(self._learner.history, EpisodeHistory):
+            warn_if_behind(self._learner.history, self.episodes)
+
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""
         return self.basis is None or isinstance(self.basis, Tabular) or hasattr(self.basis, "rows")
@@ -141,12 +173,18 @@ class BoundedRLSVI(Agent):
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        history = read_history(file, task.actions)
+        lookup = self._lookup(task)
+        history = (read_history if lookup.table else read_episodes)(file, task.actions)
         N, width = history.x.shape
-        learner = self._learner_of(task, self._lookup(task), width)
-        learner.lookup.ranges = _read_ranges(learner.lookup.ranges, file)
-        learner.history, learner.Q = history, file.take("Q", (N, task.actions))
-        learner.counters[:] = file.take_within("counters", (4,), np.int64, 0, 2**62)
+        learner = self._learner_of(task, lookup, width)
+        lookup.ranges = _read_ranges(lookup.ranges, file)
+        if lookup.waves is not None:
+            features, length = file.take("waves", (2,))
+            whole("features", int(features), 1, lookup.waves.features)
+            learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
+        learner.history = history
+        learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
+        whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
         learner.build()
         assert learner.regression is not None
         sums = learner.regression.sums
@@ -154,10 +192,15 @@ class BoundedRLSVI(Agent):
         if not np.allclose(held, sums):
             raise ArchiveError("is damaged: its sums do not fit its observations")
         sums[:] = held  # equal up to rounding before, and now bit for bit
+        if "start" in file:
+            rows, _ = file.shape("start", 2)  # episodes that came after the features changed have none yet
+            learner.start = file.take("start", (min(rows, N), task.actions))
         if "theta" in file:
             _, d = file.shape("theta", 2)
             if d > learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its observations")
+            if not lookup.table and learner.start is None and d != learner.regression.dim:
+                raise ArchiveError("is damaged: its weights do not fit its features")
             learner.theta = file.take("theta", (task.actions, d))
         return learner
 
@@ -170,14 +213,16 @@ class BoundedRLSVI(Agent):
         if layout is None:
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
-            return Lookup(layout, given is not None or is_table(layout.layout), task, given=False)
+            table = given is not None or is_table(layout.layout)
+            many = layout.layout.measured > FEW and not table
+            return Lookup(replace(layout, basis=Waves()) if many else layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
 
 
 def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
     """Read the ranges from a file and check that they fit the observations."""
     low, high = (file.take(f"ranges.{end}", begun.low.shape) for end in ("low", "high"))
-    if not ((begun.least <= low) & (low < high) & (high <= begun.most) & np.isfinite(high - low)).all():
+    if not ((low < high) & np.isfinite(high - low)).all():
         raise ArchiveError("is damaged: its ranges do not fit the observations")
     return begun._replace(low=low, high=high)
 

@@ -68,7 +68,7 @@ class CountedHistory:
         if i is None:
             i = self._rows[key] = len(self._rows)
             if i == len(self._x):
-                self._x, self._legal = _longer(self._x), _longer(self._legal)
+                self._x, self._legal = longer(self._x), longer(self._legal)
             self._x[i] = x
         self._legal[i] |= legal
         return i
@@ -84,7 +84,7 @@ class CountedHistory:
         if i is None:
             i = self._places[key] = len(self._places)
             if i == len(self._columns.row):
-                self._columns = Transitions(*(_longer(column) for column in self._columns))
+                self._columns = Transitions(*(longer(column) for column in self._columns))
             for column, value in zip(self._columns, (*key, 0.0), strict=True):
                 column[i] = value
         self._columns.times[i] += times
@@ -115,7 +115,7 @@ def read_history(file: Archive, actions: int) -> CountedHistory:
     return history
 
 
-def _longer(array: Any) -> Any:
+def longer(array: Any) -> Any:
     """Return a copy with room for half as many entries again."""
     room = np.zeros((len(array) + len(array) // 2 + 64, *array.shape[1:]), array.dtype)
     room[: len(array)] = array

@@ -7,13 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import DivergenceWarning, Place, Step
+from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step
 from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.empirical_bayes import empirical_prior
+from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.history import END, CountedHistory
+from rlsvi.agents.practice.length_scale import rescaled
 from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.practice.value_iteration import SweptValues, attainable, sweep, targets, usual_reward
+from rlsvi.agents.practice.repeat import proposed_repeat
+from rlsvi.agents.practice.value_iteration import (
+    History,
+    SweptValues,
+    attainable,
+    sweep,
+    targets,
+    usual_reward,
+    values_of,
+)
 from rlsvi.agents.task import Task
 from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats, Words
@@ -22,7 +33,11 @@ from rlsvi.core.regression import FactorError
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
 TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
 MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
-RESCALINGS, RECOVERIES = 2, 3  # indices in BoundedLearner.counters, after episodes and steps
+MANY = 5000  # steps up to which every episode has a plan of its own
+SHARE = 0.05  # growth of the data after which to plan again then, with features
+SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
+RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
+UNBOUNDED = -np.inf, np.inf
 log = logging.getLogger("rlsvi")
 
 
@@ -37,6 +52,9 @@ class Planning(NamedTuple):
     alike: float
     by_evidence: bool  # whether the ridge of a table comes from the evidence (empirical_bayes.py)
     in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
+    trace: float  # lambda of the returns, with features
+    memory: int | None  # most steps to keep, with features
+    repeat: int | None  # how long actions are held; None: by rule
 
 
 class BoundedLearner:
@@ -45,12 +63,13 @@ class BoundedLearner:
     def __init__(self, task: Task, lookup: Lookup, width: int, planning: Planning) -> None:
         self.task, self.lookup, self.planning = task, lookup, planning
         self.begin = planning.mean or 0.0
-        self.history = CountedHistory(width, lookup.actions)
+        self.history: History = (CountedHistory if lookup.table else EpisodeHistory)(width, lookup.actions)
         self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
-        self.Q = np.zeros((0, lookup.actions))  # of all rows: where the next sweeps start
-        self.planned: SweptValues | None = None  # the sweeps of the last episode
-        self.counters = np.zeros(4, np.int64)  # episodes, steps, rescalings, recoveries
+        self.start: Floats | None = None  # (N, A) values where sweeps start, if theta is for other features
+        self.planned: SweptValues | None = None  # the last plan
+        # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
+        self.counters = np.array([0, 0, 0, 0, 0, 0, planning.repeat or 1], np.int64)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Convert an observation to a row of the history, after checking it."""
@@ -67,6 +86,8 @@ class BoundedLearner:
         """Return a sample of the posterior, or its mean, which is computed once and kept."""
         if self.regression is None:
             return None
+        if learning and sampled and self.theta is not None and not self._is_due():
+            return self.planned or SweptValues(self.theta, self._values(), 0, 0.0, 0.0, 0.0, (0.0, 0.0))
         with one_thread():
             return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
 
@@ -86,40 +107,78 @@ class BoundedLearner:
         later = copy(self)
         later.lookup, later.history = copy(self.lookup), self.history.copy()
         later.regression = self.regression.copy() if self.regression is not None else None
-        later.counters = self.counters + np.array([ended, len(steps), 0, plan.recoveries if plan else 0])
-        if plan is not None:
-            later.planned, later.theta, later.Q = plan, plan.theta, plan.Q
+        later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0, 0])
+        if plan is not None and plan.theta is not self.theta:
+            later.planned, later.theta, later.start = plan, plan.theta, None
+            later.counters[RECOVERIES] += plan.recoveries
+            later.counters[PLANNED] = self.counters[STEPS]
         with one_thread():
-            later._learn(steps)
+            later._learn(steps, ended)
         return later
 
-    def _learn(self, steps: list[Step]) -> None:
-        """Add transitions. The regression is then as if the ranges had always been the present ones."""
-        history, before = self.history, len(self.history.x)
-        places = []
+    def _is_due(self) -> bool:
+        """Return whether to plan again: the data have grown by a share, or the features have changed."""
+        _, steps, _, _, planned, scaled, _ = self.counters
+        return bool(self.lookup.table or scaled > planned or steps < MANY or steps - planned > SHARE * planned)
+
+    def _learn(self, steps: list[Step], ended: bool) -> None:
+        """Add transitions. The regression is then as if the features had always been the present ones."""
+        history, before, places = self.history, len(self.history.x), []
         for place, action, reward, following in steps:
             row = history.row(place.x, place.legal)
             then = END if following is None else history.row(following.x, following.legal)
             places.append(history.add(row, action, reward, then))
-        new = history.x[before:]
-        self.Q = np.concatenate([self.Q, self._begin(new)])
-        if self.lookup.follow(new):
-            self.counters[RESCALINGS] += before > 0
-            if before:
-                log.info("the observed range grew: features of %d observations worked out anew", len(history.x))
-            self.regression = None
+        if isinstance(history, EpisodeHistory):
+            if ended:
+                history.end_episode()
+                self._decide_repeat(history)
+            self._change_features(history, before)
         if self.regression is None:
             self.build()
         else:
-            self.regression.extend(self.lookup.features(new))
+            self.regression.extend(self.lookup.features(history.x[before:]))
             at, kept = np.array(places, dtype=np.int64), history.transitions
             self.regression.add(kept.row[at], kept.action[at], np.ones(len(places)))
 
-    def _begin(self, new: Floats) -> Floats:
-        """Return the values of new rows under the current weights."""
-        if self.theta is None or self.lookup.table or not len(new):
-            return np.full((len(new), self.lookup.actions), self.begin)
-        return self.lookup.features(new) @ self.theta.T
+    def _change_features(self, history: EpisodeHistory, before: int) -> None:
+        """Change the features where the data call for it, and drop the oldest steps where there are too many."""
+        old, memory = copy(self.lookup), self.planning.memory
+        if memory is not None and len(history.last) > (1 + SLACK) * memory:
+            self.history, self.regression = history.recent(memory), None
+            history, before = self.history, 0
+        doubled = old.waves is not None and self.counters[STEPS] >= 2 * self.counters[SCALED]
+        if not (self.lookup.follow(history.x[before:]) or doubled):
+            return
+        Q = self._prior(len(history.x)) if self.theta is None else old.features(history.x) @ self.theta.T
+        if doubled:
+            model, bounds = self._model(Q), self._bounds()
+            b = targets(history, values_of(history, Q, bounds)[0], model.gamma, self.planning.trace)
+            self.lookup = rescaled(old, history, b, model.ridge, self.planning.alike)
+        self.counters[RESCALINGS] += self.counters[SCALED] > 0
+        self.counters[SCALED] = self.counters[STEPS]
+        self.regression, self.start = None, Q
+        log.info("features of %d observations worked out anew", len(history.x))
+
+    def _decide_repeat(self, history: EpisodeHistory) -> None:
+        """Decide after the first episode for how many steps actions are held, unless it was given."""
+        if self.planning.repeat is not None or self.counters[EPISODES] != 1:
+            return
+        steps, measured = history.transitions, len(self.lookup.ranges.low)
+        x = history.x[:, :measured]
+        goes_on = steps.next != END
+        self.counters[REPEAT] = proposed_repeat(x[steps.row[goes_on]], x[steps.next[goes_on]])
+        if self.counters[REPEAT] > 1:
+            log.info("observations change slowly: every action is held for %d steps", self.counters[REPEAT])
+
+    def _values(self) -> Floats:
+        """Return the values of all rows where sweeps start: those of the last plan, as far as it knows them."""
+        if self.theta is None or self.regression is None:
+            return self._prior(len(self.history.x))
+        Q = self.regression.values(self.theta) if self.start is None else self.start
+        return np.concatenate([Q, self._prior(len(self.history.x) - len(Q))])
+
+    def _prior(self, rows: int) -> Floats:
+        return np.full((rows, self.lookup.actions), self.begin)
 
     def build(self) -> None:
         """Build the regression from the history alone."""
@@ -134,12 +193,12 @@ class BoundedLearner:
     def _plan(self, stream: Words | None, most: int) -> SweptValues:
         """Return a sample of the posterior, or its mean if there is no stream, after at most `most` sweeps."""
         assert self.regression is not None
-        bounds, tolerance, gamma = self.planning.bounds, self.planning.tolerance, self.planning.noise[-1]
-        within = attainable(self.history, gamma) if bounds == "attainable" else bounds or (-np.inf, np.inf)
-        largest, model, Q = self._largest(gamma, within), self._model(within), self.Q
+        within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
+        largest, model = self._largest(gamma, within), self._model(Q)
+        settings = within, most, self.planning.tolerance, self.planning.trace
         for trial in range(TRIALS):
             with np.errstate(over="ignore", invalid="ignore"):
-                outcome = sweep(self.history, self.regression, model, Q, stream, within, most, tolerance)
+                outcome = sweep(self.history, self.regression, model, Q, stream, *settings)
             if not diverged(outcome, largest):
                 return outcome._replace(recoveries=trial)
             least, greatest = outcome.span
@@ -149,11 +208,16 @@ class BoundedLearner:
                 DivergenceWarning,
                 stacklevel=2,
             )
-            model, Q = model._replace(ridge=10 * model.ridge), np.full(Q.shape, self.begin)
+            model, Q = model._replace(ridge=10 * model.ridge), self._prior(len(Q))
         raise FactorError(
             f"the values diverge, with a ridge of {model.ridge / 10:g} too: scale the features down, or put the "
             'targets into bounds="attainable"'
         )
+
+    def _bounds(self) -> tuple[float, float]:
+        """Return the bounds of values."""
+        bounds = self.planning.bounds
+        return attainable(self.history, self.planning.noise[-1]) if bounds == "attainable" else bounds or UNBOUNDED
 
     def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
         """Return the largest plausible value: the largest reward in every step, or the bounds given."""
@@ -162,32 +226,39 @@ class BoundedLearner:
         size = float(np.abs(steps.reward).max()) or 1.0
         return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
 
-    def _model(self, bounds: tuple[float, float]) -> Model:
-        """Return prior and noise; with a table, the prior that the data support best, unless it was given."""
-        assert self.regression is not None
-        mean, unit = np.full((self.lookup.actions, self.regression.dim), self.begin), usual_reward(self.history)
+    def _model(self, Q: Floats) -> Model:
+        """Return prior and noise; with a table, the prior that the values Q support best, unless it was given."""
+        shape = (self.lookup.actions, 1 if self.regression is None else self.regression.dim)
+        mean, unit = np.full(shape, self.begin), usual_reward(self.history)
         model = Model(mean, *self.planning.noise)
         if self.planning.in_usual_rewards:
             model = model._replace(scale=model.scale * unit**2)
-        if not (self.lookup.table and self.planning.by_evidence):
+        if not (isinstance(self.history, CountedHistory) and self.planning.by_evidence):
             return model
-        b = np.clip(targets(self.history, self.Q, model.gamma), *bounds)
+        b = targets(self.history, values_of(self.history, Q, self._bounds())[0], model.gamma)
         level, ridge = empirical_prior(self.history, b, self.planning.mean, unit, model)
         return model._replace(mean=np.full_like(mean, level), ridge=ridge)
 
     def exported(self, plan: SweptValues) -> Policy:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
         policy = counted_policy if self.lookup.table else feature_policy
-        return policy(self.task, self.lookup, self.history, plan.theta)
+        layout, arrays = policy(self.task, self.lookup, self.history, plan.theta)
+        return layout, arrays | {"held": self.counters[REPEAT]}
 
     def state(self) -> dict[str, Any]:
         """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""
         history, ranges, regression = self.history, self.lookup.ranges, self.regression
         assert regression is not None
         arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
-        arrays |= {"history.x": history.x, "history.legal": history.legal, "Q": self.Q, "sums": regression.sums}
+        arrays |= {"history.x": history.x, "history.legal": history.legal, "sums": regression.sums}
         arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "counters": self.counters}
-        return arrays | ({} if self.theta is None else {"theta": self.theta})
+        if isinstance(history, EpisodeHistory):
+            del arrays["history.times"]
+            arrays["history.last"] = history.last
+        if self.lookup.waves is not None:
+            arrays["waves"] = np.array([self.lookup.waves.features, self.lookup.waves.length])
+        kept = {"theta": self.theta, "start": self.start}
+        return arrays | {name: array for name, array in kept.items() if array is not None}
 
 
 def diverged(outcome: SweptValues, largest: float) -> bool:

@@ -5,19 +5,20 @@ The resulting policy can be exported as plain arrays.
 
 import warnings
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.agents.task import Task
-from rlsvi.bases import Fourier, Observed, Radial
+from rlsvi.bases import Fourier, Observed, Radial, Waves
 from rlsvi.bases.binding import bound
 from rlsvi.bases.fourier import frequencies
 from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.radial import centres_of
-from rlsvi.bases.scaling import grown, ranges_of
+from rlsvi.bases.scaling import grown, ranges_of, spread
+from rlsvi.bases.waves import directions
 from rlsvi.core.compile import Floats
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
@@ -36,13 +37,15 @@ class Lookup:
         scaled = isinstance(basis, Observed) and not table
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
+        self.waves = basis.basis if scaled and isinstance(basis.basis, Waves) and basis.layout.measured else None
         self._at: Any = None
 
     def row(self, observation: Any) -> Floats:
         """Return an observation as a row, after checking it."""
         if isinstance(self.basis, Observed):
             x = np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
-            warn_outside(x[: len(self.ranges.least)], self.ranges.least, self.ranges.most)
+            if self.waves is None:  # waves do not stop at the bounds
+                warn_outside(x[: len(self.ranges.least)], self.ranges.least, self.ranges.most)
             return x
         state = self.task.checked(observation)
         if self._at is None:
@@ -59,20 +62,35 @@ class Lookup:
         """Return the features of rows, (N, d)."""
         if self.table or not isinstance(self.basis, Observed):
             return x
-        return rows_of(self.basis.layout, self.basis.basis, self.ranges, x)
+        return rows_of(self.basis.layout, self.waves or self.basis.basis, self.ranges, x)
 
     def tried(self, x: Floats) -> Self:
         """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
         trial = copy(self)
         trial.follow(x[None])
+        trial.rescale(x[None])
         trial.features(x[None])
         return self
 
     def follow(self, x: Floats) -> bool:
         """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
+        if self.waves is not None:
+            return False
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
         return ranges is not None
+
+    def rescale(self, x: Floats) -> None:
+        """Scale waves by the mean and standard deviation of all rows x, as far as no bounds were given."""
+        if self.waves is not None:
+            self.ranges = spread(self.ranges, x[:, : len(self.ranges.low)])
+
+    def with_waves(self, features: int, length: float) -> Self:
+        """Return a lookup with other waves."""
+        assert self.waves is not None
+        other = copy(self)
+        other.waves = replace(self.waves, features=features, length=length)
+        return other
 
 
 def warn_outside(x: Floats, least: Floats, most: Floats) -> None:
@@ -89,7 +107,7 @@ def warn_outside(x: Floats, least: Floats, most: Floats) -> None:
         )
 
 
-def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
+def counted_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> Policy:
     """Return the policy of a table over several discrete numbers."""
     layout = lookup.basis.layout
     actions = np.full((1, int(np.prod(layout.counts))), task.first_action, dtype=np.int64)  # if unknown
@@ -99,19 +117,19 @@ def counted_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: F
     return layout, {"actions": actions}
 
 
-def feature_policy(task: Task, lookup: Lookup, history: CountedHistory, theta: Floats) -> Policy:
+def feature_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> Policy:
     """Return the weights and everything needed to compute the features."""
     basis = lookup.basis
     if not isinstance(basis, Observed) or (
-        basis.layout.measured and not isinstance(basis.basis, Fourier | Radial)
+        basis.layout.measured and not isinstance(basis.basis, Fourier | Radial | Waves)
     ):
         shown = basis.basis if isinstance(basis, Observed) else basis
         raise ValueError(
-            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial(): save the agent "
-            "instead, and load it by rlsvi.load"
+            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial() or Waves(): "
+            "save the agent instead, and load it by rlsvi.load"
         )
     layout, ranges = basis.layout, lookup.ranges
-    count, made = _functions(layout.measured, basis.basis)
+    count, made = _functions(layout.measured, lookup.waves or basis.basis)
     crossed = count * float(np.prod([float(k) for k in layout.counts])) <= CROSSED or not layout.counts
     if not (layout.measured or crossed):
         made = {"waves": np.zeros((0, 0)), "scale": np.ones(0)}
@@ -126,5 +144,10 @@ def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
     if isinstance(basis, Radial):
         centres, apart = centres_of(measured, basis.features, basis.seed)
         return len(centres) + 1, {"centres": centres, "width": basis.width or apart}
+    if isinstance(basis, Waves):
+        waves, phase = directions(measured, basis.features, basis.seed)
+        length = measured / 4 if basis.length is None else basis.length
+        made = {"waves": waves / length, "phase": phase, "scale": np.sqrt(2 / basis.features)}
+        return 1 + measured + basis.features, made
     waves, size = frequencies(measured, basis.order, basis.features, basis.together)
     return len(size), {"waves": waves, "scale": size**-basis.smoothness}

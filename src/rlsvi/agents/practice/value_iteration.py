@@ -1,12 +1,14 @@
 """Value iteration by regression, with one draw of the noise kept through all sweeps until convergence.
 
-    b_i = r_i + gamma max_a Q(s_i', a), or r_i at the end, clipped to the bounds
+    V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
+    b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
+    b_i = r_i + gamma ((1 - trace) V(s_i') + trace b_i+1)          Peng's lambda-return
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
-The bounds, [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen, contain every value that a policy can
-have with these rewards, also at the end of an episode. They keep the iteration bounded: a regression on features
-is not a contraction, and can diverge without them.
+The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without them.
+Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where values
+lie at a bound.
 """
 
 import math
@@ -15,11 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.agents.noise import Model
+from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.history import CountedHistory
 from rlsvi.agents.practice.regression import Regression
-from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
+
+MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
+History = CountedHistory | EpisodeHistory
 
 
 class SweptValues(NamedTuple):
@@ -30,47 +36,85 @@ class SweptValues(NamedTuple):
     sweeps: int
     change: float  # of Q in the last sweep, relative to the size of Q
     sigma: float
-    at_bounds: float  # fraction of the targets that were clipped to the bounds
+    at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
     span: tuple[float, float]  # smallest and largest value of the mean
     recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
 
 
-def attainable(history: CountedHistory, gamma: float) -> tuple[float, float]:
-    """Return the least and the greatest plausible value of an episode of one step or more, given the rewards seen.
+def attainable(history: History, gamma: float) -> tuple[float, float]:
+    """Return the least and the greatest plausible value of a state, given the rewards seen.
 
+    With features, these are the discounted returns observed from any step to the end of its episode, and a tenth
+    of their span more. A counted history does not know them: it is [r_min / (1 - gamma), r_max / (1 - gamma)].
     One usual reward is always considered possible: without it, nothing would be worth trying while there were no
     rewards or only costs.
     """
+    usual = usual_reward(history)
+    if isinstance(history, EpisodeHistory):
+        returns = returns_to_go(history, gamma)
+        least, most = float(returns.min()), float(returns.max())
+        margin = max(MARGIN * (most - least), usual)
+        return least - margin, most + margin
     rewards = history.transitions.reward
-    least, most, usual = float(rewards.min()), float(rewards.max()), usual_reward(history)
+    least, most = float(rewards.min()), float(rewards.max())
     if gamma >= 1:
         return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
     return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
 
 
-def usual_reward(history: CountedHistory) -> float:
+def usual_reward(history: History) -> float:
     """Return the unit of reward without prior knowledge: the geometric mean of all nonzero absolute rewards, or 1.
 
-    It is at least 1, because small costs say nothing about a prize that has not been found yet.
+    With a table it is at least 1, because small costs say nothing about a prize that has not been found yet.
     """
     steps = history.transitions
     some = steps.reward != 0
     if not some.any():
         return 1.0
-    return max(1.0, math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some]))))
+    usual = math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some])))
+    return usual if isinstance(history, EpisodeHistory) else max(1.0, usual)
 
 
-def targets(history: CountedHistory, Q: Floats, gamma: float) -> Floats:
-    """Return r + gamma max_a Q(s', a) for every transition, or r at the end, for values Q (N, A) of the rows."""
-    steps, legal = history.transitions, history.legal
-    best = np.zeros(len(Q) + 1)  # the last entry stands for the end
-    best[:-1] = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
-    raw: Floats = steps.reward + gamma * best[steps.next]
-    return raw
+def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
+    """Return the discounted sum of rewards from each step to the end of its episode, as far as it was observed."""
+    reward = history.transitions.reward
+    out = np.empty(len(reward))
+    trace_back(reward, np.zeros(len(reward)), history.last, gamma, 1.0, out)
+    return out
+
+
+def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
+    legal = history.legal
+    best = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
+    V = np.zeros(len(Q) + 1)  # the last entry stands for the end
+    np.clip(best, *bounds, out=V[:-1])
+    return V, float((V[:-1] != best).mean())
+
+
+def targets(history: History, V: Floats, gamma: float, trace: float = 0.0) -> Floats:
+    """Return the target of every transition, given V of the rows and of the end."""
+    steps = history.transitions
+    if trace == 0 or isinstance(history, CountedHistory):
+        raw: Floats = steps.reward + gamma * V[steps.next]
+        return raw
+    out = np.empty(len(steps.reward))
+    trace_back(steps.reward, V[steps.next], history.last, gamma, trace, out)
+    return out
+
+
+@compiled
+def trace_back(reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, out: Floats) -> None:
+    """Compute Peng's lambda-returns, given the values V after each step."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        if last[i] or i == reward.size - 1:
+            following = V[i]
+        following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
 
 
 def sweep(
-    history: CountedHistory,
+    history: History,
     regression: Regression,
     model: Model,
     Q: Floats,
@@ -78,6 +122,7 @@ def sweep(
     bounds: tuple[float, float],
     most: int,
     tolerance: float,
+    trace: float = 0.0,
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
     steps = history.transitions
@@ -93,8 +138,8 @@ def sweep(
     drift = regression.values(shift)
     sigma, change, done = model.sigma, math.inf, 0
     while done < most and change > tolerance:
-        raw = targets(history, Q, model.gamma)
-        b = np.clip(raw, *bounds)
+        V, at_bounds = values_of(history, Q, bounds)
+        b = targets(history, V, model.gamma, trace)
         sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
         theta = regression.fit(sums, model.mean)
         fitted = regression.values(theta)
@@ -109,7 +154,7 @@ def sweep(
     if stream is not None:
         theta = theta + sigma * shift
     least, greatest = float(fitted.min()), float(fitted.max())
-    return SweptValues(theta, Q, done, change, sigma, float((raw != b).mean()), (least, greatest))
+    return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
 
 
 @compiled

@@ -1,0 +1,118 @@
+"""The history for features: every step in its order, so that returns can be followed through an episode.
+
+Successive steps share the observation between them. Nothing that was added is ever changed: copies share their
+arrays, and each appends its own steps after those in common, so a copy costs nothing.
+"""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.practice.history import END, Transitions, longer
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Bools, Floats
+
+
+class EpisodeHistory:
+    """Observations as rows (n,), with their legal actions, and the steps between them in the order played."""
+
+    def __init__(self, width: int, actions: int) -> None:
+        self._x, self._legal = np.zeros((64, width)), np.zeros((64, actions), dtype=np.bool_)
+        whole, real = np.zeros((3, 64), dtype=np.int64), np.zeros((2, 64))
+        self._columns = Transitions(whole[0], whole[1], real[0], whole[2], real[1])
+        self._last = np.zeros(64, dtype=np.bool_)
+        self._rows = self._steps = 0
+
+    @property
+    def x(self) -> Floats:
+        """The observations, (N, n)."""
+        return self._x[: self._rows]
+
+    @property
+    def legal(self) -> Bools:
+        """The legal actions of each observation, (N, A)."""
+        return self._legal[: self._rows]
+
+    @property
+    def transitions(self) -> Transitions:
+        """The steps, in the order played."""
+        columns: Any = self._columns
+        return Transitions(*(column[: self._steps] for column in columns))
+
+    @property
+    def last(self) -> Bools:
+        """Whether a step was the last of its episode, (T,)."""
+        return self._last[: self._steps]
+
+    def copy(self) -> "EpisodeHistory":
+        """Return a copy to add to. Only one of two copies may be kept, for both append to the same arrays."""
+        return copy(self)
+
+    def find(self, x: Floats) -> int | None:
+        """Return None: measured observations are not looked up."""
+        return None
+
+    def row(self, x: Floats, legal: Bools) -> int:
+        """Return the row of an observation: the last one if it is the same, otherwise a new one."""
+        i = self._rows - 1
+        if i >= 0 and self._x[i].tobytes() == x.tobytes() and (self._legal[i] == legal).all():
+            return i
+        i = self._rows
+        if i == len(self._x):
+            self._x, self._legal = longer(self._x), longer(self._legal)
+        self._x[i], self._legal[i] = x, legal
+        self._rows += 1
+        return i
+
+    def add(self, row: int, action: int, reward: float, following: int) -> int:
+        """Add a step, and return its index."""
+        i = self._steps
+        if i == len(self._last):
+            self._columns = Transitions(*(longer(column) for column in self._columns))
+            self._last = longer(self._last)
+        for column, value in zip(self._columns, (row, action, reward, following, 1.0), strict=True):
+            column[i] = value
+        self._last[i] = following == END
+        self._steps += 1
+        return i
+
+    def end_episode(self) -> None:
+        """Mark the step added last as the last of its episode, though it may not have terminated."""
+        self._last[self._steps - 1] = True
+
+    def recent(self, steps: int) -> "EpisodeHistory":
+        """Return a history of only the most recent steps."""
+        kept, first = copy(self), max(0, self._steps - steps)
+        row = int(self._columns.row[first])
+        kept._rows, kept._steps = self._rows - row, self._steps - first
+        kept._x, kept._legal, kept._last = self.x[row:].copy(), self.legal[row:].copy(), self.last[first:].copy()
+        columns: Any = self.transitions
+        kept._columns = Transitions(*(column[first:].copy() for column in columns))
+        kept._columns.row[:] -= row
+        kept._columns.next[kept._columns.next != END] -= row
+        return kept
+
+
+def read_episodes(file: Archive, actions: int) -> EpisodeHistory:
+    """Read a history from a file, checking that its arrays are consistent and all indices are within bounds."""
+    (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
+    if N < 1 or T < 1:
+        raise ArchiveError("is damaged: its history is empty")
+    history = EpisodeHistory(width, actions)
+    history._x, history._legal = (
+        file.take("history.x", (N, width)),
+        file.take("history.legal", (N, actions), np.bool_),
+    )
+    history._columns = Transitions(
+        file.take_within("history.row", (T,), np.int64, 0, N - 1),
+        file.take_within("history.action", (T,), np.int64, 0, actions - 1),
+        file.take("history.reward", (T,)),
+        file.take_within("history.next", (T,), np.int64, END, N - 1),
+        np.ones(T),
+    )
+    history._last, history._rows, history._steps = file.take("history.last", (T,), np.bool_), N, T
+    over = (history._columns.next == END) & ~history._last
+    if over.any() or not history._legal.any(axis=1).all():
+        raise ArchiveError("is damaged: an observation or a step in its history makes no sense")
+    return history

@@ -1,0 +1,81 @@
+"""Action repeat: an action is held for several steps, and a rule says for how many.
+
+If a step moves the observation by little, one action hardly changes any value, and noise decides between actions.
+The rule looks at the steps of the first episode, which are played without repetition. For every measured number
+that changes in most steps, it takes the typical change in a step, in standard deviations of the number. If that
+of the second slowest number (the slowest may be a clock) is below `SLOW`, actions are held for `HELD` steps.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.task import begun, checked_reward, taken
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Floats
+
+SLOW = 0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
+HELD = 4  # steps
+FEWEST = 30  # steps that are needed to tell
+
+
+class Repeated:
+    """An environment in which actions are held for `times` steps, or until illegal, or until the episode ends."""
+
+    def __init__(self, env: Any, times: int) -> None:
+        self.env, self.times = env, times
+
+    def reset(self, *, seed: int) -> Any:
+        """Begin an episode."""
+        return begun(self.env, seed)
+
+    def step(self, action: int) -> Any:
+        """Take an action and return the last observation, with the sum of the rewards."""
+        total, first = 0.0, int(self.env.action_space.start)
+        for _ in range(self.times):
+            observation, reward, terminated, truncated, info = taken(self.env, action)
+            total += checked_reward(reward)
+            mask = info.get("action_mask")
+            if terminated or truncated or (mask is not None and not np.asarray(mask)[action - first]):
+                break
+        return observation, total, terminated, truncated, info
+
+
+class Holding(Agent):
+    """An agent that holds each action for `held` steps, in learning and in prediction."""
+
+    @property
+    def held(self) -> int:
+        """For how many steps each action is held."""
+        return 1
+
+    def _episode(self, env: Any) -> float:
+        """Play and learn one episode, in which actions are held."""
+        played: Any = env if self.held == 1 else Repeated(env, self.held)
+        return super()._episode(played)
+
+    def _predict(
+        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
+    ) -> tuple[int, int]:
+        """Return the action of one environment, and its next state: the period, and the action that is held."""
+        if self.held == 1 or self._task is None:
+            return super()._predict(key, observation, state, start, deterministic, mask)
+        given = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        h, action = divmod(given, self._task.actions)
+        if h % self.held == 0 or (mask is not None and not self._task.legal(mask)[action]):
+            decided, _ = super()._predict(key, observation, h, start, deterministic, mask)
+            action = decided - self._task.first_action
+        return self._task.first_action + action, (h + 1) * self._task.actions + action
+
+
+def proposed_repeat(x: Floats, following: Floats) -> int:
+    """Return for how many steps to hold an action, given measured observations (T, m) and those that followed."""
+    if len(x) < FEWEST:
+        return 1
+    change = following - x
+    moving = ((change != 0).mean(axis=0) > 0.5) & (x.std(axis=0) > 0)
+    if not moving.any():
+        return 1
+    speed = np.sort(np.sqrt((change[:, moving] ** 2).mean(axis=0)) / x[:, moving].std(axis=0))
+    return HELD if speed[min(1, len(speed) - 1)] < SLOW else 1

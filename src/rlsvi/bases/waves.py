@@ -1,0 +1,58 @@
+"""Random Fourier features (Rahimi and Recht, 2007): waves in random directions, with one length scale."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from rlsvi.core.checks import positive, whole
+from rlsvi.core.compile import Floats
+from rlsvi.core.plain import storable
+from rlsvi.core.random import normal, stream, uniform
+
+WIDTH = 6.0  # [0, 1] covers this many standard deviations on each side of the mean
+LINEAR = 0.3  # size of the linear features
+
+
+@storable
+@dataclass(frozen=True)
+class Waves:
+    """1, z, and cos(w . z / length + phase) for random w and phases, where z = 12 x - 6 for x in [0, 1]^n.
+
+    Their covariance under the prior is that of a Gaussian kernel: values at a distance of `length` are closely
+    related. BoundedRLSVI scales numbers so that z counts their standard deviations.
+
+    Parameters
+    ----------
+    features : the number of waves.
+    length : the length scale of the waves. If None, BoundedRLSVI chooses it by the evidence of its data; for all
+        other agents it is n / 4.
+    seed : seed for directions and phases.
+    """
+
+    features: int = 400
+    length: float | None = None
+    seed: int = 0
+
+    def rows(self, x: Floats) -> Floats:
+        """Return the features (N, 1 + n + features) of x (N, n)."""
+        n = x.shape[-1]
+        length = n / 4 if self.length is None else positive("length", self.length)
+        waves, phase = directions(n, whole("features", self.features, 1, 2**14), whole("seed", self.seed, 0))
+        z = 2 * WIDTH * x - WIDTH
+        phi = np.empty((len(x), 1 + n + self.features))
+        phi[:, 0], phi[:, 1 : n + 1] = 1.0, LINEAR * z
+        angle = np.broadcast_to(phase, (len(x), self.features)).copy()
+        for i in range(n):  # not a matrix product: the bits of a row must not depend on others
+            angle += z[:, i : i + 1] * (waves[i] / length)
+        np.cos(angle, out=phi[:, n + 1 :])
+        phi[:, n + 1 :] *= np.sqrt(2 / self.features)
+        return phi
+
+
+@cache
+def directions(n: int, features: int, seed: int) -> tuple[Floats, Floats]:
+    """Return normal directions as columns (n, features) and phases (features,); more features keep the first."""
+    source = stream(seed)
+    drawn = np.array([[*(normal(source) for _ in range(n)), uniform(source)] for _ in range(features)])
+    return np.ascontiguousarray(drawn[:, :n].T), 2 * np.pi * drawn[:, n]
