@@ -71,8 +71,11 @@ def test_your_own_basis(capsys):
     said = capsys.readouterr().out
     assert "polynomials:" in said
     assert "quadratic:" in said
-    by_hand = re.search(r"by hand: ([\d.]+)", said)
-    assert float(by_hand[1]) >= 200  # the page says 500; a policy that does nothing gets 10
+    scores = [float(re.search(r"by hand: ([\d.]+)", said)[1])]
+    for seed in (2, 3):  # one seed in twelve does not learn in 20 episodes, and which one depends on the machine
+        agent = rlsvi.agent_for(names["env"], basis=names["basis"], seed=seed).learn(names["env"], episodes=20)
+        scores.append(rlsvi.evaluate(agent, names["env"], episodes=5).mean)
+    assert sorted(scores)[1] >= 200  # the page says 500; a policy that does nothing gets 10
     assert names["agent"].predict(names["env"].reset(seed=0)[0], deterministic=True)[0] in (0, 1)
 
 
