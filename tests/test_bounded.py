@@ -571,15 +571,7 @@ def test_what_cannot_be_served_is_said_with_a_remedy():
 
 @pytest.mark.slow
 def test_cart_pole_is_learned_in_a_few_episodes():
+    """By the middle of five seeds: which of them need more episodes depends on how a machine rounds."""
     env = gymnasium.make("CartPole-v1")
-    ours = agent_for(env, seed=2).learn(env, episodes=20)
-    total = 0.0
-    for i in range(5):
-        observation, _ = env.reset(seed=1000 + i)
-        done = False
-        while not done:
-            observation, reward, terminated, truncated, _ = env.step(
-                ours.predict(observation, deterministic=True)[0]
-            )
-            total, done = total + reward, terminated or truncated
-    assert total / 5 >= 475
+    agents = [agent_for(env, seed=seed).learn(env, episodes=20) for seed in range(1, 6)]
+    assert sorted(rlsvi.evaluate(it, env, episodes=5).mean for it in agents)[2] >= 475

@@ -32,6 +32,15 @@ def run(page):
     return said
 
 
+def middle(found, env, **arguments):
+    """The middle of a return after 20 episodes and those of two more seeds.
+
+    One seed in ten does not learn CartPole by then, and which one depends on how a machine rounds.
+    """
+    agents = [rlsvi.agent_for(env, seed=seed, **arguments).learn(env, episodes=20) for seed in (2, 3)]
+    return sorted([found, *(rlsvi.evaluate(agent, env, episodes=5).mean for agent in agents)])[1]
+
+
 @pytest.mark.slow
 def test_your_first_agent(tmp_path, capsys):
     page = "docs/tutorials/first-agent.md"
@@ -40,7 +49,7 @@ def test_your_first_agent(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "fresh episodes (standard error" in said
     assert names["agent"].episodes == 21
-    assert names["total"] >= 200  # the most is 500; a policy that does nothing gets 10
+    assert middle(names["total"], names["env"]) >= 200  # the most is 500; a policy that does nothing gets 10
     first, again, shown = run(page)
     assert first.strip() in again  # the same seed, agent and number of episodes
     assert "in 50 steps" in shown
@@ -71,11 +80,8 @@ def test_your_own_basis(capsys):
     said = capsys.readouterr().out
     assert "polynomials:" in said
     assert "quadratic:" in said
-    scores = [float(re.search(r"by hand: ([\d.]+)", said)[1])]
-    for seed in (2, 3):  # one seed in twelve does not learn in 20 episodes, and which one depends on the machine
-        agent = rlsvi.agent_for(names["env"], basis=names["basis"], seed=seed).learn(names["env"], episodes=20)
-        scores.append(rlsvi.evaluate(agent, names["env"], episodes=5).mean)
-    assert sorted(scores)[1] >= 200  # the page says 500; a policy that does nothing gets 10
+    by_hand = float(re.search(r"by hand: ([\d.]+)", said)[1])
+    assert middle(by_hand, names["env"], basis=names["basis"]) >= 200  # the page says 500, doing nothing gets 10
     assert names["agent"].predict(names["env"].reset(seed=0)[0], deterministic=True)[0] in (0, 1)
 
 
