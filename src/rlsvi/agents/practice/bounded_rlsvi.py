@@ -72,7 +72,7 @@ class BoundedRLSVI(Holding):
     regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
     trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
-        to the end of the episode, and the value where it was cut off. Ignored with a table, which uses 0.
+        for as long as the episode was worth more than that value. Ignored with a table, which uses 0.
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its

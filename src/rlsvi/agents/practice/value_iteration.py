@@ -2,13 +2,17 @@
 
     V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
     b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
-    b_i = r_i + gamma ((1 - trace) V(s_i') + trace b_i+1)          Peng's lambda-return
+    b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(V(s_i'), b_i+1))
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
 The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without them.
 Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where values
 lie at a bound.
+
+The target is a lambda-return that follows an episode only as far as it was worth more than V: the best policy is at
+least as good as the one that played (compare He, Liu, Schwing and Peng, 2017). Peng's lambda-return, which always
+follows it, holds every past mistake against the states before it.
 """
 
 import math
@@ -79,8 +83,16 @@ def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
     """Return the discounted sum of rewards from each step to the end of its episode, as far as it was observed."""
     reward = history.transitions.reward
     out = np.empty(len(reward))
-    trace_back(reward, np.zeros(len(reward)), history.last, gamma, 1.0, out)
+    discounted_sums(reward, history.last, gamma, out)
     return out
+
+
+@compiled
+def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> None:
+    """Sum the rewards from each step to the end of its episode."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        following = out[i] = reward[i] + (0.0 if last[i] else gamma * following)
 
 
 def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
@@ -105,10 +117,10 @@ def targets(history: History, V: Floats, gamma: float, trace: float = 0.0) -> Fl
 
 @compiled
 def trace_back(reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, out: Floats) -> None:
-    """Compute Peng's lambda-returns, given the values V after each step."""
+    """Compute lambda-returns that follow an episode as far as it was worth more than the values V after each step."""
     following = 0.0
     for i in range(reward.size - 1, -1, -1):
-        if last[i] or i == reward.size - 1:
+        if last[i] or i == reward.size - 1 or following < V[i]:
             following = V[i]
         following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
 
