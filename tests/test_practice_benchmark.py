@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from benchmarks.practice import __main__ as command
-from benchmarks.practice import blackjack, q_learning, results, rivals
+from benchmarks.practice import blackjack, blackjack_floor, q_learning, results, rivals
 from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.drawing import curve
 from benchmarks.practice.evaluation import play
@@ -41,6 +41,28 @@ def test_the_best_play_of_blackjack_is_the_textbooks():
         soft = min(t for t in range(12, 22) if best[t, up, 1] == blackjack.STICK)
         assert hard == (17 if up > 6 else 12 if up in (4, 5, 6) else 13)
         assert soft == (19 if up in (9, 10) else 18)
+
+
+def test_what_a_table_can_know_of_blackjack_grows_with_episodes():
+    best, seen = blackjack.solve()[0], blackjack_floor.counts(2000, seed=0)
+    assert sum(following is None for outcomes in seen.values() for _, following in outcomes) == 2000
+    found = blackjack.solve(blackjack_floor.planned(seen))[0]
+    assert -0.2 < found < blackjack_floor.bound(2000) < blackjack_floor.bound(20_000) < best - 0.005
+    assert blackjack_floor.bound(10**9) == pytest.approx(best, abs=1e-5)
+
+
+def test_hands_occur_as_often_as_in_play():
+    env, often = gym.make("Blackjack-v1").unwrapped, dict.fromkeys(blackjack.HANDS, 0)
+    for episode in range(5000):
+        hand, over = env.reset(seed=0 if episode == 0 else None)[0], False
+        while not over:
+            often[hand] += 1
+            hand, _, over, _, _ = env.step(blackjack.HIT)
+    expected = blackjack_floor.reached(dict.fromkeys(blackjack.HANDS, 1))
+    for total in range(4, 22):
+        hands = [hand for hand in blackjack.HANDS if hand[0] == total]
+        share = sum(expected[hand] for hand in hands)
+        assert sum(often[hand] for hand in hands) / 5000 == pytest.approx(share, abs=4 * np.sqrt(share / 5000))
 
 
 def test_a_natural_loses_to_nothing_and_draws_with_a_natural():

@@ -13,6 +13,9 @@ CARDS = {card: (4 if card == 10 else 1) / 13 for card in range(1, 11)}
 STICK, HIT = 0, 1
 # Every observation of the player: the sum, the dealer's card, whether an ace counts 11.
 HANDS = [(total, up, ace) for ace in (0, 1) for total in range(12 if ace else 4, 22) for up in range(1, 11)]
+# The same, those first that hitting leads to: from hard hands to larger ones, from soft ones to larger or to hard
+# ones; the hard ones of 10 and less lead to soft ones.
+ORDER = sorted(HANDS, key=lambda hand: (hand[0] > 10 and not hand[2], hand[2], hand[0]), reverse=True)
 
 
 def add(total, ace, card):
@@ -57,10 +60,7 @@ def hitting(V, total, up, ace):
 def solve(policy=None):
     """The value of a policy, {hand: action}, from the deal; None: of the best one, and that policy."""
     V, best = {}, {}
-    # Hitting leads from hard hands to larger ones, and from soft ones to larger or to hard ones; the hard ones of
-    # 10 and less lead to soft ones.
-    order = sorted(HANDS, key=lambda hand: (hand[0] > 10 and not hand[2], hand[2], hand[0]), reverse=True)
-    for total, up, ace in order:
+    for total, up, ace in ORDER:
         values = sticking(total, up, False), hitting(V, total, up, ace)
         best[total, up, ace] = int(np.argmax(values)) if policy is None else int(policy[total, up, ace])
         V[total, up, ace] = values[best[total, up, ace]]
