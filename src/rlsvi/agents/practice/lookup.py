@@ -19,6 +19,7 @@ from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of, spread
 from rlsvi.bases.waves import directions
+from rlsvi.core.blocks import blocks
 from rlsvi.core.compile import Floats
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
@@ -38,6 +39,7 @@ class Lookup:
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
         self.waves = basis.basis if scaled and isinstance(basis.basis, Waves) and basis.layout.measured else None
+        self.smooth = scaled and isinstance(basis.basis, Fourier | Radial | Waves)  # features of size 1 or so
         self._at: Any = None
 
     def row(self, observation: Any) -> Floats:
@@ -63,6 +65,10 @@ class Lookup:
         if self.table or not isinstance(self.basis, Observed):
             return x
         return rows_of(self.basis.layout, self.waves or self.basis.basis, self.ranges, x)
+
+    def values(self, theta: Floats, x: Floats) -> Floats:
+        """Return the values of rows and all actions, (N, A), by weights (A, d)."""
+        return np.concatenate([self.features(x[rows]) @ theta.T for rows in blocks(len(x))])
 
     def tried(self, x: Floats) -> Self:
         """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
