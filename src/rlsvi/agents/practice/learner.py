@@ -136,7 +136,7 @@ class BoundedLearner:
         if self.regression is None:
             self.build()
         else:
-            self.regression.extend(history.x[before:], self.lookup.features)
+            self.regression.extend(history.x[before:], self.lookup.features, self.lookup.threads)
             at, kept = np.array(places, dtype=np.int64), history.transitions
             self.regression.add(kept.row[at], kept.action[at], np.ones(len(places)))
 
@@ -186,8 +186,8 @@ class BoundedLearner:
         self.regression = TableRegression(actions)
         if not self.lookup.table:
             dim = self.lookup.features(self.history.x[:1]).shape[1]
-            self.regression = FeatureRegression(actions, dim, self.planning.alike, self.lookup.smooth)
-        self.regression.extend(self.history.x, self.lookup.features)
+            self.regression = FeatureRegression(actions, dim, self.planning.alike)
+        self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, steps.times)
 
     def _plan(self, stream: Words | None, most: int) -> SweptValues:

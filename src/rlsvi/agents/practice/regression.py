@@ -12,9 +12,9 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
 and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
 P is diagonal, and `alike` is ignored.
 
-Phi is kept in blocks of rows, which several cores share (core/blocks.py). All but the first block may be in single
-precision: products with Phi, two in every sweep, then take little more than half the time and the memory. G_a,
-factors, targets and weights are always in double precision.
+Phi is kept in blocks of rows, which several cores share (core/blocks.py). It is in double precision: products with
+it in single precision change posterior means by up to a tenth of their standard deviation, for the condition of P
+multiplies their errors; and keeping it in single precision without that makes every product a third slower.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from rlsvi.core.blocks import ROWS, blocks, on_all_cores
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
 
-WAVE = 30  # multiplications that take as long as a feature
+Features = Callable[[Floats], Floats]
 
 
 class SharedRegression:
@@ -60,7 +60,7 @@ class TableRegression(SharedRegression):
     def __init__(self, actions: int) -> None:
         self.sums = np.zeros((actions, 0))
 
-    def extend(self, x: Floats, features: Callable[[Floats], Floats] = np.asarray) -> None:
+    def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
         """Add states without transitions."""
         self.sums = np.pad(self.sums, ((0, 0), (0, len(x))))
 
@@ -92,13 +92,10 @@ class TableRegression(SharedRegression):
 
 
 class FeatureRegression(SharedRegression):
-    """d features per state: weights (A, d). `sums` (A, d, d) contains G_a for every action.
+    """d features per state: weights (A, d). `sums` (A, d, d) contains G_a for every action."""
 
-    With `single`, the features of all states but the first `ROWS` are kept in single precision.
-    """
-
-    def __init__(self, actions: int, dim: int, alike: float = 0.0, single: bool = False) -> None:
-        self.alike, self.single = alike, single
+    def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
+        self.alike = alike
         self._phi: list[Floats] = []  # the features of `ROWS` states each; the last block has room for more
         self._n = 0
         self.sums = np.zeros((actions, dim, dim))
@@ -117,8 +114,8 @@ class FeatureRegression(SharedRegression):
         other._phi = list(self._phi)
         return other
 
-    def extend(self, x: Floats, features: Callable[[Floats], Floats] = np.asarray) -> None:
-        """Add states without transitions, given what their features are computed from."""
+    def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
+        """Add states without transitions. Their features are computed from x, in several threads if allowed."""
         before, self._n = self._n, self._n + len(x)
         self._make_room()
 
@@ -128,16 +125,16 @@ class FeatureRegression(SharedRegression):
             phi[first - rows.start :] = features(x[first - before : rows.stop - before])
 
         new = [block for block in self._blocks() if block[0].stop > before]
-        on_all_cores(fill, new, len(x) * self.dim * WAVE if self.single else 0.0)
+        on_all_cores(fill, new, x.size * self.dim if threads else 0)
 
     def _make_room(self) -> None:
+        """Lengthen the last block, and add others, until all states have a row."""
         for k, rows in enumerate(blocks(self._n)):
-            needed, full = rows.stop - rows.start, self._phi[k : k + 1]
-            if not full or len(full[0]) < needed:
-                kind = np.float32 if self.single and k > 0 else np.float64
-                room = np.empty((min(ROWS, needed + needed // 2 + 64), self.dim), kind)
-                for block in full:
-                    room[: len(block)] = block
+            needed = rows.stop - rows.start
+            phi = self._phi[k] if k < len(self._phi) else np.empty((0, self.dim))
+            if len(phi) < needed:
+                room = np.empty((min(ROWS, needed + needed // 2), self.dim))
+                room[: len(phi)] = phi
                 self._phi[k : k + 1] = [room]
 
     def _blocks(self) -> list[tuple[slice, Floats]]:
@@ -153,7 +150,7 @@ class FeatureRegression(SharedRegression):
             block = row[its] // ROWS
             for k in np.unique(block):
                 here = its[block == k]
-                x = self._phi[k][row[here] - k * ROWS].astype(np.float64)
+                x = self._phi[k][row[here] - k * ROWS]
                 self.sums[a] += x.T @ (x * count[here, None])
 
         on_all_cores(add_of, np.unique(action).tolist(), len(row) * self.dim**2)
@@ -179,7 +176,7 @@ class FeatureRegression(SharedRegression):
 
         def fill(block: tuple[slice, Floats]) -> None:
             rows, phi = block
-            Q[rows] = phi @ theta.astype(phi.dtype, copy=False).T
+            Q[rows] = phi @ theta.T
 
         on_all_cores(fill, self._blocks(), Q.size * self.dim)
         return Q
@@ -189,8 +186,7 @@ class FeatureRegression(SharedRegression):
 
         def product(block: tuple[slice, Floats]) -> Floats:
             rows, phi = block
-            part: Floats = sums[rows].astype(phi.dtype, copy=False).T @ phi
-            return part.astype(np.float64, copy=False)
+            return sums[rows].T @ phi
 
         y = sum(on_all_cores(product, self._blocks(), sums.size * self.dim))
         y = y - np.einsum("aij,aj->ai", self.sums, mean)
