@@ -12,9 +12,10 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
 and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
 P is diagonal, and `alike` is ignored.
 
-Phi is kept in blocks of rows, which several cores share (core/blocks.py). It is in double precision: products with
-it in single precision change posterior means by up to a tenth of their standard deviation, for the condition of P
-multiplies their errors; and keeping it in single precision without that makes every product a third slower.
+Phi is kept in blocks of rows, which several cores share (core/blocks.py), and in double precision. Products in
+single precision move the values of the posterior mean by up to .3 of their standard deviation (MountainCar, 20,000
+steps), because the condition of P multiplies their errors. Phi kept in single precision for products in double
+precision would be accurate enough, and take half the memory, but products would take a third longer.
 """
 
 from collections.abc import Callable
