@@ -1,17 +1,28 @@
-"""Time per step against the steps stored: `python -m benchmarks.growth --steps 100000`.
+"""Time and memory against the steps learned from: `python -m benchmarks.growth --steps 100000 --cores 1 2`.
 
-A task of 8 numbers and 4 actions that does nothing but move: all time is the agent's. The exponent is the slope of
-the logarithm of the total time against the logarithm of the steps, over the last decade measured; 1 is linear.
+A task of 8 numbers and 4 actions that does nothing but move: nearly all time is the agent's. Every setting has a
+process of its own. The exponent is the slope of the logarithm of the total time against the logarithm of the
+steps, over the last decade measured; 1 is linear. At the end the same plan is made on one core and on all of them
+in turn, and the fastest of each is told: on a machine that has other work too, this is the fairer comparison.
 """
 
 import argparse
+import os
 import resource
+import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import gymnasium
 import numpy as np
 
 import rlsvi
+from rlsvi.core.machine import cores
+from rlsvi.core.random import stream
+
+COLUMNS = ("cores", "memory", "steps", "steps kept", "seconds", "of CPU", "CPU ms per step", "peak MiB")
+TURNS = 5  # plans by which one core and several are compared
 
 
 class Drift(gymnasium.Env):
@@ -34,37 +45,68 @@ class Drift(gymnasium.Env):
         return self.x.copy(), float(-(self.x**2).mean()), False, self.t >= 200, {}
 
 
-def measure(steps, memory):
-    """Return rows of (steps, seconds so far, seconds per step lately), at about three points a decade."""
-    env, agent = Drift(), rlsvi.BoundedRLSVI(seed=0, memory=memory, repeat=1)
-    points = [p for p in np.rint(10 ** np.arange(3, 7.01, 1 / 3)).astype(int) if p <= steps]
-    rows, spent, before = [], 0.0, 0
-    for point in points:
-        begun = time.perf_counter()
+def measure(steps, memory, threads):
+    """Print rows of the table at about three points a decade, and then the exponents and the speed of plans."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    agent = rlsvi.BoundedRLSVI(seed=0, memory=memory, repeat=1)
+    agent.learn(Drift(), steps=10, progress=False)  # compiled code is loaded
+    env, agent = Drift(), agent.clone()
+    points, rows, before = np.rint(10 ** np.arange(3, 7.01, 1 / 3)).astype(int), [], (0, 0.0)
+    began = time.perf_counter(), time.process_time()
+    for point in points[points <= steps]:
         agent.learn(env, steps=int(point) - agent.steps, progress=False)
-        lately = time.perf_counter() - begun
-        spent += lately
-        rows.append((agent.steps, spent, lately / max(1, agent.steps - before)))
-        before = agent.steps
-        print(f"{rows[-1][0]:>9,} steps {spent:9.1f} s {1e3 * rows[-1][2]:8.3f} ms per step", flush=True)
-    return rows
+        wall, spent = time.perf_counter() - began[0], time.process_time() - began[1]
+        lately = 1e3 * (spent - before[1]) / (agent.steps - before[0])
+        rows.append((agent.steps, wall, spent))
+        kept = len(agent._learner.history.last)
+        shown = threads, memory or "all", f"{agent.steps:,}", f"{kept:,}", f"{wall:.1f}", f"{spent:.1f}"
+        print(*shown, f"{lately:.2f}", f"{peak():.0f}", sep=" | ", flush=True)
+        before = agent.steps, spent
+    told = f"exponent {exponent(rows)}; {turns(agent._learner)}"
+    return f"{threads} of {cores()} cores, memory {memory or 'all'}: {told}"
+
+
+def peak():
+    """Return the largest memory of this process so far, in MiB."""
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def exponent(rows):
-    """Return the slope of log time over the last decade."""
-    n, spent = np.array([(row[0], row[1]) for row in rows if row[0] >= rows[-1][0] / 12]).T
-    return float(np.polyfit(np.log(n), np.log(spent), 1)[0])
+    """Return the slopes of log time and of log CPU time over the last decade."""
+    n, *times = np.log([row for row in rows if row[0] >= rows[-1][0] / 12]).T
+    wall, spent = (np.polyfit(n, spent, 1)[0] if len(n) > 1 else np.nan for spent in times)
+    return f"{wall:.2f}, of CPU time {spent:.2f}"
+
+
+def turns(learner):
+    """Return the time of a plan on one core and on all of them, in turn, and whether they agree bit for bit."""
+    found, fastest = {}, {}
+    for threads in TURNS * [1, cores()]:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        learner.counters[4] = 0  # not planned yet
+        began = time.perf_counter()
+        found[threads] = learner.plan(True, stream(0)).theta
+        fastest[threads] = min(time.perf_counter() - began, fastest.get(threads, np.inf))
+    same = "the same" if np.array_equal(found[1], found[cores()]) else "OTHER"
+    return f"a plan takes {fastest[1]:.2f} s on one core, {fastest[cores()]:.2f} s on {cores()}, with {same} bits"
 
 
 def main():
-    """Measure and print."""
+    """Measure in one process after the other, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--memory", type=int, default=None)
+    parser.add_argument("--memory", type=int, nargs="*", default=[0], help="most steps to keep; 0: all")
+    parser.add_argument("--cores", type=int, nargs="*", default=[cores()])
     given = parser.parse_args()
-    rows = measure(given.steps, given.memory)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"exponent {exponent(rows):.2f}, peak memory {peak:.0f} MiB")
+    print(*COLUMNS, sep=" | ")
+    print(*["---"] * len(COLUMNS), sep=" | ", flush=True)
+    told = []
+    for memory in given.memory:
+        for threads in given.cores:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                told.append(pool.submit(measure, given.steps, memory or None, threads).result())
+    print("", *told, sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Random Fourier features (Rahimi and Recht, 2007): waves in random directions, with one length scale."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -38,16 +38,24 @@ class Waves:
         """Return the features (N, 1 + n + features) of x (N, n)."""
         n = x.shape[-1]
         length = n / 4 if self.length is None else positive("length", self.length)
-        waves, phase = directions(n, whole("features", self.features, 1, 2**14), whole("seed", self.seed, 0))
+        count, seed = whole("features", self.features, 1, 2**14), whole("seed", self.seed, 0)
+        waves, phase = waves_of(n, count, seed, length)
         z = 2 * WIDTH * x - WIDTH
         phi = np.empty((len(x), 1 + n + self.features))
         phi[:, 0], phi[:, 1 : n + 1] = 1.0, LINEAR * z
         angle = np.broadcast_to(phase, (len(x), self.features)).copy()
         for i in range(n):  # not a matrix product: the bits of a row must not depend on others
-            angle += z[:, i : i + 1] * (waves[i] / length)
+            angle += z[:, i : i + 1] * waves[i]
         np.cos(angle, out=phi[:, n + 1 :])
         phi[:, n + 1 :] *= np.sqrt(2 / self.features)
         return phi
+
+
+@lru_cache(maxsize=32)
+def waves_of(n: int, features: int, seed: int, length: float) -> tuple[Floats, Floats]:
+    """Return the waves of a length scale as columns (n, features) and their phases."""
+    waves, phase = directions(n, features, seed)
+    return waves / length, phase
 
 
 @cache

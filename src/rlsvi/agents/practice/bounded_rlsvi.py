@@ -47,8 +47,9 @@ class BoundedRLSVI(Holding):
     and standard deviation whenever the data have doubled. All features are then recomputed from the observations,
     so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up to 5,000 steps
     every episode has a new plan; later one is made when the data have grown by a twentieth, so that the time of
-    learning is about proportional to the steps. If recent episodes earn less than the first ones, a
-    NoProgressWarning says so. docs/practice.md gives the evidence for each default.
+    learning is about proportional to the steps. Large matrix products use all cores, or as many as the environment
+    variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn less
+    than the first ones, a NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------

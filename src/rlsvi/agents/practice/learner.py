@@ -136,7 +136,7 @@ class BoundedLearner:
         if self.regression is None:
             self.build()
         else:
-            self.regression.extend(self.lookup.features(history.x[before:]))
+            self.regression.extend(history.x[before:], self.lookup.features, self.lookup.threads)
             at, kept = np.array(places, dtype=np.int64), history.transitions
             self.regression.add(kept.row[at], kept.action[at], np.ones(len(places)))
 
@@ -149,7 +149,7 @@ class BoundedLearner:
         doubled = old.waves is not None and self.counters[STEPS] >= 2 * self.counters[SCALED]
         if not (self.lookup.follow(history.x[before:]) or doubled):
             return
-        Q = self._prior(len(history.x)) if self.theta is None else old.features(history.x) @ self.theta.T
+        Q = self._prior(len(history.x)) if self.theta is None else old.values(self.theta, history.x)
         if doubled:
             model, bounds = self._model(Q), self._bounds()
             b = targets(history, values_of(history, Q, bounds)[0], model.gamma, self.planning.trace)
@@ -183,11 +183,11 @@ class BoundedLearner:
     def build(self) -> None:
         """Build the regression from the history alone."""
         actions, steps = self.lookup.actions, self.history.transitions
-        phi = self.lookup.features(self.history.x)
         self.regression = TableRegression(actions)
         if not self.lookup.table:
-            self.regression = FeatureRegression(actions, phi.shape[1], self.planning.alike)
-        self.regression.extend(phi)
+            dim = self.lookup.features(self.history.x[:1]).shape[1]
+            self.regression = FeatureRegression(actions, dim, self.planning.alike)
+        self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, steps.times)
 
     def _plan(self, stream: Words | None, most: int) -> SweptValues:

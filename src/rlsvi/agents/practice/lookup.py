@@ -19,9 +19,11 @@ from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of, spread
 from rlsvi.bases.waves import directions
+from rlsvi.core.blocks import blocks
 from rlsvi.core.compile import Floats
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
+OWN = Fourier | Radial | Waves
 Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
 
 
@@ -38,6 +40,7 @@ class Lookup:
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
         self.waves = basis.basis if scaled and isinstance(basis.basis, Waves) and basis.layout.measured else None
+        self.threads = scaled and isinstance(basis.basis, OWN)  # a user's function may not be made for threads
         self._at: Any = None
 
     def row(self, observation: Any) -> Floats:
@@ -63,6 +66,10 @@ class Lookup:
         if self.table or not isinstance(self.basis, Observed):
             return x
         return rows_of(self.basis.layout, self.waves or self.basis.basis, self.ranges, x)
+
+    def values(self, theta: Floats, x: Floats) -> Floats:
+        """Return the values of rows and all actions, (N, A), by weights (A, d)."""
+        return np.concatenate([self.features(x[rows]) @ theta.T for rows in blocks(len(x))])
 
     def tried(self, x: Floats) -> Self:
         """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
@@ -120,9 +127,7 @@ def counted_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> P
 def feature_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> Policy:
     """Return the weights and everything needed to compute the features."""
     basis = lookup.basis
-    if not isinstance(basis, Observed) or (
-        basis.layout.measured and not isinstance(basis.basis, Fourier | Radial | Waves)
-    ):
+    if not isinstance(basis, Observed) or (basis.layout.measured and not isinstance(basis.basis, OWN)):
         shown = basis.basis if isinstance(basis, Observed) else basis
         raise ValueError(
             f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial() or Waves(): "

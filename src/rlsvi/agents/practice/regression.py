@@ -11,16 +11,25 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
 
 and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
 P is diagonal, and `alike` is ignored.
+
+Phi is kept in blocks of rows, which several cores share (core/blocks.py), and in double precision. Products in
+single precision move the values of the posterior mean by up to .3 of their standard deviation (MountainCar, 20,000
+steps), because the condition of P multiplies their errors. Phi kept in single precision for products in double
+precision would be accurate enough, and take half the memory, but products would take a third longer.
 """
 
+from collections.abc import Callable
 from copy import copy
 from typing import Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from rlsvi.core.blocks import ROWS, blocks, on_all_cores
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
+
+Features = Callable[[Floats], Floats]
 
 
 class SharedRegression:
@@ -52,9 +61,9 @@ class TableRegression(SharedRegression):
     def __init__(self, actions: int) -> None:
         self.sums = np.zeros((actions, 0))
 
-    def extend(self, rows: Floats) -> None:
+    def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
         """Add states without transitions."""
-        self.sums = np.pad(self.sums, ((0, 0), (0, len(rows))))
+        self.sums = np.pad(self.sums, ((0, 0), (0, len(x))))
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
         """Add transitions from these states with these actions."""
@@ -88,7 +97,8 @@ class FeatureRegression(SharedRegression):
 
     def __init__(self, actions: int, dim: int, alike: float = 0.0) -> None:
         self.alike = alike
-        self._phi, self._n = np.zeros((64, dim)), 0
+        self._phi: list[Floats] = []  # the features of `ROWS` states each; the last block has room for more
+        self._n = 0
         self.sums = np.zeros((actions, dim, dim))
         self._own: list[Floats] = []  # L_a for every action
         self._joint: list[Floats] = []  # E_a = L_a^-1 G_a for every action, if they share u
@@ -99,44 +109,88 @@ class FeatureRegression(SharedRegression):
         """The shape of the normal variates of a sample: one row per action, and one for the shared part."""
         return len(self.sums) + (self.alike > 0), self.dim
 
-    @property
-    def phi(self) -> Floats:
-        """The features of the states, (N, d)."""
-        return self._phi[: self._n]
+    def copy(self) -> Self:
+        """Return an independent copy. Features are shared; each copy appends its own after those in common."""
+        other = super().copy()
+        other._phi = list(self._phi)
+        return other
 
-    def extend(self, rows: Floats) -> None:
-        """Add states without transitions."""
-        if self._n + len(rows) > len(self._phi):
-            room = np.empty((len(rows) + self._n + self._n // 2, self.dim))
-            room[: self._n] = self.phi
-            self._phi = room
-        self._phi[self._n : self._n + len(rows)] = rows
-        self._n += len(rows)
+    def extend(self, x: Floats, features: Features = np.asarray, threads: bool = False) -> None:
+        """Add states without transitions. Their features are computed from x, in several threads if allowed."""
+        before, self._n = self._n, self._n + len(x)
+        self._make_room()
+
+        def fill(block: tuple[slice, Floats]) -> None:
+            rows, phi = block
+            first = max(before, rows.start)
+            phi[first - rows.start :] = features(x[first - before : rows.stop - before])
+
+        new = [block for block in self._blocks() if block[0].stop > before]
+        on_all_cores(fill, new, x.size * self.dim if threads else 0)
+
+    def _make_room(self) -> None:
+        """Lengthen the last block, and add others, until all states have a row."""
+        for k, rows in enumerate(blocks(self._n)):
+            needed = rows.stop - rows.start
+            phi = self._phi[k] if k < len(self._phi) else np.empty((0, self.dim))
+            if len(phi) < needed:
+                room = np.empty((min(ROWS, needed + needed // 2), self.dim))
+                room[: len(phi)] = phi
+                self._phi[k : k + 1] = [room]
+
+    def _blocks(self) -> list[tuple[slice, Floats]]:
+        """Return blocks of states and their features."""
+        pairs = zip(blocks(self._n), self._phi, strict=True)
+        return [(rows, phi[: rows.stop - rows.start]) for rows, phi in pairs]
 
     def add(self, row: Longs, action: Longs, count: Floats) -> None:
-        """Add transitions from these states with these actions, by one matrix product per action."""
-        for a in np.unique(action):
-            its = action == a
-            x = self.phi[row[its]]
-            self.sums[a] += x.T @ (x * count[its, None])
+        """Add transitions from these states with these actions, by one matrix product per action and block."""
+
+        def add_of(a: int) -> None:
+            its = np.flatnonzero(action == a)
+            block = row[its] // ROWS
+            for k in np.unique(block):
+                here = its[block == k]
+                x = self._phi[k][row[here] - k * ROWS]
+                self.sums[a] += x.T @ (x * count[here, None])
+
+        on_all_cores(add_of, np.unique(action).tolist(), len(row) * self.dim**2)
 
     def factor(self, ridge: float) -> None:
         """Compute the Cholesky factor of P, block by block."""
         self._ridge = ridge
         unit = np.eye(self.dim)
-        self._own = [_factor(G + ridge / (1 - self.alike) * unit) for G in self.sums]
+
+        def parts_of(G: Floats) -> tuple[Floats, Floats, Floats]:
+            L = _factor(G + ridge / (1 - self.alike) * unit)
+            E = _solve(L, G) if self.alike > 0 else G
+            return L, E, G - E.T @ E if self.alike > 0 else G
+
+        found = on_all_cores(parts_of, list(self.sums), len(self.sums) * self.dim**3)
+        self._own, self._joint = [L for L, _, _ in found], [E for _, E, _ in found]
         if self.alike > 0:
-            self._joint = [_solve(L, G) for L, G in zip(self._own, self.sums, strict=True)]
-            rest = sum(G - E.T @ E for E, G in zip(self._joint, self.sums, strict=True))
-            self._shared = _factor(rest + ridge / self.alike * unit)
+            self._shared = _factor(sum(rest for _, _, rest in found) + ridge / self.alike * unit)
 
     def values(self, theta: Floats) -> Floats:
         """Return Phi theta_a for all states, (N, A)."""
-        return self.phi @ theta.T
+        Q = np.empty((self._n, len(theta)))
+
+        def fill(block: tuple[slice, Floats]) -> None:
+            rows, phi = block
+            Q[rows] = phi @ theta.T
+
+        on_all_cores(fill, self._blocks(), Q.size * self.dim)
+        return Q
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
         """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
-        y = (self.phi.T @ sums).T - np.einsum("aij,aj->ai", self.sums, mean)
+
+        def product(block: tuple[slice, Floats]) -> Floats:
+            rows, phi = block
+            return sums[rows].T @ phi
+
+        y = sum(on_all_cores(product, self._blocks(), sums.size * self.dim))
+        y = y - np.einsum("aij,aj->ai", self.sums, mean)
         w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         if self.alike > 0:
             known = sum(E.T @ w_a for E, w_a in zip(self._joint, w, strict=True))
