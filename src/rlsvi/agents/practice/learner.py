@@ -146,7 +146,7 @@ class BoundedLearner:
         if memory is not None and len(history.last) > (1 + SLACK) * memory:
             self.history, self.regression = history.recent(memory), None
             history, before = self.history, 0
-        doubled = old.waves is not None and self.counters[STEPS] >= 2 * self.counters[SCALED]
+        doubled = old.centred and self.counters[STEPS] >= 2 * self.counters[SCALED]
         if not (self.lookup.follow(history.x[before:]) or doubled):
             return
         Q = self._prior(len(history.x)) if self.theta is None else old.features(history.x) @ self.theta.T
