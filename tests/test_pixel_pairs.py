@@ -130,7 +130,7 @@ def test_the_default_agent_takes_pairs_where_pictures_do_not_recur_and_plays_wel
     assert not agent.uses_table
     assert agent.acting._learner.lookup.pixels == bases.PixelPairs(6, 6, 2)
     assert agent.acting.rescalings >= 2
-    assert rlsvi.evaluate(agent, Rain(), episodes=30, seed=1).mean > 30  # at random 4, with waves 9
+    assert rlsvi.evaluate(agent, Rain(), episodes=30, seed=1).mean > 35  # at random 9, with waves 17
 
 
 @pytest.mark.parametrize("basis", [None, bases.PixelPairs(6, 6, 2, features=60)])
