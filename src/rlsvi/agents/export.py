@@ -4,9 +4,11 @@
 values of each discrete one. Then follows either a table: `actions` (H, S), where H is 1 if all periods are alike,
 and S runs over the values of all discrete numbers, the last one fastest; or features: `low` and `high` (m,) of the
 measured numbers, `waves` (m, f) and `scale` (f,) of their cosines, or a 1 followed by radial functions with
-`centres` (f - 1, m) and `width`, or a 1, the numbers, and cosines with `waves`, `scale` and a `phase`; `weights`
-(A, d), `first_action`, and whether the features are `crossed` with the discrete numbers. The practice agent adds
-`held`, for how many steps each action is held. docs/interoperability.md has a reader.
+`centres` (f - 1, m) and `width`, or a 1, the numbers, and cosines with `waves`, `scale` and a `phase`, or of a
+picture a 1, the squares of pixels times `single`, and sums of products of their pairs, `first` and `second` (P,),
+each in the sum that `bin` (P,) says, times `scale`; `weights` (A, d), `first_action`, and whether the features are
+`crossed` with the discrete numbers. The practice agent adds `held`, for how many steps each action is held.
+docs/interoperability.md has a reader.
 """
 
 import json
@@ -35,7 +37,8 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
     else:
         raise ValueError(
             f"{type(agent).__name__} can be exported where observations are numbered (Discrete), BoundedRLSVI "
-            "also with a table, Fourier, radial features or waves: save the agent instead, load it by rlsvi.load"
+            "also with a table, Fourier, radial features, waves or pixel pairs: save the agent instead, and load "
+            "it by rlsvi.load"
         )
     whole = {"layout": json.dumps(layout.tree), "counts": np.array(layout.counts, dtype=np.int64), **arrays}
     with whole_file(Path(path)) as file:

@@ -7,6 +7,7 @@ from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import ActionFeatures, StateFeatures, Transformer
 from rlsvi.bases.observed import Observed, RowBasis, of
+from rlsvi.bases.pixel_pairs import PixelPairs
 from rlsvi.bases.polynomial import Polynomial
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.recommendation import Recommendation
@@ -23,6 +24,7 @@ __all__ = [
     "Features",
     "Fourier",
     "Observed",
+    "PixelPairs",
     "Polynomial",
     "Radial",
     "Recommendation",

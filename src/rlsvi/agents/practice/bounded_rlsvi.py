@@ -26,7 +26,7 @@ from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
-from rlsvi.bases.default import is_table
+from rlsvi.bases.default import is_table, picture_in
 from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, positive, shaped, whole
@@ -43,12 +43,12 @@ class BoundedRLSVI(Holding):
     """Randomized least-squares value iteration with defaults that work, for features above all.
 
     The agent learns from all its experience. With a table, repeated transitions are counted; with features, steps
-    are kept in their order. Measured observations are scaled by their observed range, or with waves by their mean
-    and standard deviation whenever the data have doubled. All features are then recomputed from the observations,
-    so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up to 5,000 steps
-    every episode has a new plan; later one is made when the data have grown by a twentieth, so that the time of
-    learning is about proportional to the steps. Large matrix products use all cores, or as many as the environment
-    variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn less
+    are kept in their order. Measured observations are scaled by their observed range, or with waves and
+    pictures by their mean and spread whenever the data have doubled. All features are then recomputed from the
+    observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up
+    to 5,000 steps every episode has a new plan; later one is made when the data have grown by a twentieth, so that
+    the time of learning is about proportional to the steps. Large matrix products use all cores, or as many as the
+    environment variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn less
     than the first ones, a NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
     Parameters
@@ -58,10 +58,11 @@ class BoundedRLSVI(Holding):
     sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
         If None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
     gamma : discount per decision, in [0, 1].
-    basis : bases.Fourier(), Polynomial(), Radial(), Tiles() or Waves() for the measured part of observations;
+    basis : bases.Fourier(), PixelPairs(..), Polynomial(), Radial(), Tiles() or Waves() for the measured part;
         bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
         at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
-        four, and Waves() for more, whose length scale and number follow the data.
+        four, PixelPairs() for pictures (a Box of two or three dimensions whose numbers all have the same finite
+        bounds), and Waves() for all others, whose length scale and number follow the data.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
         a state carries over to the others. Ignored with a table.
     bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
@@ -73,7 +74,8 @@ class BoundedRLSVI(Holding):
     regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
     trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
-        for as long as the episode was worth more than that value. Ignored with a table, which uses 0.
+        to the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
+        more than the next value. Ignored with a table, which uses 0.
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
@@ -215,8 +217,9 @@ class BoundedRLSVI(Holding):
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
             table = given is not None or is_table(layout.layout)
-            many = layout.layout.measured > FEW and not table
-            return Lookup(replace(layout, basis=Waves()) if many else layout, table, task, given=False)
+            if layout.layout.measured > FEW and not table:
+                layout = replace(layout, basis=picture_in(layout.layout) or Waves())
+            return Lookup(layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
 
 

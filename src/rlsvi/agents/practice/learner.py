@@ -146,13 +146,14 @@ class BoundedLearner:
         if memory is not None and len(history.last) > (1 + SLACK) * memory:
             self.history, self.regression = history.recent(memory), None
             history, before = self.history, 0
-        doubled = old.waves is not None and self.counters[STEPS] >= 2 * self.counters[SCALED]
+        doubled = old.centred and self.counters[STEPS] >= 2 * self.counters[SCALED]
         if not (self.lookup.follow(history.x[before:]) or doubled):
             return
         Q = self._prior(len(history.x)) if self.theta is None else old.values(self.theta, history.x)
         if doubled:
             model, bounds = self._model(Q), self._bounds()
-            b = targets(history, values_of(history, Q, bounds)[0], model.gamma, self.planning.trace)
+            V, _ = values_of(history, Q, bounds)
+            b = targets(history, V, model.gamma, self.planning.trace, self.lookup.centred)
             self.lookup = rescaled(old, history, b, model.ridge, self.planning.alike)
         self.counters[RESCALINGS] += self.counters[SCALED] > 0
         self.counters[SCALED] = self.counters[STEPS]
@@ -195,7 +196,7 @@ class BoundedLearner:
         assert self.regression is not None
         within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
         largest, model = self._largest(gamma, within), self._model(Q)
-        settings = within, most, self.planning.tolerance, self.planning.trace
+        settings = within, most, self.planning.tolerance, self.planning.trace, self.lookup.centred
         for trial in range(TRIALS):
             with np.errstate(over="ignore", invalid="ignore"):
                 outcome = sweep(self.history, self.regression, model, Q, stream, *settings)

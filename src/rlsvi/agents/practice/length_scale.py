@@ -26,7 +26,11 @@ LENGTHS = 2.0 ** np.arange(-4, 0.5, 0.5)  # in units of the number of measured n
 
 
 def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, alike: float) -> Lookup:
-    """Return a lookup scaled by all observations, with the waves that the targets b of all steps support best."""
+    """Return a lookup scaled by all observations; waves are those that the targets b support best."""
+    lookup = copy(lookup)
+    lookup.rescale(history.x)
+    if lookup.waves is None:  # a picture
+        return lookup
     given = lookup.basis.basis
     count = min(given.features, max(FEWEST, len(b) // STEPS_PER_WAVE))
     few = min(count, JUDGED)
@@ -34,8 +38,6 @@ def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, a
     def error(length: float) -> float:
         return held_out_error(lookup.with_waves(few, length), history, b, ridge, alike)
 
-    lookup = copy(lookup)
-    lookup.rescale(history.x)
     n = lookup.basis.layout.measured
     best = n * USUAL if history.last[:-1].sum() == 0 else min(n * LENGTHS, key=error)
     return lookup.with_waves(count, float(best) if given.length is None else given.length)

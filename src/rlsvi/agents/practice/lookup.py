@@ -11,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.agents.task import Task
-from rlsvi.bases import Fourier, Observed, Radial, Waves
+from rlsvi.bases import Fourier, Observed, PixelPairs, Radial, Waves
 from rlsvi.bases.binding import bound
 from rlsvi.bases.fourier import frequencies
 from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
+from rlsvi.bases.pixel_pairs import SINGLE, pairs_of
 from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import grown, ranges_of, spread
 from rlsvi.bases.waves import directions
@@ -23,7 +24,7 @@ from rlsvi.core.blocks import blocks
 from rlsvi.core.compile import Floats
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
-OWN = Fourier | Radial | Waves
+OWN = Fourier | PixelPairs | Radial | Waves
 Policy = tuple[Layout, dict[str, Any]]  # the layout of an observation, and arrays
 
 
@@ -41,13 +42,19 @@ class Lookup:
         self.ranges = ranges_of(low, high, observed=not given)
         self.waves = basis.basis if scaled and isinstance(basis.basis, Waves) and basis.layout.measured else None
         self.threads = scaled and isinstance(basis.basis, OWN)  # a user's function may not be made for threads
+        self.pixels = basis.basis if scaled and isinstance(basis.basis, PixelPairs) else None
         self._at: Any = None
+
+    @property
+    def centred(self) -> bool:
+        """Whether numbers are scaled by what all data have in common, which changes when the data have doubled."""
+        return self.waves is not None or self.pixels is not None
 
     def row(self, observation: Any) -> Floats:
         """Return an observation as a row, after checking it."""
         if isinstance(self.basis, Observed):
             x = np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
-            if self.waves is None:  # waves do not stop at the bounds
+            if not self.centred:  # these do not stop at the bounds
                 warn_outside(x[: len(self.ranges.least)], self.ranges.least, self.ranges.most)
             return x
         state = self.task.checked(observation)
@@ -81,16 +88,17 @@ class Lookup:
 
     def follow(self, x: Floats) -> bool:
         """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
-        if self.waves is not None:
+        if self.centred:
             return False
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
         return ranges is not None
 
     def rescale(self, x: Floats) -> None:
-        """Scale waves by the mean and standard deviation of all rows x, as far as no bounds were given."""
-        if self.waves is not None:
-            self.ranges = spread(self.ranges, x[:, : len(self.ranges.low)])
+        """Scale waves and pictures by the mean and spread of all rows x, as far as no bounds were given."""
+        spreading = self.pixels.spread if self.pixels is not None else spread
+        if self.centred:
+            self.ranges = spreading(self.ranges, x[:, : len(self.ranges.low)])
 
     def with_waves(self, features: int, length: float) -> Self:
         """Return a lookup with other waves."""
@@ -130,8 +138,8 @@ def feature_policy(task: Task, lookup: Lookup, history: Any, theta: Floats) -> P
     if not isinstance(basis, Observed) or (basis.layout.measured and not isinstance(basis.basis, OWN)):
         shown = basis.basis if isinstance(basis, Observed) else basis
         raise ValueError(
-            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier() or Radial() or Waves(): "
-            "save the agent instead, and load it by rlsvi.load"
+            f"the basis {shown!r} cannot be exported, only a table, bases.Fourier(), PixelPairs(), Radial() or "
+            "Waves(): save the agent instead, and load it by rlsvi.load"
         )
     layout, ranges = basis.layout, lookup.ranges
     count, made = _functions(layout.measured, lookup.waves or basis.basis)
@@ -154,5 +162,8 @@ def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
         length = measured / 4 if basis.length is None else basis.length
         made = {"waves": waves / length, "phase": phase, "scale": np.sqrt(2 / basis.features)}
         return 1 + measured + basis.features, made
+    if isinstance(basis, PixelPairs):
+        pairs = pairs_of(basis)
+        return 1 + measured + len(pairs.scale), {**pairs._asdict(), "single": SINGLE}
     waves, size = frequencies(measured, basis.order, basis.features, basis.together)
     return len(size), {"waves": waves, "scale": size**-basis.smoothness}

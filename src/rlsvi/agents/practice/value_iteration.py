@@ -2,7 +2,7 @@
 
     V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
     b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
-    b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(V(s_i'), b_i+1))
+    b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(b_i+1, V(s_i')))          a lambda-return
     m = P^-1 (A'b + ridge mean)
     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
 
@@ -10,9 +10,10 @@ The bounds keep the iteration bounded: a regression on features is not a contrac
 Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where values
 lie at a bound.
 
-The target is a lambda-return that follows an episode only as far as it was worth more than V: the best policy is at
-least as good as the one that played (compare He, Liu, Schwing and Peng, 2017). Peng's lambda-return, which always
-follows it, holds every past mistake against the states before it.
+A lambda-return follows an episode, here only as far as it was worth more than V: the best policy is at least as
+good as the one that played (compare He, Liu, Schwing and Peng, 2017). With many numbers `mistakes` are followed too
+(Peng's lambda-return, b_i+1 instead of the maximum), because the maximum collects the errors of features that
+do not fit well.
 """
 
 import math
@@ -104,23 +105,25 @@ def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple
     return V, float((V[:-1] != best).mean())
 
 
-def targets(history: History, V: Floats, gamma: float, trace: float = 0.0) -> Floats:
+def targets(history: History, V: Floats, gamma: float, trace: float = 0.0, mistakes: bool = False) -> Floats:
     """Return the target of every transition, given V of the rows and of the end."""
     steps = history.transitions
     if trace == 0 or isinstance(history, CountedHistory):
         raw: Floats = steps.reward + gamma * V[steps.next]
         return raw
     out = np.empty(len(steps.reward))
-    trace_back(steps.reward, V[steps.next], history.last, gamma, trace, out)
+    trace_back(steps.reward, V[steps.next], history.last, gamma, trace, mistakes, out)
     return out
 
 
 @compiled
-def trace_back(reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, out: Floats) -> None:
-    """Compute lambda-returns that follow an episode as far as it was worth more than the values V after each step."""
+def trace_back(
+    reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, mistakes: bool, out: Floats
+) -> None:
+    """Compute lambda-returns, given the values V after each step; without mistakes, as far as they exceed V."""
     following = 0.0
     for i in range(reward.size - 1, -1, -1):
-        if last[i] or i == reward.size - 1 or following < V[i]:
+        if last[i] or i == reward.size - 1 or (following < V[i] and not mistakes):
             following = V[i]
         following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
 
@@ -135,6 +138,7 @@ def sweep(
     most: int,
     tolerance: float,
     trace: float = 0.0,
+    mistakes: bool = False,
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
     steps = history.transitions
@@ -151,7 +155,7 @@ def sweep(
     sigma, change, done = model.sigma, math.inf, 0
     while done < most and change > tolerance:
         V, at_bounds = values_of(history, Q, bounds)
-        b = targets(history, V, model.gamma, trace)
+        b = targets(history, V, model.gamma, trace, mistakes)
         sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
         theta = regression.fit(sums, model.mean)
         fitted = regression.values(theta)
