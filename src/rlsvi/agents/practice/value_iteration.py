@@ -11,8 +11,8 @@ Only the value that a target builds on is clipped. If the whole target were, the
 lie at a bound.
 
 A lambda-return follows an episode, here only as far as it was worth more than V: the best policy is at least as
-good as the one that played (compare He, Liu, Schwing and Peng, 2017). With many numbers `mistakes` are followed too
-(Peng's lambda-return, b_i+1 instead of the maximum), because the maximum collects the errors of features that
+good as the one that played (compare He, Liu, Schwing and Peng, 2017). With many numbers, `mistakes` are followed
+too (Peng's lambda-return, b_i+1 instead of the maximum), because the maximum collects the errors of features that
 do not fit well.
 """
 
