@@ -15,7 +15,7 @@ import numpy as np
 from rlsvi.core.machine import cores
 
 ROWS = 4096  # of a block: enough to occupy a core for a millisecond, and smaller problems are not divided
-LITTLE = 1e7  # multiplications for which threads are not worth starting
+LITTLE = 3e7  # multiplications, about 10 ms, for which threads do not pay: on a busy machine they wait
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
