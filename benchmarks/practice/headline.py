@@ -1,6 +1,6 @@
-"""The picture of the README, from the tables of docs/practice.md: episodes until a task is learned.
+"""The picture of the README, from the first table of docs/practice-evidence.md: episodes until a task is learned.
 
-python -m benchmarks.practice.headline docs/practice.md docs/images/benchmark.png
+python -m benchmarks.practice.headline docs/practice-evidence.md docs/images/benchmark.png
 """
 
 import re
@@ -13,20 +13,19 @@ from rlsvi.study.plot import COLOURS, INK, styled
 
 TASKS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 LEARNERS = {
-    ("RLSVI (ours)", "default"): "rlsvi, one default for all tasks",
-    ("PPO", "tuned"): "PPO, tuned",
-    ("DQN", "tuned"): "DQN, tuned",
+    "rlsvi": "rlsvi, one default for all tasks",
+    "PPO, tuned": "PPO, tuned",
+    "DQN, tuned": "DQN, tuned",
 }
 
 
 def episodes_in(page: str) -> dict[str, dict[str, tuple[str, str]]]:
     """By task and learner: how many seeds have reached the first threshold, and after how many episodes."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
-    for section in page.split("\n### ")[1:]:
-        task = section.partition(":")[0]
-        rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|", section, re.MULTILINE)
-        names = {LEARNERS[row[:2]]: row[2:] for row in rows if row[:2] in LEARNERS}
-        found.setdefault(task, names)
+    for row in re.findall(r"^\| (.+) \|$", page, re.MULTILINE):
+        task, _, learner, *numbers = [*row.split(" | "), "", "", ""]
+        if learner in LEARNERS:
+            found.setdefault(task, {})[LEARNERS[learner]] = numbers[0], numbers[1]
     return found
 
 
