@@ -11,7 +11,7 @@ from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.drawing import curve
 from benchmarks.practice.evaluation import play
 from benchmarks.practice.exact import Exact
-from benchmarks.practice.overview import BEGIN, END, cells, overview, put_into
+from benchmarks.practice.overview import BEGIN, END, cells, details, put_into, tables
 from benchmarks.practice.random_play import random_return
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.summary import line, markdown, summary, text
@@ -268,9 +268,11 @@ def test_the_overview_says_what_was_asked_and_what_came_out():
     assert row == ["MountainCar-v0", "-200.0", "8.000", "20", "**9.000** (9.000)", "2 of 2", "20", "2"]
     (row,) = cells(dataclasses.replace(task, asked=()), {0: made_up(0, [1, 9, 2])})
     assert row[2:5] == ["5.000", "(30)", "2.000 (2.000)"], "without an aim, the first threshold at the end"
-    page = overview({("MountainCar-v0", "ours"): {0: made_up(0, [1])}}, {"Catch": {"failed: KeyError"}})
-    assert page.count("not measured") == len(TASKS) - 1
-    assert "failed: KeyError" in page
+    notes = {"Catch": {"failed: KeyError"}}
+    page = tables({("MountainCar-v0", "ours"): {0: made_up(0, [1])}}, notes)
+    assert page.count("not measured") == len(TASKS) - 2
+    assert page.count("failed") == 1
+    assert "A picture that recurs. failed: KeyError." in details(notes)
 
 
 def test_tables_go_between_the_marks_of_a_page():

@@ -14,6 +14,6 @@
                  the learners, each a function of a task, a seed and a record
     record       what is measured at a point of training, and the clocks
     results      one file for each task, learner and seed
-    overview     our agent on both lists, in two tables
+    overview     our agent on both lists, in two tables, and what happened on each task
     summary      the tables of all learners; drawing, the curves
 """

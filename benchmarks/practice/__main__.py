@@ -2,7 +2,7 @@
 
     python -m benchmarks.practice choose     tasks on which defaults are chosen, all learners: hours on one core
     python -m benchmarks.practice report     tasks on which they are only reported, our agent
-    python -m benchmarks.practice summary    tables and curves of what is there; --into docs/practice.md
+    python -m benchmarks.practice summary    tables and curves of what is there; --into docs
     python -m benchmarks.practice random     what random play brings, and the optimum where it is known
     python -m benchmarks.practice choose --learners ours --tasks CartPole-v1 --seeds 2     a part of it
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from benchmarks.practice import rivals
 from benchmarks.practice.chosen import CHOSEN
-from benchmarks.practice.overview import overview, put_into
+from benchmarks.practice.overview import details, put_into, tables
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.results import LEARNERS, measure, notes, path_of, read, takes_part
 from benchmarks.practice.summary import markdown, text
@@ -62,7 +62,7 @@ def options_of(arguments):
     parser.add_argument("--out", type=Path, metavar="DIR", help="out/practice, or with --quick out/practice-quick")
     parser.add_argument("--again", action="store_true", help="measure what is there already once more")
     parser.add_argument("--quick", action="store_true", help="hardly any learning: does everything run?")
-    parser.add_argument("--into", type=Path, metavar="PAGE", help="a page to put tables and curves into")
+    parser.add_argument("--into", type=Path, metavar="DOCS", help="the folder of pages to put the results into")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error("--jobs must be 1 or more")
@@ -108,16 +108,19 @@ def run(left, options):
     return failed
 
 
-def write(results, out, page):
-    """Tables and curves, and both into a page where one is given: its picture lies in images beside it."""
+def write(results, out, docs):
+    """Tables and curves, and both into the pages of the documentation where its folder is given."""
     from benchmarks.practice.drawing import figure
 
-    tables = overview(results, notes(out))
-    if page is not None:
-        changed = put_into(page.read_text(), tables)
-        figure(results, "episodes").savefig(page.parent / "images" / "practice.png", dpi=160)
-        page.write_text(changed)
-    (out / "practice.md").write_text(f"{tables}\n## Beside other learners\n\n{markdown(results)}")
+    told = notes(out)
+    parts = {"practice.md": tables(results, told), "practice-evidence.md": details(told)}
+    if docs is not None:
+        pages = {docs / name: put_into((docs / name).read_text(), text) for name, text in parts.items()}
+        figure(results, "episodes").savefig(docs / "images" / "practice.png", dpi=160)
+        for page, text in pages.items():
+            page.write_text(text)
+    whole = "\n".join([*parts.values(), "## Beside other learners\n", markdown(results)])
+    (out / "practice.md").write_text(whole)
     for x in ("steps", "episodes"):
         for kind in ("svg", "png"):
             figure(results, x).savefig(out / f"practice-{x}.{kind}", dpi=160)

@@ -1,4 +1,7 @@
-"""One table for each list of tasks: what our agent reached, and when, beside random play and what was asked."""
+"""One table for each list of tasks: what our agent reached, and when, beside random play and what was asked.
+
+The list of details says why each task is there, which agent was chosen, what it warned of, and what failed.
+"""
 
 import numpy as np
 
@@ -43,32 +46,31 @@ def cells(task, seeds):
         ]
 
 
-def table(tasks, results):
+def table(tasks, results, notes):
     """The table of a list of tasks as Markdown; tasks without results are named as such."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * (len(COLUMNS) - 1)]
     for task in tasks.values():
-        seeds = results.get((task.name, "ours"))
-        rows = cells(task, seeds) if seeds else [[task.name, value(task.random), *["not measured", *"-----"]]]
+        seeds, said = results.get((task.name, "ours")), " ".join(notes.get(task.name, ()))
+        missing = "failed" if "failed: " in said else "not measured"
+        rows = cells(task, seeds) if seeds else [[task.name, value(task.random), *[missing, *"-----"]]]
         lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def overview(results, notes):
-    """Both tables, why the tasks are there, and what our agent was and said on each of them."""
-    parts = ["### Tasks on which defaults are chosen", table(CHOSEN, results)]
-    parts += ["### Tasks on which they are only reported", table(REPORTED, results), NOTE]
-    parts += ["### Why these tasks", listed({name: [task.why] for name, task in (CHOSEN | REPORTED).items()})]
-    if notes:
-        parts += [
-            "### Agents, warnings and failures",
-            listed({name: sorted(told) for name, told in notes.items()}),
-        ]
+def tables(results, notes):
+    """Both tables."""
+    parts = ["### Tasks on which defaults are chosen", table(CHOSEN, results, notes)]
+    parts += ["### Tasks on which they are only reported", table(REPORTED, results, notes), NOTE]
     return "\n\n".join(parts) + "\n"
 
 
-def listed(texts):
-    """A list of tasks with texts."""
-    return "\n".join(f"- **{name}.** {'; '.join(told)}" for name, told in texts.items())
+def details(notes):
+    """Why the tasks are there, and what our agent was and said on each of them."""
+    lines = []
+    for name, task in (CHOSEN | REPORTED).items():
+        told = "".join(f" {text}." for text in sorted(notes.get(name, ())))
+        lines.append(f"- **{name}.** {task.why}{told}")
+    return "\n".join(lines) + "\n"
 
 
 def put_into(page, text):
