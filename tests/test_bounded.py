@@ -10,7 +10,6 @@ from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarni
 from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.history import END, CountedHistory
 from rlsvi.agents.practice.learner import diverged
-from rlsvi.agents.practice.progress import returns_of, warn_if_behind
 from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.agents.practice.value_iteration import targets, usual_reward, values_of
 from rlsvi.bases.default import is_table
@@ -454,10 +453,13 @@ def test_a_run_that_falls_behind_its_first_episodes_says_so():
     for i in range(64):
         row = history.row(np.array([float(i)]), np.array([True, True]))
         history.add(row, 0, -1.0 if i < 8 else -2.0, END)
+    assert history.returns().tolist() == [-1.0] * 8 + [-2.0] * 56
+    ours = agent().learn(Walk(), episodes=1)
+    ours._learner.history, ours._learner.counters[0] = history, 64
     with pytest.warns(NoProgressWarning, match="earn -2.*repeat="):
-        warn_if_behind(history, 64)
-    warn_if_behind(history, 63)
-    assert returns_of(history).tolist() == [-1.0] * 8 + [-2.0] * 56
+        ours.notice()
+    ours._learner.counters[0] = 63
+    ours.notice()
 
 
 def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():

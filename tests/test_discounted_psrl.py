@@ -7,10 +7,11 @@ from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 
 import rlsvi
 from contract.environments import MDP
-from rlsvi import DiscountedPSRL
+from rlsvi import DiscountedPSRL, NoProgressWarning
 from rlsvi.agents.contract import POSTERIOR
+from rlsvi.agents.progress import FIRST, earned, nothing_earned
 from rlsvi.agents.tabular.observations import plain_bytes
-from rlsvi.agents.tabular.sparse_model import ALPHA, EARLY, END, count, no_model
+from rlsvi.agents.tabular.sparse_model import ALPHA, EARLY, END, WORST, count, no_model
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
@@ -143,13 +144,17 @@ def test_counts_samples_and_values_are_those_of_raw_transitions(episodes):
 
 
 def best_return(rows, agent):
-    """The best discounted sum of rewards from any step on; episodes last seven steps, or end."""
+    """The best discounted sum of rewards from any step on; episodes last seven steps, or end.
+
+    One that does not end also counts as if it were repeated for ever.
+    """
     best, episode = 0.0, []
     for i, (_, _, r, y) in enumerate(rows):
         episode.append(r)
         if y is None or len(episode) == 7 or i == len(rows) - 1:
             sums = [sum(GAMMA**k * r for k, r in enumerate(episode[t:])) for t in range(len(episode))]
-            best, episode = max(best, *sums), []
+            for_ever = sums[0] / (1 - GAMMA ** len(episode)) if y is not None else 0.0
+            best, episode = max(best, for_ever, *sums), []
     return best
 
 
@@ -260,6 +265,89 @@ class Cut(gymnasium.Env):
 def test_a_time_limit_is_no_end(ends, expected):
     agent = DiscountedPSRL(seed=0).learn(Cut(ends), episodes=3)
     assert agent.plan(True).V[0] == pytest.approx(expected)
+
+
+class Paying(gymnasium.Env):
+    """One state, and actions that pay .5 to 1, or cost as much; time is up after a few steps."""
+
+    action_space, observation_space = Discrete(5), Discrete(1)
+
+    def __init__(self, steps, sign=1.0):
+        self.steps, self.sign = steps, sign
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return 0, {}
+
+    def step(self, action):
+        self.t += 1
+        return 0, self.sign * (0.5, 0.6, 0.7, 0.8, 1.0)[action], False, self.t >= self.steps, {}
+
+
+@pytest.mark.parametrize("steps", [1, 10, 100])
+@pytest.mark.parametrize(("sign", "best"), [(1.0, 4), (-1.0, 0)])
+def test_a_short_time_limit_does_not_end_exploration(steps, sign, best):
+    """What is seen until time is up is less than a value, which goes on for ever."""
+    env = Paying(steps, sign)
+    for seed in range(5):
+        agent = DiscountedPSRL(seed=seed).learn(env, episodes=-(-200 // steps))
+        assert agent.predict(0, deterministic=True)[0] == best
+
+
+def test_the_mean_avoids_what_was_not_tried_though_all_is_costly():
+    agent = DiscountedPSRL(seed=0).learn(Paying(3, -1.0), episodes=1)
+    model = agent._learner.model
+    untried = model.visits[0] == 0
+    assert untried.any()
+    assert not untried[agent.predict(0, deterministic=True)[0]]
+
+
+def test_only_complete_returns_count():
+    class Trap(Arms):
+        def reset(self, *, seed=None, options=None):
+            self.t = 0
+            return super().reset(seed=seed)
+
+        def step(self, action):
+            self.t += 1
+            return 0, (1000.0, -2000.0)[self.t - 1], self.t == 2, False, {}
+
+    learner = DiscountedPSRL(seed=0).learn(Trap(), episodes=1)._learner
+    assert learner.worth == 1.0
+    assert learner.model.totals[WORST] == pytest.approx(-2000.0)
+
+
+def test_a_plan_of_an_earlier_table_is_refused():
+    agent = DiscountedPSRL(seed=0).learn(Grid(3), episodes=1)
+    plan = agent._learner.plan(False, stream(0))
+    small = plan._replace(V=plan.V[:2])
+    with pytest.raises(ValueError, match="plan anew"):
+        agent._learner.values(small, agent._learner.look(0, 0, None))
+
+
+def test_a_table_that_falls_behind_its_first_episodes_says_so():
+    class Falling(Paying):
+        played = 0
+
+        def reset(self, *, seed=None, options=None):
+            self.played += 1
+            return super().reset(seed=seed)
+
+        def step(self, action):
+            return 0, 1.0 if self.played <= 8 else 0.5, True, False, {}
+
+    with pytest.warns(NoProgressWarning, match=r"after 32 episodes, the recent ones earn 0\.5, .*optimism="):
+        DiscountedPSRL(seed=0).learn(Falling(1), episodes=40)
+
+
+def test_the_summary_of_returns_holds_the_first_and_the_last_quarter():
+    held, returns = nothing_earned(), np.arange(1.0, 129.0)
+    for i, total in enumerate(returns, 1):
+        held = earned(held, i, total)
+        if i in (32, 64, 128):
+            assert held[FIRST] == returns[i - i // 4 : i].sum()
+    assert held[:FIRST].tolist() == returns[:FIRST].tolist()
 
 
 # ---- observations -----------------------------------------------------------------------------------------

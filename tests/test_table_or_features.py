@@ -40,6 +40,17 @@ class Line(gymnasium.Env):
         return self.look(), float(self.x == 6), self.x == 6, self.t == 20, {}
 
 
+class Counted(Line):
+    """The same with counted observations."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = MultiDiscrete([7, 2])
+
+    def look(self):
+        return np.array([self.x, 0])
+
+
 def test_observations_that_recur_stay_a_table():
     agent = TableOrFeatures(seed=0).learn(Line(), episodes=10)
     assert agent.uses_table
@@ -78,6 +89,30 @@ def test_the_choice_becomes_final(monkeypatch):
     assert agent._learner.record is None
     env.noise = 0.0
     assert not agent.learn(env, episodes=20).uses_table
+
+
+def test_a_long_first_episode_decides_nothing(monkeypatch):
+    monkeypatch.setattr(table_or_features, "FINAL", 10)
+    env = Line(noise=0.1)
+    agent = TableOrFeatures(seed=0).learn(env, episodes=1)
+    assert agent.steps >= 10
+    assert agent._learner.record is not None
+    assert not agent.learn(env, episodes=3).uses_table
+
+
+@pytest.mark.parametrize(("name", "change"), [("record.x", 5.5), ("record.lengths", None)])
+def test_a_file_whose_record_does_not_fit_is_refused(name, change, tmp_path):
+    agent = TableOrFeatures(seed=0).learn(Counted(), episodes=4)
+    state = agent._learner.state()
+    if change is None:  # two episodes as one
+        joined = state[name][0] + state[name][1]
+        state[name] = np.array([joined, *state[name][2:]])
+    else:
+        state[name] = np.where(state[name] == state[name].max(), change, state[name])
+    agent._learner.state = lambda: state
+    agent.save(tmp_path / "agent.rlsvi")
+    with pytest.raises(ValueError, match="damaged"):
+        rlsvi.load(tmp_path / "agent.rlsvi")
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])

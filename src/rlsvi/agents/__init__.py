@@ -15,7 +15,7 @@ from rlsvi.agents.finite.lsvi import LSVI
 from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.progress import NoProgressWarning
+from rlsvi.agents.progress import NoProgressWarning
 from rlsvi.agents.stationary.lsvi import StationaryLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures

@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.agents.contract import Place, Step
 from rlsvi.agents.tabular.observations import key_of
-from rlsvi.bases.layout import Layout
+from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats
 
@@ -86,8 +86,9 @@ def no_record() -> Record:
     return Record({}, [], [], [])
 
 
-def read_record(file: Archive, width: int, actions: int) -> Record:
-    """Read a record from a file, checking that all its indices lie within bounds."""
+def read_record(file: Archive, layout: Layout, actions: int) -> Record:
+    """Read a record from a file, checking its observations, and that all its indices lie within bounds."""
+    width = layout.measured + len(layout.counts)
     (N, _), (T, _) = file.shape("record.x", 2), file.shape("record.steps", 2)
     (E,) = file.shape("record.lengths", 1)
     x, legal = file.take("record.x", (N, width)), file.take("record.legal", (N, actions), np.bool_)
@@ -108,7 +109,11 @@ def read_record(file: Archive, width: int, actions: int) -> Record:
             )
         ]
         record, begin = record.with_episode(episode), begin + length
-    if not np.array_equal(np.array(record.x), x):
+    try:
+        held = [vector_of(layout, observation_of(layout, one)) for one in x]
+    except ValueError:
+        raise ArchiveError("is damaged: an observation of its record lies outside of the space") from None
+    if not np.array_equal(np.array(record.x), x) or not np.array_equal(np.array(held), x):
         raise ArchiveError("is damaged: observations of its record are not in order")
     return record
 

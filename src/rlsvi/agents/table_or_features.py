@@ -6,6 +6,7 @@
         if share < 1/10: learn all episodes with features from now on
         if share > 1/2: learn all episodes with a table from now on
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
+    (never before the first decision)
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
@@ -28,7 +29,7 @@ from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import Task
 from rlsvi.bases import of
 from rlsvi.bases.layout import vector_of
-from rlsvi.core.archive import Archive
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 
@@ -92,7 +93,8 @@ class ChoosingLearner:
             )
             self.active, self.table = self._replayed(record, table), table
         holds = not self.table and self.active.counters[REPEAT] > 1
-        if record.steps >= FINAL or record.numbers >= NUMBERS or holds:
+        long = record.counted >= FIRST and (record.steps >= FINAL or record.numbers >= NUMBERS)
+        if long or holds:
             self.record = None
 
     def _replayed(self, record: Record, table: bool) -> Any:
@@ -213,6 +215,7 @@ class TableOrFeatures(Holding):
         """Return the learner stored in a file, after checking all its arrays."""
         table = bool(file.take("table", (1,), np.bool_)[0])
         active: Any = self.inner(table, task).restored_learner(task, file)
-        kept = "record.x" in file
-        width = self.layout.measured + len(self.layout.counts)
-        return ChoosingLearner(self, task, active, table, read_record(file, width, task.actions) if kept else None)
+        record = read_record(file, self.layout, task.actions) if "record.x" in file else None
+        if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
+            raise ArchiveError("is damaged: its record of episodes does not fit its counters")
+        return ChoosingLearner(self, task, active, table, record)

@@ -21,9 +21,9 @@ from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
 from rlsvi.agents.practice.history import read_history
 from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.lookup import Lookup
-from rlsvi.agents.practice.progress import warn_if_behind
 from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.practice.value_iteration import SweptValues
+from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
@@ -35,6 +35,10 @@ from rlsvi.core.random import Seed
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
 RIDGE = 0.1  # for features
+REMEDY = (
+    "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
+    "features of your own"
+)
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -161,8 +165,12 @@ class BoundedRLSVI(Holding):
 
     def notice(self) -> None:
         """Warn if the agent earns less than it did at random."""
-        if isinstance(self._learner.history, EpisodeHistory):
-            warn_if_behind(self._learner.history, self.episodes)
+        history, episodes = self._learner.history, self.episodes
+        if isinstance(history, EpisodeHistory) and is_checked(episodes):
+            returns = history.returns()
+            if len(returns) == episodes:  # none was dropped
+                recent = float(np.median(returns[-(episodes // 4) :]))
+                warn_if_behind(returns[:FIRST], recent, episodes, REMEDY)
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""

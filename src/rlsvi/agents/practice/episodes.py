@@ -81,6 +81,12 @@ class EpisodeHistory:
         """Mark the step added last as the last of its episode, though it may not have terminated."""
         self._last[self._steps - 1] = True
 
+    def returns(self) -> Floats:
+        """Return the sum of rewards of every complete episode."""
+        sums = np.concatenate([[0.0], np.cumsum(self.transitions.reward)])[np.flatnonzero(self.last) + 1]
+        totals: Floats = np.diff(sums, prepend=0.0)
+        return totals
+
     def recent(self, steps: int) -> "EpisodeHistory":
         """Return a history of only the most recent steps."""
         kept, first = copy(self), max(0, self._steps - steps)

@@ -20,6 +20,7 @@ from typing import Any
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
+from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.tabular.observations import vector_or_bytes
 from rlsvi.agents.tabular.sparse_learner import SparseLearner, TablePlanning
 from rlsvi.agents.tabular.sparse_model import ALPHA
@@ -29,6 +30,8 @@ from rlsvi.bases.layout import layout_of
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.random import Seed
+
+REMEDY = "try another gamma= or optimism=, or, if few observations recur, features: rlsvi.BoundedRLSVI()"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -43,7 +46,8 @@ class DiscountedPSRL(Agent):
     ----------
     gamma : discount, in [0, 1).
     optimism : the value of an outcome not seen yet, as a multiple of the best discounted return from any step on
-        to the end of its episode. As long as no return was positive, that value is 1.
+        to the end of its episode, and of episodes that were cut off as if they were repeated for ever. As long as
+        no return was positive, that value is 1: scale rewards up if costs are far below 1.
     sweeps : maximum number of updates of a state's value at the start of an episode.
     backups : maximum number of updates of values after a step.
     seed : determines all randomness, including the environment's.
@@ -79,6 +83,12 @@ class DiscountedPSRL(Agent):
     def states(self) -> int:
         """The number of distinct observations met."""
         return len(self._learner.rows) if self._learner else 0
+
+    def notice(self) -> None:
+        """Warn if the agent earns less than it did at random."""
+        if is_checked(self.episodes):
+            held = self._learner.earned
+            warn_if_behind(held[:FIRST], float(held[FIRST]) / (self.episodes // 4), self.episodes, REMEDY)
 
     def take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""

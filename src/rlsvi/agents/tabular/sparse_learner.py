@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.contract import Place, Step, diverged
+from rlsvi.agents.progress import earned, nothing_earned
 from rlsvi.agents.tabular.observations import SIZE, key_of, vector_or_bytes
 from rlsvi.agents.tabular.sparse_model import (
     ALPHA,
@@ -61,6 +62,7 @@ class SparseLearner:
         self.sample: SampledModel | None = None  # of the episode that is being played
         self.visited: list[tuple[int, int]] = []  # cells to draw anew
         self.rewards: list[float] = []  # of the episode
+        self.earned = nothing_earned()  # by the first and by recent episodes
 
     @property
     def worth(self) -> float:
@@ -95,6 +97,8 @@ class SparseLearner:
 
     def values(self, plan: SampledModel, place: Place) -> Floats:
         """Return Q(s, .); all actions in an unknown state are worth the same."""
+        if len(plan.V) < len(self.model.into) or len(plan.chance) < len(self.model.to):
+            raise ValueError("this plan is of an earlier state of the learner: plan anew")
         Q, row = np.full(self.task.actions, plan.worth[0]), place.row
         if row < 0:
             row = self.rows.get(key_of(place.x), -1)
@@ -111,11 +115,12 @@ class SparseLearner:
         for step in steps:
             later.count(step)
         later.counters[1] += len(steps)
-        if ended or len(later.rewards) & (len(later.rewards) - 1) == 0:
-            follow_returns(later.model.totals, np.array(later.rewards), later.planning.gamma)
         if ended:
             assert later.sample is not None
             later.counters[0] += 1
+            later.earned = earned(self.earned, int(later.counters[0]), sum(later.rewards))
+            cut_off = steps[-1].following is not None
+            follow_returns(later.model.totals, np.array(later.rewards), later.planning.gamma, cut_off)
             change = later.worth / float(later.sample.worth[0])
             later.V, later.sample = change * later.sample.V[: len(later.rows)], None
             later.visited, later.rewards = [], []
@@ -188,7 +193,8 @@ class SparseLearner:
         keys = np.frombuffer(b"".join(self.rows), np.uint8).reshape(S, SIZE)
         arrays = {f"model.{name}": getattr(self.model, name)[:O] for name in SAVED}
         arrays |= {"model.legal": self.model.legal[:S], "model.revisits": self.model.revisits}
-        return arrays | {"model.totals": self.model.totals, "keys": keys, "V": self.V, "counters": self.counters}
+        arrays |= {"model.totals": self.model.totals, "keys": keys, "V": self.V}
+        return arrays | {"counters": self.counters, "earned": self.earned}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
@@ -209,6 +215,7 @@ class SparseLearner:
         model.totals[:] = file.take("model.totals", model.totals.shape)
         self.model, self.rows = model, {bytes(key): s for s, key in enumerate(keys)}
         self.V, self.counters = file.take("V", (S,)), file.take_within("counters", (2,), np.int64, 1, 2**62)
+        self.earned = file.take("earned", self.earned.shape)
         self._check(cell, to)
 
     def _check(self, cell: Longs, to: Longs) -> None:

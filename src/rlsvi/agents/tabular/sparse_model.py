@@ -256,10 +256,17 @@ def redraw(
 
 
 @compiled
-def follow_returns(totals: Floats, rewards: Floats, gamma: float) -> None:
-    """Extend the best and the worst discounted return from any step on to the end."""
+def follow_returns(totals: Floats, rewards: Floats, gamma: float, cut_off: bool) -> None:
+    """Extend the best and the worst discounted return from any step on to the end.
+
+    An episode that was cut off would have gone on: it also counts as if it were repeated for ever.
+    """
     total = 0.0
     for i in range(rewards.size - 1, -1, -1):
         total = rewards[i] + gamma * total
+        totals[BEST] = max(totals[BEST], total)
+        totals[WORST] = min(totals[WORST], total)
+    if cut_off:
+        total /= 1.0 - gamma**rewards.size
         totals[BEST] = max(totals[BEST], total)
         totals[WORST] = min(totals[WORST], total)
