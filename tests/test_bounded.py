@@ -487,6 +487,24 @@ def test_a_wrong_mask_while_an_action_is_held_is_refused_clearly():
     assert ours.episodes == 1
 
 
+def test_more_features_than_memory_are_refused_before_the_first_step(monkeypatch):
+    class Many(gymnasium.Env):
+        observation_space, action_space = Box(-1, 1, (9,)), Discrete(500)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(9), {}
+
+    needed = 8 * 4 * 500 * 410**2  # 1 + 9 + 400 waves
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: needed - 1)
+    message = r"410 features of 500 actions take 2\.69 GB.*fewer features.*TransformAction"
+    with pytest.raises(ValueError, match=message):
+        agent_for(Many(), seed=0)
+    with pytest.raises(ValueError, match=message):
+        BoundedRLSVI(seed=0).learn(Many(), episodes=1)
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: needed)
+    assert agent_for(Many(), seed=0).steps == 0
+
+
 def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):
     monkeypatch.setattr("rlsvi.agents.practice.learner.MANY", 40)
     ours, plans = agent(repeat=1).learn(Walk(), episodes=8), []
