@@ -182,3 +182,28 @@ def test_an_episode_without_end_is_warned_of(monkeypatch):
         assert agent.episodes == agent.steps == 0
         agent.learn(TimeLimit(Endless(), 3000), episodes=1)
     assert agent.steps == 3000
+
+
+def test_a_time_limit_is_seen_where_actions_are_held(monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.agent.LONG", 50)
+    agent = rlsvi.BoundedRLSVI(seed=0, repeat=4, update_every=25)
+    with pytest.warns(UserWarning, match=r"50 steps.*TimeLimit"), pytest.raises(RuntimeError, match="enough"):
+        agent.learn(Ending(Endless(), 300), episodes=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent.learn(TimeLimit(Endless(), 400), episodes=1)
+    assert agent.steps == 100
+
+
+class Ending(gymnasium.Wrapper):
+    """Raises an error in a step."""
+
+    def __init__(self, env, last):
+        super().__init__(env)
+        self.left = last
+
+    def step(self, action):
+        self.left -= 1
+        if self.left < 0:
+            raise RuntimeError("enough")
+        return self.env.step(action)

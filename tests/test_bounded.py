@@ -9,7 +9,7 @@ import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
 from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.history import END, CountedHistory
-from rlsvi.agents.practice.learner import diverged
+from rlsvi.agents.practice.learner import BoundedLearner, diverged
 from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.agents.practice.value_iteration import targets, usual_reward, values_of
 from rlsvi.bases.default import is_table
@@ -436,6 +436,72 @@ def test_actions_are_held_where_observations_change_slowly(tmp_path):
     assert again.predict(x, state, action_mask=np.array([False, True]))[0] == 2
     assert agent(repeat=1).learn(Slow(), episodes=2).held == 1
     assert agent(repeat=3).held == 3
+
+
+class Gates(Slow):
+    """A slow walk in which the last action is illegal in every seventh step; `wrong` masks have three entries."""
+
+    wrong = False
+
+    def step(self, action):
+        *returned, _ = super().step(action)
+        return *returned, {"action_mask": self.mask(action)}
+
+    def mask(self, action):
+        legal = np.ones(3 if self.wrong else 2, np.bool_)
+        legal[int(action) - 1] = self.t % 7 != 0
+        return legal
+
+
+def test_prediction_decides_when_learning_does(monkeypatch):
+    ours, env, decided = agent(repeat=4).learn(Gates(), episodes=2), Gates(), []
+    values = BoundedLearner.values
+    monkeypatch.setattr(BoundedLearner, "values", lambda *a: decided.append(env.t) or values(*a))
+    ours.learn(env, episodes=1)
+    assert decided[:5] == [0, 4, 7, 11, 14]
+    learned, decided[:] = decided.copy(), []
+    (observation, info), state, over = env.reset(seed=0), None, False
+    while not over:
+        mask = info.get("action_mask")
+        action, state = ours.predict(observation, state, deterministic=True, action_mask=mask)
+        observation, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+    both = min(len(learned), len(decided))
+    assert both > 5
+    assert decided[:both] == learned[:both]
+
+
+def test_a_wrong_mask_while_an_action_is_held_is_refused_clearly():
+    env = Gates()
+    ours = agent(repeat=4).learn(env, episodes=1)
+    env.wrong = True
+    with pytest.raises(ValueError, match=r"action_mask must have shape \(2,\), got \(3,\)"):
+        ours.learn(env, episodes=1)
+    env.mask = lambda action: np.zeros(0, np.bool_)
+    with pytest.raises(ValueError, match=r"action_mask must have shape \(2,\), got \(0,\)"):
+        ours.learn(env, episodes=1)
+    _, state = ours.predict(np.zeros(1))
+    with pytest.raises(ValueError, match=r"action_mask must have shape \(2,\)"):
+        ours.predict(np.zeros(1), state, action_mask=np.ones(3))
+    assert ours.episodes == 1
+
+
+def test_more_features_than_memory_are_refused_before_the_first_step(monkeypatch):
+    class Many(gymnasium.Env):
+        observation_space, action_space = Box(-1, 1, (9,)), Discrete(500)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(9), {}
+
+    needed = 8 * 4 * 500 * 410**2  # 1 + 9 + 400 waves
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: needed - 1)
+    message = r"410 features of 500 actions take 2\.69 GB.*fewer features.*TransformAction"
+    with pytest.raises(ValueError, match=message):
+        agent_for(Many(), seed=0)
+    with pytest.raises(ValueError, match=message):
+        BoundedRLSVI(seed=0).learn(Many(), episodes=1)
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: needed)
+    assert agent_for(Many(), seed=0).steps == 0
 
 
 def test_plans_are_made_when_the_data_have_grown_by_a_share(monkeypatch):

@@ -395,6 +395,10 @@ def test_equal_numbers_are_equal_and_others_differ():
         (),
     ]
     assert len({plain_bytes(x) for x in others}) == len(others)
+    large = np.array([2**53 + 1, 2**62 + 1])
+    same_bits = [large, large.view(np.uint64) + np.uint64(0), large.view(np.float64)]
+    assert len({plain_bytes(x) for x in same_bits}) == 3
+    assert len({plain_bytes(x) for x in (2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2.0**63)}) == 5
     assert plain_bytes({"a": 1, "b": 2}) == plain_bytes({"b": 2, "a": 1})
     assert plain_bytes(np.array([-0.0])) == plain_bytes(np.array([0]))
 

@@ -61,6 +61,9 @@ def test_pairs_do_not_depend_on_where_they_are():
 @pytest.mark.parametrize("channels", [1, 2, 4, 7, 20])
 def test_the_number_of_sums_stays_within_the_budget(channels):
     assert 10 < len(pairs_of(bases.PixelPairs(10, 10, channels)).scale) <= 400
+    least = channels * (channels + 1) // 2
+    assert len(pairs_of(bases.PixelPairs(3, 3, channels, features=least)).scale) == least
+    assert len(pairs_of(bases.PixelPairs(1, 1, 5, features=10)).scale) == 10
 
 
 def test_all_pixels_of_a_channel_are_scaled_alike_around_their_means():
@@ -153,6 +156,8 @@ def test_saving_in_between_changes_nothing(tmp_path, basis):
         (bases.PixelPairs(5, 5, [1]), "channels must be"),
         (bases.PixelPairs(5, 5, channels_first=3), "channels_first must be True or False"),
         (bases.PixelPairs(5, 5, features=0), "features must be"),
+        (bases.PixelPairs(6, 6, 2, features=2), "6 x 6 in 2 channels has 3 pairs.*features=3 or more.*Grayscale"),
+        (bases.PixelPairs(2, 2, 50), "2 x 2 in 50 channels has 1275 pairs of channels, more than features=400"),
         (bases.PixelPairs(84, 84), "7056 pixels.*up to 2048.*ResizeObservation"),
         (bases.PixelPairs(6, 6), "36 numbers, got.*72"),
     ],

@@ -71,6 +71,16 @@ def test_observations_that_do_not_recur_get_features_that_know_everything(caplog
     assert len(history.x) == agent.steps + agent.episodes - (history.transitions.next == -1).sum()
 
 
+def test_a_change_that_fails_is_not_reported(caplog, monkeypatch):
+    def broken(*arguments):
+        raise MemoryError
+
+    monkeypatch.setattr(table_or_features.ChoosingLearner, "_replayed", broken)
+    with caplog.at_level(logging.INFO, "rlsvi"), pytest.raises(MemoryError):
+        TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
+    assert "from now on" not in caplog.text
+
+
 def test_it_goes_back_to_a_table_when_observations_turn_out_to_recur():
     env = Line(noise=0.1)
     agent = TableOrFeatures(seed=0).learn(env, episodes=3)

@@ -1,5 +1,6 @@
 """The default agent for an environment."""
 
+import warnings
 from inspect import signature
 from typing import Any
 
@@ -12,7 +13,7 @@ from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import checked_env
 from rlsvi.agents.trial import tried
-from rlsvi.bases.layout import layout_of
+from rlsvi.bases.layout import TableOnlyError, layout_of
 
 Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 
@@ -24,7 +25,8 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
     an environment does not define periods. Other numbered observations, and text, are learned by DiscountedPSRL,
     which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
-    otherwise continues with BoundedRLSVI and features.
+    otherwise continues with BoundedRLSVI and features. If features cannot be made of so many or so large
+    numbers, a warning says so and the agent is DiscountedPSRL.
 
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     What the agent could not learn is refused here, with a remedy.
@@ -43,10 +45,26 @@ def _chosen(env: Env[Any, Any], **arguments: Any) -> Default:
         if arguments.get("basis") is None:
             layout_of(env.observation_space)  # raises an error if the environment needs a basis
         return BoundedRLSVI(**arguments)
-    try:
-        layout_of(env.observation_space)
-    except ValueError:
+    if numbered or not _holds_numbers(env.observation_space):
         return DiscountedPSRL(**arguments)
-    if kind is TableOrFeatures:
-        tried(BoundedRLSVI(), env)  # it may continue with features
-    return kind(**arguments)
+    try:
+        tried(BoundedRLSVI(), env)  # the agent may continue with features
+    except TableOnlyError as error:
+        warnings.warn(
+            "this agent learns a table only, and nothing from observations that never recur. To learn from these "
+            f"too: {error}",
+            stacklevel=3,
+        )
+        return DiscountedPSRL(**arguments)
+    return TableOrFeatures(**arguments)
+
+
+def _holds_numbers(space: Any) -> bool:
+    """Return whether the observations of a space consist of numbers, of any number and size."""
+    try:
+        layout_of(space)
+    except TableOnlyError:
+        return True
+    except ValueError:
+        return False
+    return True

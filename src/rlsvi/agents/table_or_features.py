@@ -87,11 +87,11 @@ class ChoosingLearner:
         share = record.recurring / max(record.counted, 1)
         table = share >= (LEAST if self.table else MOST)
         if record.counted >= FIRST and table != self.table:
+            self.active, self.table = self._replayed(record, table), table
             log.info(
                 "%.0f%% of observations were seen in an earlier episode: learning with %s from now on",
                 *(100 * share, "a table" if table else "features"),
             )
-            self.active, self.table = self._replayed(record, table), table
         holds = not self.table and self.active.counters[REPEAT] > 1
         long = record.counted >= FIRST and (record.steps >= FINAL or record.numbers >= NUMBERS)
         if long or holds:
@@ -131,8 +131,8 @@ class TableOrFeatures(Holding):
     """DiscountedPSRL where observations recur, and BoundedRLSVI where they do not, as the data show.
 
     It begins with a table and keeps all episodes. When observations turn out not to recur, it continues with
-    features that have learned from the same episodes, and the logger "rlsvi" reports it. `acting` is the agent in
-    use.
+    features that have learned from the same episodes. The logger "rlsvi" reports it at the level INFO,
+    `uses_table` tells it at any time, and `acting` is the agent in use.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.task import Task
+from rlsvi.bases.layout import TableOnlyError
 from rlsvi.bases.observed import NUMBERS
 
 ACTIONS = 1000  # the largest number of actions that have a block of features each
@@ -23,24 +24,30 @@ def tried(agent: Kind, env: Any) -> Kind:
     """
     task = agent.task_of(env)
     if agent.basis is None:
-        _check_size(env.observation_space, task)
+        _check_actions(task)
+        if agent.takes_basis:
+            _check_numbers(env.observation_space)
         trial, example = agent.clone(), example_of(env.observation_space)
         trial.take_on(task, env)
         trial.new_learner(task, task.checked(example)).look(0, example, None)
     return agent
 
 
-def _check_size(space: Any, task: Task) -> None:
-    """Raise an error if there are too many numbers or actions to learn from, should it be with features."""
+def _check_actions(task: Task) -> None:
+    """Raise an error if there are too many actions to learn, should it be with features."""
     if task.actions > ACTIONS and task.states is None:
         raise ValueError(
             f"env has {task.actions} actions, features can be learned for at most {ACTIONS}: list fewer as "
             "actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
             "gymnasium.spaces.Discrete(len(actions)))"
         )
+
+
+def _check_numbers(space: Any) -> None:
+    """Raise an error if there are too many numbers to learn from with features."""
     numbers = measured(space)
     if numbers > NUMBERS:
-        raise ValueError(
+        raise TableOnlyError(
             f"an observation holds {numbers} numbers, features can be learned of at most {NUMBERS}: make a "
             "picture smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation, keep what matters "
             "by TransformObservation, or give a basis, such as bases.StateFeatures(function)"

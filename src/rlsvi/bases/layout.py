@@ -14,6 +14,11 @@ from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Floats
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
+EXACT = 2**53  # float64 holds all whole numbers up to this one
+
+
+class TableOnlyError(ValueError):
+    """Observations that features cannot be made of, because of their number or size, but a table can."""
 
 
 class Layout(NamedTuple):
@@ -48,6 +53,8 @@ def layout_of(space: Any) -> Layout:
 def _tree(space: Any, low: list[float | None], high: list[float | None], counts: list[int]) -> Any:
     """Flatten a space, appending the possible values of its numbers to the lists."""
     if isinstance(space, spaces.Box):
+        if space.dtype is not None and space.dtype.kind in "iu":
+            _check_exact(space, space.low[space.bounded_below], space.high[space.bounded_above])
         for least, most in zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True):
             known = abs(least) < UNBOUNDED and abs(most) < UNBOUNDED and least < most
             low.append(float(least) if known else None)
@@ -59,11 +66,22 @@ def _tree(space: Any, low: list[float | None], high: list[float | None], counts:
         else:
             n = np.asarray(space.n if isinstance(space, spaces.Discrete) else space.nvec)
             start = np.asarray(space.start)
+        _check_exact(space, n, start)
         counts.extend(int(k) for k in n.ravel())
         return ["counted", [int(k) for k in start.ravel()], list(n.shape)]
     if isinstance(space, spaces.Dict):
         return ["dict", [[key, _tree(part, low, high, counts)] for key, part in space.spaces.items()]]
     return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
+
+
+def _check_exact(space: Any, *bounds: Any) -> None:
+    """Raise an error if a space declares whole numbers that float64 cannot tell apart."""
+    if not all(is_exact(array) for array in bounds):
+        raise TableOnlyError(
+            f"the space {space!s:.80} holds whole numbers beyond 2^53, which float64 cannot tell apart: split or "
+            "divide them by gymnasium.wrappers.TransformObservation, or, if they do not occur, declare narrower "
+            "bounds by TransformObservation(env, lambda x: x, space)"
+        )
 
 
 def vector_of(layout: Layout, observation: Any) -> Floats:
@@ -97,11 +115,23 @@ def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any
             for part, value in zip(parts[0], observation, strict=True):
                 _collect(part, value, measured, counted)
             return
-        x = np.asarray(observation, dtype=np.float64)
+        x, exact = np.asarray(observation, dtype=np.float64), is_exact(np.asarray(observation))
     except (TypeError, KeyError, IndexError, ValueError) as error:
         if isinstance(error, ValueError) and str(error).startswith("observation"):
             raise
         raise ValueError(f"observation {observation!r} is not of the environment's observation space") from None
     if list(x.shape) != parts[-1]:
         raise ValueError(f"observation must have shape {tuple(parts[-1])}, got {x.shape}: {observation!r}")
+    if not exact:
+        raise ValueError(
+            f"observation holds whole numbers beyond 2^53, which float64 cannot tell apart: {observation!r:.80}. "
+            "Split or divide them by gymnasium.wrappers.TransformObservation"
+        )
     (measured if kind == "box" else counted).append(x.ravel() if kind == "box" else x.ravel() - parts[0])
+
+
+def is_exact(array: Any) -> bool:
+    """Return whether float64 holds the numbers of an array exactly, as far as they are of an integer type."""
+    if array.dtype.kind not in "iu":
+        return True
+    return all(abs(int(extreme)) <= EXACT for extreme in (array.min(initial=0), array.max(initial=0)))

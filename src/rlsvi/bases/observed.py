@@ -10,7 +10,7 @@ import numpy as np
 from rlsvi.bases.basis import Features
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
-from rlsvi.bases.layout import Layout, layout_of, vector_of
+from rlsvi.bases.layout import Layout, TableOnlyError, layout_of, vector_of
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
 from rlsvi.core.checks import finite
@@ -116,7 +116,7 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
         return _made_by(basis, scaled(ranges, x))
     joint = prod(counts)
     if joint > CROSSED and sum(counts) > MOST:
-        raise ValueError(
+        raise TableOnlyError(
             f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: turn "
             "them into a Box by gymnasium.wrappers.TransformObservation, or give a basis, such as "
             "bases.StateFeatures(function)"

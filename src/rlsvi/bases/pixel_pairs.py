@@ -66,6 +66,13 @@ class PixelPairs:
                 f"a picture of {height} x {width} in {channels} channels has {n} pixels, pairs are made of up to "
                 f"{MOST}: make it smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation"
             )
+        least = channels * (channels - 1) // 2 + channels * (height * width > 1)  # the coarsest bins
+        if least > self.features:
+            raise ValueError(
+                f"a picture of {height} x {width} in {channels} channels has {least} pairs of channels, more than "
+                f"features={self.features}: allow features={least} or more, or use fewer channels, such as by "
+                "gymnasium.wrappers.GrayscaleObservation"
+            )
         if flag("channels_first", self.channels_first):
             return np.arange(n).reshape(channels, height, width)
         return np.ascontiguousarray(np.moveaxis(np.arange(n).reshape(height, width, channels), -1, 0))

@@ -29,7 +29,7 @@ from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
 from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, positive, shaped, whole
+from rlsvi.core.checks import finite, fits, positive, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -39,6 +39,7 @@ REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
 )
+COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -180,7 +181,15 @@ class BoundedRLSVI(Holding):
         """Return a learner without experience; too many features are refused before the first step."""
         lookup = self._lookup(task)
         row = lookup.row(example + task.first_state if task.states is not None else example)
-        return self._learner_of(task, lookup.tried(row), len(row))
+        dim = lookup.tried(row)
+        if not lookup.table:
+            fits(
+                f"the sums and factors of {dim} features of {task.actions} actions",
+                COPIES * task.actions * dim**2,
+                "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer "
+                "them by gymnasium.wrappers.TransformAction",
+            )
+        return self._learner_of(task, lookup, len(row))
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""

@@ -78,13 +78,12 @@ class Lookup:
         """Return the values of rows and all actions, (N, A), by weights (A, d)."""
         return np.concatenate([self.features(x[rows]) @ theta.T for rows in blocks(len(x))])
 
-    def tried(self, x: Floats) -> Self:
-        """Return this lookup, or raise an error before the first step if it cannot compute the features of x."""
+    def tried(self, x: Floats) -> int:
+        """Return the number of features of x, or raise an error before the first step if there are none."""
         trial = copy(self)
         trial.follow(x[None])
         trial.rescale(x[None])
-        trial.features(x[None])
-        return self
+        return int(trial.features(x[None]).shape[1])
 
     def follow(self, x: Floats) -> bool:
         """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""

@@ -9,9 +9,10 @@ of the second slowest number (the slowest may be a clock) is below `SLOW`, actio
 from typing import Any
 
 import numpy as np
+from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.task import begun, checked_reward, taken
+from rlsvi.agents.task import Task, begun, checked_reward, taken
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
 
@@ -20,24 +21,24 @@ HELD = 4  # steps
 FEWEST = 30  # steps that are needed to tell
 
 
-class Repeated:
+class Repeated(Wrapper[Any, Any, Any, Any]):
     """An environment in which actions are held for `times` steps, or until illegal, or until the episode ends."""
 
-    def __init__(self, env: Any, times: int) -> None:
-        self.env, self.times = env, times
+    def __init__(self, env: Any, times: int, task: Task) -> None:
+        super().__init__(env)
+        self.times, self.task = times, task
 
-    def reset(self, *, seed: int) -> Any:
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         """Begin an episode."""
         return begun(self.env, seed)
 
     def step(self, action: int) -> Any:
         """Take an action and return the last observation, with the sum of the rewards."""
-        total, first = 0.0, int(self.env.action_space.start)
+        total, a = 0.0, action - self.task.first_action
         for _ in range(self.times):
             observation, reward, terminated, truncated, info = taken(self.env, action)
             total += checked_reward(reward)
-            mask = info.get("action_mask")
-            if terminated or truncated or (mask is not None and not np.asarray(mask)[action - first]):
+            if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
                 break
         return observation, total, terminated, truncated, info
 
@@ -52,21 +53,27 @@ class Holding(Agent):
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held."""
-        played: Any = env if self.held == 1 else Repeated(env, self.held)
+        assert self._task is not None
+        played: Any = env if self.held == 1 else Repeated(env, self.held, self._task)
         return super()._episode(played)
 
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
     ) -> tuple[int, int]:
-        """Return the action of one environment, and its next state: the period, and the action that is held."""
+        """Return the action of one environment, and its next state.
+
+        The state combines the period, for how many more steps the action is held, and the action. An action that
+        becomes illegal is replaced at once by another, which is held as long as any, as in learning.
+        """
         if self.held == 1 or self._task is None:
             return super()._predict(key, observation, state, start, deterministic, mask)
         given = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
-        h, action = divmod(given, self._task.actions)
-        if h % self.held == 0 or (mask is not None and not self._task.legal(mask)[action]):
+        before, action = divmod(given, self._task.actions)
+        h, left = divmod(before, self.held)
+        if left == 0 or not self._task.legal(mask)[action]:
             decided, _ = super()._predict(key, observation, h, start, deterministic, mask)
-            action = decided - self._task.first_action
-        return self._task.first_action + action, (h + 1) * self._task.actions + action
+            action, left = decided - self._task.first_action, self.held
+        return self._task.first_action + action, ((h + 1) * self.held + left - 1) * self._task.actions + action
 
 
 def proposed_repeat(x: Floats, following: Floats) -> int:

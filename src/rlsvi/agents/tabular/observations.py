@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.bases.layout import Layout, vector_of
+from rlsvi.bases.layout import Layout, is_exact, vector_of
 from rlsvi.core.compile import Floats
 
 SIZE = 16  # bytes of a key: two of 2^32 observations have the same with a chance of 2^-65
@@ -50,9 +50,9 @@ def _numbers(observation: Any) -> bytes:
         )
     if not np.isfinite(array).all():
         raise ValueError(f"observation holds NaN or infinity: {observation}")
-    real = array.astype(np.float64)
-    exact = array.dtype.kind == "f" or bool((real.astype(array.dtype) == array).all())
-    return _tagged(str(array.shape), (real + 0.0 if exact else array).tobytes())
+    if is_exact(array):
+        return _tagged(str(array.shape), (array.astype(np.float64) + 0.0).tobytes())
+    return _tagged(str(array.shape) + array.dtype.str, array.tobytes())
 
 
 def _tagged(kind: str, *parts: bytes) -> bytes:
