@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
-from rlsvi.simulate.finite import History, simulate
+from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.history import History
 from rlsvi.study import plot
 from rlsvi.study.bootstrap import band
 from rlsvi.study.runs import Run, Runs
