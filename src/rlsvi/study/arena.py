@@ -67,20 +67,22 @@ def called_with_seed(function: Callable[..., Any], seed: int) -> Any:
 
 def table_of(env: Env) -> Problem | None:
     """Return the finite MDP behind an environment, if it is certain that the environment behaves accordingly."""
-    inner = env
+    inner, limits = env, []
     while isinstance(inner, gymnasium.Wrapper):
         if type(inner) not in PLAIN:
             return None
+        if isinstance(inner, TimeLimit):
+            limits.append(inner._max_episode_steps)
         inner = inner.env
     if not type(inner).__module__.startswith(TABLES):
         return None
-    mdp, limit = getattr(inner, "mdp", None), getattr(env.spec, "max_episode_steps", None)
+    mdp = getattr(inner, "mdp", None)
     if isinstance(mdp, FiniteMDP):
-        whole = getattr(inner, "horizon", None) == mdp.horizon and (limit is None or limit >= mdp.horizon)
+        whole = getattr(inner, "horizon", None) == mdp.horizon == min([mdp.horizon, *limits])
         return Problem(mdp) if whole else None
     try:
-        return Problem(from_gymnasium(env))
-    except ValueError:  # there is no table, or no time limit
+        return Problem(from_gymnasium(inner, min(limits))) if limits else None
+    except ValueError:  # there is no table, or it is not all there is
         return None
 
 
