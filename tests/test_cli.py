@@ -305,7 +305,7 @@ def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_
     result = run("compare", "mine:lake", "--agents", "mine:agent,rlsvi", *TINY)
     assert result.exit_code == 0, result.stderr
     assert [row["loop"] for row in strict_json(result.stdout)["summary"]] == ["fused", "fused"]
-    assert "mine:lake is one already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
+    assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
 
 
 def test_returns_are_shown_and_drawn_where_there_is_no_regret(tmp_path):

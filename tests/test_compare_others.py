@@ -97,6 +97,30 @@ def test_any_number_of_workers_gives_the_same_bits(problem):
     assert np.array_equal(np.random.get_state()[1], kept)  # noqa: NPY002
 
 
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_any_executor_gives_the_same_bits(executor):
+    agents = {"Q-learning": QLearning, "RLSVI": rlsvi.RLSVI(), "default": rlsvi.agent_for}
+    for problem in (two_rooms, "CartPole-v1"):
+        few = agents if problem is two_rooms else {"Q-learning": QLearning}
+        one, other = (small(few, problem, 4, workers=2, executor=it) for it in (None, executor))
+        assert one.frame.equals(other.frame)
+        assert one.loops == other.loops
+        assert one.summary().equals(other.summary())
+
+
+def test_what_cannot_be_sent_to_other_processes_is_named():
+    with pytest.raises(TypeError, match=r"agents\['Q'\] cannot be sent to other processes .*: define it by name"):
+        small({"Q": lambda env, seed: QLearning(env, seed)}, corridor, executor="serial")
+    with pytest.raises(TypeError, match="problem cannot be sent to other processes"):
+        small({"Q": QLearning}, lambda seed: corridor(), executor="serial")
+    with pytest.raises(RuntimeError, match=r"the run of agents\['idle'\] with seed 0 failed: RuntimeError: Idle"):
+        small({"idle": Idle}, corridor, executor="serial")
+    with pytest.raises(ValueError, match="executor must be one of"):
+        small({"Q": QLearning}, corridor, executor="many")
+    with pytest.raises(ValueError, match="executor goes with device='cpu'"):
+        small({"Q": QLearning}, corridor, executor="serial", device="cuda")
+
+
 def test_agents_of_a_problem_can_be_classes_clones_and_functions():
     agents = {
         "class": rlsvi.RLSVI,

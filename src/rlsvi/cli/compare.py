@@ -56,7 +56,13 @@ def compare(
     ] = (0.0, 1.0),
     epsilon: Annotated[float, _learning(help="Probability of a random action (lsvi-epsilon).")] = 0.1,
     eta: Annotated[float, _learning(help="Temperature of Boltzmann exploration (lsvi-boltzmann).")] = 0.1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Number of threads; by default one per core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of threads or processes; by default one per core.")
+    ] = None,
+    executor: Annotated[
+        str,
+        typer.Option(help="threads; processes, faster for agents without a compiled loop; or ray."),
+    ] = "threads",
     device: Annotated[
         str,
         typer.Option(help="cpu, or cuda: all seeds at once on a graphics card, from about a thousand seeds on."),
@@ -97,7 +103,9 @@ def compare(
             card.cuda()  # raises an error if there is none
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        runs = rlsvi.compare(entered, drawn, episodes, seeds, workers=workers, device=device, progress=not quiet)
+        spread = {} if executor == "threads" else {"executor": executor}
+        how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet, **spread}
+        runs = rlsvi.compare(entered, drawn, episodes, seeds, **how)
         settings |= {"problem": problem, "problem_args": defaults(problem) | options, "agents": names}
         _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
 

@@ -90,6 +90,8 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
             raise EpisodesPlayed
         history, i, h = self.history, self.played, self._steps
         self._steps += 1
+        if self._steps % LONG == 0:
+            self.advance(0)  # may stop an episode without end
         history.reward[i] += reward
         if self.solution is None:
             return

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from functools import partial
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -22,7 +21,9 @@ from rlsvi.simulate.serving import fused_for
 from rlsvi.simulate.stepped import Recorded, stepped
 from rlsvi.study.arena import Arena, Arenas, arena_of
 from rlsvi.study.entrants import check_entrants, entrant, global_generators, is_ours
+from rlsvi.study.executors import Executor
 from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
+from rlsvi.study.spread import spread
 
 
 def compare(
@@ -32,6 +33,7 @@ def compare(
     seeds: int | Sequence[int] = 10,
     *,
     workers: int | None = None,
+    executor: str | Executor | None = None,
     device: str = "cpu",
     progress: bool | None = None,
 ) -> Runs:
@@ -52,8 +54,11 @@ def compare(
     problem : a problem, a Gymnasium environment or its id, or a function that returns one of these. A function
         that takes `seed`, or requires an argument, is called with each seed; others are called without.
     seeds : the number of seeds (0, 1, ..), or a list of seeds.
-    workers : number of threads. If None, one per core. The results do not depend on it. Agents that are not of
-        this library may use generators that a process has only once, so they learn one after the other.
+    workers : number of threads or processes. If None, one per core. The results do not depend on it.
+    executor : None for threads, which suit the compiled loop. Agents that are stepped have to take turns in them,
+        and use all cores with "processes"; "serial", "ray" and results of `study.executors.executor` are possible
+        too. Agents and problem must then be defined at the top level of a module, and a script must compare under
+        `if __name__ == "__main__":`.
     device : "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results
         (`pip install rlsvi[cuda]`). It pays from about a thousand seeds on.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
@@ -64,10 +69,16 @@ def compare(
     threads = cores() if workers is None else whole("workers", workers, 1, 10**4)
     if device not in ("cpu", "cuda"):
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r:.80}")
+    if device == "cuda" and executor is not None:
+        raise ValueError("executor goes with device='cpu': leave one of them out")
     field = Field(agents, problem, episodes, arena_of(problem, numbers[0]))
     with bar(len(agents) * len(numbers) * episodes, "episodes", progress) as show:
-        compute = _on_card if device == "cuda" else partial(_on_cores, threads)
-        runs = compute(field, numbers, show)
+        if device == "cuda":
+            runs = _on_card(field, numbers, show)
+        elif executor is None:
+            runs = _on_cores(threads, field, numbers, show)
+        else:
+            runs = spread(field, numbers, executor, workers, show)
     return Runs(field.first.name, tuple(agents), tuple(numbers), runs)
 
 

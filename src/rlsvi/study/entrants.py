@@ -68,7 +68,7 @@ def _called(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any
 def is_ours(given: Any) -> bool:
     """Return whether making and teaching an agent uses no global generators: it has streams of its own."""
     made_of_ours = isinstance(given, type) and issubclass(given, Agent)
-    return isinstance(given, Agent) or made_of_ours or getattr(given, "__module__", "").startswith("rlsvi.")
+    return isinstance(given, Agent) or made_of_ours or str(getattr(given, "__module__", "")).startswith("rlsvi.")
 
 
 @contextmanager
