@@ -5,10 +5,12 @@ from dataclasses import dataclass
 import gymnasium as gym
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import rlsvi
 from own_things import Corridor, QLearning, corridor, ppo, two_rooms
 from rlsvi import compare, problems
+from rlsvi.cli import app
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate
 from rlsvi.simulate.serving import fused_for, overridden
@@ -71,6 +73,11 @@ def test_a_model_of_stable_baselines_competes():
     returns = small({"PPO": ppo, "default": rlsvi.agent_for}, "CartPole-v1", 4)
     assert returns.frame.filter(agent="PPO")["reward"].min() >= 8
     assert small({"PPO": ppo}, "FrozenLake-v1", 4).exact
+    options = ("--agents", "default,own_things:ppo,own_things:QLearning", "--episodes", "4", "--seeds", "2", "-q")
+    for problem in ("FrozenLake-v1", "CartPole-v1", "chain"):
+        result = CliRunner().invoke(app, ["compare", problem, *options])
+        assert result.exit_code == 0, result.stderr
+        assert "own_things:ppo" in result.stdout
 
 
 class Global:
@@ -132,6 +139,22 @@ def test_agents_of_a_problem_can_be_classes_clones_and_functions():
     runs = small(agents, problems.chain(4))
     assert set(runs.loops.values()) == {"fused"}
     assert all(np.array_equal(runs.cumulative("class"), runs.cumulative(name)) for name in agents)
+
+
+def test_agents_without_a_compiled_loop_compete():
+    chosen = rlsvi.agent_for(gym.make("CartPole-v1"))
+    runs = small({"instance": chosen, "function": rlsvi.agent_for}, "CartPole-v1", 3)
+    assert np.array_equal(runs.total_return("instance"), runs.total_return("function"))
+    assert chosen.episodes == 0
+    agents = {
+        "bounded": rlsvi.BoundedRLSVI(),
+        "model": rlsvi.DiscountedPSRL(),
+        "stationary": rlsvi.StationaryRLSVI(),
+        "continual": rlsvi.ContinualRLSVI(gamma=0.9),  # which learns for a number of steps
+    }
+    runs = small(agents, problems.chain(4))
+    assert set(runs.loops.values()) == {"stepped"}
+    assert np.isfinite(runs.frame["regret"].to_numpy()).all()
 
 
 def test_problems_can_be_environments_ids_and_functions():

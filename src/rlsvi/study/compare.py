@@ -107,10 +107,10 @@ class Field(NamedTuple):
             if isinstance(agent, Agent):
                 alone.close()
             if known is not None and isinstance(agent, Agent) and agent.fused:
-                agent.adopt(known.mdp, known.basis)
                 if fused_for(agent):
-                    history = simulate(agent, known, self.episodes, advance=advance)
-                    return Run(history, known.random_regret, FUSED)
+                    history = simulate(agent, known, self.episodes, advance=advance)  # its learner may be stepped
+                    return Run(history, known.random_regret, FUSED if fused_for(agent) else STEPPED)
+                agent.adopt(known.mdp, known.basis)
             return Run(stepped(agent, env), known.random_regret if known else np.nan, STEPPED)
 
 
