@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import gymnasium
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -187,6 +188,10 @@ def test_compare_knows_every_problem(problem):
         (("own_things:two_rooms", "-p", "size=2"), ("--problem-arg size does not go with own_things:two_rooms",)),
         (("own_things:QLearning",), ("env",)),
         (
+            ("chain", "--executor", "many"),
+            ("--executor must be one of threads, processes, serial, ray, got 'many'",),
+        ),
+        (
             ("chain", "--agents", "rlsvi,own_things:nobody"),
             ("--agents names own_things:nobody", "defines no nobody"),
         ),
@@ -306,6 +311,31 @@ def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_
     assert result.exit_code == 0, result.stderr
     assert [row["loop"] for row in strict_json(result.stdout)["summary"]] == ["fused", "fused"]
     assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
+
+
+def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text("import os\n1 / 0\n")
+    (tmp_path / "needy_module.py").write_text("import not_installed_anywhere\n")
+    monkeypatch.chdir(tmp_path)
+    for name, words in {
+        "broken_module": "cannot be imported: division by zero (ZeroDivisionError in broken_module.py, line 2)",
+        "needy_module": "which imports not_installed_anywhere: install it first",
+    }.items():
+        result = run("compare", "chain", "--agents", f"{name}:agent", *TINY)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+
+
+def test_an_environment_that_a_module_registers_is_a_problem(tmp_path, monkeypatch):
+    text = "import gymnasium\nfrom own_things import Corridor\n"
+    text += "gymnasium.register('Registered-v0', Corridor, max_episode_steps=10)\n"
+    (tmp_path / "registering.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    try:
+        result = run("compare", "registering:Registered-v0", *TINY)
+        assert result.exit_code == 0, result.stderr
+    finally:
+        gymnasium.registry.pop("Registered-v0", None)
 
 
 def test_returns_are_shown_and_drawn_where_there_is_no_regret(tmp_path):

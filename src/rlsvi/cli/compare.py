@@ -15,6 +15,7 @@ from rlsvi.cli.named import arguments_of
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
+EXECUTORS = ("threads", "processes", "serial", "ray")
 _learning = partial(typer.Option, rich_help_panel="Agents")
 
 
@@ -103,6 +104,8 @@ def compare(
             card.cuda()  # raises an error if there is none
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
+        if executor not in EXECUTORS:
+            raise ValueError(f"--executor must be one of {', '.join(EXECUTORS)}, got {executor!r}")
         spread = {} if executor == "threads" else {"executor": executor}
         how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet, **spread}
         runs = rlsvi.compare(entered, drawn, episodes, seeds, **how)

@@ -4,8 +4,10 @@ import ast
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -55,6 +57,10 @@ def imported_module(name: str, option: str) -> ModuleType:
         raise ValueError(
             f"{option} names {name}, but there is no module {error.name}: run the command where {module}.py is"
         ) from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+        raise ValueError(f"{option} names {name}, which cannot be imported: {error} ({where})") from error
 
 
 def found_in_module(name: str, option: str) -> Any:

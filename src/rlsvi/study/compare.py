@@ -25,6 +25,8 @@ from rlsvi.study.executors import Executor
 from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
 from rlsvi.study.spread import spread
 
+NATURE = (4,)  # the stream of environments, beside those of agents
+
 
 def compare(
     agents: Mapping[str, Any],
@@ -102,7 +104,8 @@ class Field(NamedTuple):
         with ExitStack() as alone:
             if not is_ours(given):
                 alone.enter_context(global_generators(seed))
-            env = Recorded(arena.make(), self.episodes, solution=solution, seed=seed, advance=advance)
+            nature = np.random.SeedSequence(seed, spawn_key=NATURE)
+            env = Recorded(arena.make(), self.episodes, solution=solution, seed=nature, advance=advance)
             agent = entrant(name, given, env, seed)
             if isinstance(agent, Agent):
                 alone.close()
@@ -121,13 +124,11 @@ Show = Callable[[int], None]
 def _on_card(field: Field, seeds: list[int], show: Show) -> Found:
     """Compute the runs on a graphics card, those of an agent at once."""
     cuda()
-    first, once = field.first.problem, not callable(field.problem)
-    if first is None:
-        raise ValueError(f"device='cuda' needs a problem whose solution is known, {field.first.name} is not one")
+    once = not callable(field.problem)
     for agent in field.agents.values():
         refuse(agent.clone() if isinstance(agent, Agent) else agent)
-        check_memory(bytes_of(agent, first, once), len(seeds))
-    drawn: list[Problem] = [first if once else field.arena(seed).problem for seed in seeds]  # type: ignore[misc]
+        check_memory(bytes_of(agent, _solved(field.first), once), len(seeds))
+    drawn = [_solved(field.first if once else field.arena(seed)) for seed in seeds]
     runs = {}
     for name, agent in field.agents.items():
         batch = Batch([agent.clone(seed=seed) for seed in seeds], drawn)
@@ -138,6 +139,12 @@ def _on_card(field: Field, seeds: list[int], show: Show) -> Found:
                 raise history
             runs[name, seed] = Run(history, its.random_regret)
     return runs
+
+
+def _solved(arena: Arena) -> Problem:
+    if arena.problem is None:
+        raise ValueError(f"device='cuda' needs a problem whose solution is known, {arena.name} is not one")
+    return arena.problem
 
 
 def _on_cores(threads: int, field: Field, seeds: list[int], show: Show) -> Found:
