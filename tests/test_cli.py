@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import gymnasium
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -14,7 +15,7 @@ from rlsvi.cli import AGENTS, PROBLEMS, app
 from rlsvi.core.card import NoCard
 
 SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
-CHAIN = ("compare", "chain", "--length", "4", "--features", "3", *SMALL)
+CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL)
 
 
 def run(*arguments):
@@ -40,12 +41,9 @@ def panels(*arguments):
     return found
 
 
-def test_help_groups_the_options_of_each_problem():
+def test_help_groups_options():
     found = panels("compare")
-    for problem, (_, options) in PROBLEMS.items():
-        for option in options:
-            assert problem in found[f"--{option}"]
-    assert found["--episodes"] == "Options"
+    assert found["--problem-arg"] == found["--episodes"] == "Options"
     assert found["--sigma"] == "Agents"
     assert panels("watch")["--height"] == "Tetris"
     assert panels("train")["--choices"] == "Environment"
@@ -77,7 +75,7 @@ def test_list_as_json():
 
 
 def test_compare_prints_a_row_an_agent():
-    result = run("compare", "chain", "--length", 4, *SMALL, "--agents", ",".join(AGENTS))
+    result = run("compare", "chain", "-p", "length=4", *SMALL, "--agents", ",".join(AGENTS))
     assert result.exit_code == 0, result.stderr
     for name in AGENTS:
         assert name in result.stdout
@@ -86,7 +84,7 @@ def test_compare_prints_a_row_an_agent():
 
 
 def test_comparators_are_those_of_the_library_with_the_options_given():
-    from rlsvi.cli.compare import _agent
+    from rlsvi.cli.contestants import agent_named
 
     settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "scale": 0.1, "reward_range": (-1.0, 1.0), "episodes": 70}
     rewards = {"reward_range": (-1.0, 1.0)}
@@ -98,7 +96,7 @@ def test_comparators_are_those_of_the_library_with_the_options_given():
         "ucbvi": rlsvi.UCBVI(scale=0.1, planned=70, **rewards),
         "lsvi-ucb": rlsvi.LSVIUCB(lam=0.3, scale=0.1, planned=70, **rewards),
     }
-    assert {name: repr(_agent(name, settings)) for name in wanted} == {n: repr(a) for n, a in wanted.items()}
+    assert {name: repr(agent_named(name, settings)) for name in wanted} == {n: repr(a) for n, a in wanted.items()}
     assert "scale=0.1" in repr(wanted["ucbvi"])
 
 
@@ -113,7 +111,7 @@ def test_the_table_shows_the_interval_of_the_regret():
 
 
 def test_one_seed_has_a_dash_for_an_interval_and_null_in_json():
-    one = ("compare", "chain", "--length", 4, "--episodes", 30, "--seeds", 1, "--quiet", "--agents", "rlsvi")
+    one = ("compare", "chain", "-p", "length=4", "--episodes", 30, "--seeds", 1, "--quiet", "--agents", "rlsvi")
     table = run(*one)
     assert table.exit_code == 0, table.stderr
     assert "30 episodes, 1 seed " in table.stdout
@@ -135,7 +133,7 @@ def test_compare_as_json_is_what_the_library_says():
     }
     runs = rlsvi.compare(agents, lambda seed: rlsvi.problems.chain(4, 3, seed=seed), 30, 2, progress=False)
     assert found["summary"] == runs.summary().to_dicts()
-    assert found["settings"]["length"] == 4
+    assert found["settings"]["problem_args"] == {"length": 4, "features": 3, "rho": None}
     assert found["settings"]["sigma"] == 0.2
 
 
@@ -154,18 +152,21 @@ def test_compare_writes_readable_files(tmp_path):
 @pytest.mark.parametrize(
     "problem",
     [
-        ("deep-sea", "--size", 3),
-        ("deep-sea", "--size", 3, "--stochastic"),
-        ("river-swim", "--states", 4, "--horizon", 5),
-        ("dirichlet", "--states", 3, "--actions", 2, "--horizon", 3),
-        ("recommendation", "--products", 4, "--slots", 2),
-        ("chain", "--length", 4, "--features", 3, "--rho", 0.1),
-        ("FrozenLake-v1", "--horizon", 10),
+        ("deep-sea", "size=3"),
+        ("deep-sea", "size=3", "stochastic=true"),
+        ("river-swim", "states=4", "horizon=5"),
+        ("dirichlet", "states=3", "actions=2", "horizon=3"),
+        ("recommendation", "products=4", "slots=2"),
+        ("chain", "length=4", "features=3", "rho=0.1"),
+        ("FrozenLake-v1", "horizon=10"),
+        ("FrozenLake-v1", "max_episode_steps=10", "is_slippery=false"),
+        ("own_things:two_rooms", "doors=2"),
     ],
     ids=str,
 )
 def test_compare_knows_every_problem(problem):
-    result = run("compare", *problem, *SMALL, "--json")
+    name, *arguments = problem
+    result = run("compare", name, *(word for pair in arguments for word in ("-p", pair)), *SMALL, "--json")
     assert result.exit_code == 0, result.stderr
     assert [row["agent"] for row in strict_json(result.stdout)["summary"]] == ["rlsvi", "lsvi-epsilon"]
 
@@ -177,10 +178,24 @@ def test_compare_knows_every_problem(problem):
         (("chain", "--agents", ""), ("unknown agent ''", *AGENTS)),
         (("nowhere",), ("unknown problem 'nowhere'", *PROBLEMS)),
         (("Nowhere-v0",), ("unknown problem 'Nowhere-v0'", *PROBLEMS)),
-        (("CartPole-v1",), ("CartPole", "FiniteMDP")),
-        (("chain", "--size", 5), ("--size does not go with chain", "--length", "--features", "--rho")),
-        (("river-swim", "--stochastic"), ("--stochastic does not go with river-swim",)),
-        (("FrozenLake-v1", "--length", 4), ("--length does not go with FrozenLake-v1",)),
+        (("CartPole-v1", "--agents", "rlsvi"), ("needs observations that are numbered",)),
+        (("chain", "-p", "size=5"), ("--problem-arg size does not go with chain", "length, features, rho")),
+        (("chain", "-p", "size"), ("--problem-arg takes NAME=VALUE, such as length=50, got 'size'",)),
+        (("river-swim", "-p", "stochastic=true"), ("--problem-arg stochastic does not go with river-swim",)),
+        (("FrozenLake-v1", "-p", "length=4"), ("length",)),
+        (("nowhere:thing",), ("PROBLEM names nowhere:thing, but there is no module nowhere",)),
+        (("own_things:nothing",), ("own_things:nothing", "defines no nothing")),
+        (("own_things:two_rooms", "-p", "size=2"), ("--problem-arg size does not go with own_things:two_rooms",)),
+        (("own_things:QLearning",), ("env",)),
+        (
+            ("chain", "--executor", "many"),
+            ("--executor must be one of threads, processes, serial, ray, got 'many'",),
+        ),
+        (
+            ("chain", "--agents", "rlsvi,own_things:nobody"),
+            ("--agents names own_things:nobody", "defines no nobody"),
+        ),
+        (("chain", "--agents", "own_things:two_rooms"), ("called with env and seed by these names",)),
         (("chain", "--lam", -1), ("lam must be a positive, finite number, got -1.0",)),
         (("chain", "--lambda", "nan"), ("lam must be a positive, finite number, got nan",)),
         (("chain", "--sigma", 0), ("sigma must be a positive, finite number, got 0.0",)),
@@ -189,14 +204,14 @@ def test_compare_knows_every_problem(problem):
         (("dirichlet", "--agents", "psrl"), ("reward -1 lies outside of reward_range=(0.0, 1.0): widen it",)),
         (("chain", "--epsilon", 2), ("epsilon must lie in [0, 1], got 2.0",)),
         (("chain", "--agents", "lsvi-boltzmann", "--eta", 0), ("eta must be positive and finite, got 0.0",)),
-        (("chain", "--length", 1), ("length must be a whole number of at least 2, got 1",)),
-        (("chain", "--length", 5, "--features", 1), ("features must be a whole number of at least 2",)),
-        (("chain", "--rho", 0.1), ("rho needs features",)),
+        (("chain", "-p", "length=1"), ("length must be a whole number of at least 2, got 1",)),
+        (("chain", "-p", "length=5", "-p", "features=1"), ("features must be a whole number of at least 2",)),
+        (("chain", "-p", "rho=0.1"), ("rho needs features",)),
         (("chain", "--episodes", 0), ("--episodes",)),
         (("chain", "--seeds", 0), ("--seeds",)),
         (("chain", "--workers", 0), ("--workers",)),
         (("chain", "--device", "tpu"), ("--device must be cpu or cuda, got 'tpu'",)),
-        (("chain", "--length", "five"), ("--length",)),
+        (("chain", "-p", "length=five"), ("length must be a whole number",)),
         (("chain", "--colour", "red"), ("--colour",)),
     ],
     ids=str,
@@ -257,7 +272,7 @@ def command(*arguments, **environment):
 
 
 def test_the_program_keeps_results_and_progress_apart():
-    done = command("compare", "chain", "--length", "4", "--episodes", "30", "--seeds", "2", "--json")
+    done = command("compare", "chain", "-p", "length=4", "--episodes", "30", "--seeds", "2", "--json")
     assert done.returncode == 0
     assert len(strict_json(done.stdout)["summary"]) == 2
     assert "episodes" in done.stderr
@@ -271,6 +286,68 @@ def test_the_program_fails_with_one_line():
     assert done.stderr.startswith("error: unknown agent 'dqn'")
 
 
+# ---- agents and problems of the user ------------------------------------------------------------------------
+
+TINY = ("--episodes", 4, "--seeds", 2, "--quiet", "--json")
+
+
+@pytest.mark.parametrize("problem", ["CartPole-v1", "FrozenLake-v1", "chain", "own_things:corridor"])
+def test_an_agent_of_the_user_competes(problem):
+    result = run("compare", problem, "--agents", "default,own_things:QLearning", *TINY)
+    assert result.exit_code == 0, result.stderr
+    rows = strict_json(result.stdout)["summary"]
+    assert [row["agent"] for row in rows] == ["default", "own_things:QLearning"]
+    assert rows[1]["loop"] == "stepped"
+    assert (rows[0]["regret"] is None) == (problem not in ("FrozenLake-v1", "chain"))
+
+
+def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(
+        "import rlsvi\nagent, lake = rlsvi.RLSVI(sigma=1.0), rlsvi.problems.chain(3)\n"
+    )
+    (tmp_path / "other.py").write_text("raise SystemExit('imported')\n")
+    monkeypatch.chdir(tmp_path)
+    result = run("compare", "mine:lake", "--agents", "mine:agent,rlsvi", *TINY)
+    assert result.exit_code == 0, result.stderr
+    assert [row["loop"] for row in strict_json(result.stdout)["summary"]] == ["fused", "fused"]
+    assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
+
+
+def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken_module.py").write_text("import os\n1 / 0\n")
+    (tmp_path / "needy_module.py").write_text("import not_installed_anywhere\n")
+    monkeypatch.chdir(tmp_path)
+    for name, words in {
+        "broken_module": "cannot be imported: division by zero (ZeroDivisionError in broken_module.py, line 2)",
+        "needy_module": "which imports not_installed_anywhere: install it first",
+    }.items():
+        result = run("compare", "chain", "--agents", f"{name}:agent", *TINY)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+
+
+def test_an_environment_that_a_module_registers_is_a_problem(tmp_path, monkeypatch):
+    text = "import gymnasium\nfrom own_things import Corridor\n"
+    text += "gymnasium.register('Registered-v0', Corridor, max_episode_steps=10)\n"
+    (tmp_path / "registering.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    try:
+        result = run("compare", "registering:Registered-v0", *TINY)
+        assert result.exit_code == 0, result.stderr
+    finally:
+        gymnasium.registry.pop("Registered-v0", None)
+
+
+def test_returns_are_shown_and_drawn_where_there_is_no_regret(tmp_path):
+    result = run("compare", "CartPole-v1", *TINY[:-1], "--out", tmp_path)
+    assert result.exit_code == 0, result.stderr
+    assert "last tenth" in result.stdout
+    assert "There is no regret" in " ".join(result.stdout.split())
+    assert {path.name for path in tmp_path.iterdir()} == {"returns.png", "runs.parquet", "summary.json"}
+    (row,) = strict_json((tmp_path / "summary.json").read_text())["summary"]
+    assert (row["agent"], row["regret"]) == ("default", None)
+
+
 # ---- pipes ------------------------------------------------------------------------------------------------
 
 PIPED = {
@@ -279,7 +356,7 @@ PIPED = {
     "help": ("--help",),
     "help of a command": ("train", "--help"),
     "version": ("--version",),
-    "compare": ("compare", "chain", "--length", "4", "--episodes", "5", "--seeds", "1", "--quiet", "--json"),
+    "compare": ("compare", "chain", "-p", "length=4", "--episodes", "5", "--seeds", "1", "--quiet", "--json"),
 }
 
 

@@ -102,6 +102,44 @@ def test_without_names_all_figures_are_meant(small, monkeypatch):
     assert asked == list(FIGURES)
 
 
+# ---- figures of the user ------------------------------------------------------------------------------------
+
+
+def test_a_figure_of_the_user_is_computed_judged_and_reported_with_its_title(small):
+    result = paper(small, "-q", names=("own_figure:walks", "dithering"))
+    assert result.exit_code == 0, result.stderr
+    assert "walks: Walks of a user" in flat(result.stdout)
+    entry = strict_json((small / "walks.json").read_text())
+    assert [claim["outcome"] for claim in entry["claims"]] == ["reproduced"]
+    page = run("report", small, "-q")
+    assert page.exit_code == 0, page.stderr
+    assert "Walks of a user" in (small / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("own_figure:nothing", ("FIGURES names own_figure:nothing", "defines no nothing")),
+        ("own_figure:draw", ("own_figure:draw must be a rlsvi.paper.figure.Figure",)),
+        ("own_figure:taken", ("own_figure:taken is named 'dithering': give it a name of its own",)),
+        ("own_figure:odd", ("own_figure:odd is named 'a/b'",)),
+        ("nowhere:figure", ("there is no module nowhere",)),
+        ("not-a-module:figure", ("unknown figure 'not-a-module:figure'", "module:name")),
+    ],
+)
+def test_a_figure_that_cannot_be_used_is_named(small, name, words):
+    result = paper(small, names=(name,))
+    assert result.exit_code == 2
+    assert all(word in result.stderr for word in words)
+    assert not small.exists()
+
+
+def test_a_scale_that_a_figure_does_not_have_is_named(small):
+    result = paper(small, "--scale", "paper", names=("own_figure:walks",))
+    assert result.exit_code == 2
+    assert "walks has no sizes for the scale 'paper': it has quick" in result.stderr
+
+
 # ---- as many seeds as decide --------------------------------------------------------------------------------
 
 
@@ -137,6 +175,7 @@ def test_json_of_the_search_is_json_alone(small):
         ("--seeds -q lemma", "--seeds auto -q lemma"),
         ("--seeds --budget 5", "--seeds auto --budget 5"),
         ("--seeds lemma theorem", "--seeds auto lemma theorem"),
+        ("--seeds mine:figure", "--seeds auto mine:figure"),
         ("--seeds -- lemma", "--seeds auto -- lemma"),
         ("--seeds auto -q", "--seeds auto -q"),
         ("--seeds 20 lemma", "--seeds 20 lemma"),

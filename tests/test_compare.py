@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
-from rlsvi.simulate.finite import History, simulate
+from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.history import History
 from rlsvi.study import plot
 from rlsvi.study.bootstrap import band
 from rlsvi.study.runs import Run, Runs
@@ -289,7 +290,8 @@ def test_no_progress_shows_nothing(capsys):
     [
         ({"agents": {}}, ValueError, "agents must be a dictionary of at least one agent"),
         ({"agents": [rlsvi.RLSVI()]}, ValueError, "agents must be a dictionary"),
-        ({"agents": {"a": rlsvi.RLSVI}}, TypeError, r"agents\['a'\] must be an agent"),
+        ({"agents": {"a": "RLSVI"}}, TypeError, r"agents\['a'\] must be an agent"),
+        ({"agents": {3: rlsvi.RLSVI()}}, TypeError, "agents must have names as keys, got 3"),
         ({"episodes": 0}, ValueError, "episodes must be a whole number of at least 1, got 0"),
         ({"episodes": -3}, ValueError, "episodes must be a whole number of at least 1"),
         ({"episodes": 2.0}, ValueError, "episodes must be a whole number of at least 1"),

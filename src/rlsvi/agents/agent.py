@@ -49,6 +49,7 @@ class Agent(Predicting):
     needs_states: bool = False  # whether observations must be numbered
     fused: bool = False  # whether its learner has a mind that the fused loop can use
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
+    deciding: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -217,7 +218,9 @@ class Agent(Predicting):
         total = 0.0
         while self.update_every is None or len(steps) < self.update_every:
             Q = checked_values(learner.values(plan, place), place)
-            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
+            a = None if self.deciding is None else self.deciding(place)
+            if a is None:
+                a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
             if a < 0:
                 raise self.broken()
             observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)

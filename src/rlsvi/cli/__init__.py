@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
+from rlsvi.cli.compare import compare
+from rlsvi.cli.contestants import AGENTS, PROBLEMS, TOY_TEXT
 from rlsvi.cli.demo import demo
 from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
@@ -54,7 +55,8 @@ def main() -> None:
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List the agents, problems and figures there are."""
     agents = {name: what for name, (_, what) in AGENTS.items()}
-    problems = {name: what for name, (what, _) in PROBLEMS.items()} | {"ENV-v0": TOY_TEXT}
+    problems = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in PROBLEMS.items()}
+    problems["ENV-v0"] = TOY_TEXT
     with told(lambda: "not all was listed"):
         if as_json:
             print(json.dumps({"agents": agents, "problems": problems, "figures": FIGURES}, indent=1))

@@ -1,13 +1,12 @@
 """Which environment the user means, from the command line or from the file of an agent."""
 
-import ast
-import os
-import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rlsvi.cli.named import arguments_of, look_here_too
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
@@ -32,31 +31,12 @@ StepsOption = Annotated[
 ]
 
 
-def arguments_of(pairs: list[str] | None) -> dict[str, Any]:
-    """NAME=VALUE as arguments: true, false, null, numbers, lists and so on; what is none of these is text."""
-    found: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise ValueError(f"--env-arg takes NAME=VALUE, such as map_name=8x8, got {pair!r}")
-        found[name] = value_of(text)
-    return found
-
-
-def value_of(text: str) -> Any:
-    """A literal of JSON or Python, else the text as it stands."""
-    try:
-        return ast.literal_eval({"true": "True", "false": "False", "null": "None"}.get(text, text))
-    except (ValueError, SyntaxError):
-        return text
-
-
 def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
     """The environment that the user has named; `module:Env-v0` is looked for in the current folder too."""
     from rlsvi.envs.making import Made
 
-    if ":" in id and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    if ":" in id:
+        look_here_too()
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 

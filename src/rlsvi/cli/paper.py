@@ -1,16 +1,21 @@
 """`rlsvi paper` and `rlsvi report`: the paper's figures, the verdicts on its claims, and a page of both."""
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from rlsvi.cli.errors import told
+from rlsvi.cli.named import found_in_module, is_in_module
 from rlsvi.cli.seeds import seeds_from
 from rlsvi.paper import FIGURES
+
+if TYPE_CHECKING:
+    from rlsvi.paper.figure import Figure
 
 MARKS = {"reproduced": "green", "not reproduced": "red", "inconclusive": "yellow"}
 KINDS = {
@@ -26,7 +31,11 @@ _EXECUTOR = typer.Option(
 def paper(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Figures to reproduce, by default all: {', '.join(FIGURES)}.", show_default=False),
+        typer.Argument(
+            help=f"Figures to reproduce, by default all: {', '.join(FIGURES)}; or module:name, a Figure "
+            "of your own.",
+            show_default=False,
+        ),
     ] = None,
     scale: Annotated[str, typer.Option(help="quick: up to a minute a figure; or paper: its own sizes.")] = "quick",
     seeds: Annotated[
@@ -63,8 +72,10 @@ def paper(
     Example: rlsvi paper chain-regret chain-length --scale paper --seeds 20 --out results
 
     Example: rlsvi paper chain-length --scale paper --seeds --budget 60
+
+    Example: rlsvi paper my_module:my_figure --out results
     """
-    names = list(dict.fromkeys(figures or FIGURES))
+    asked = list(dict.fromkeys(figures or FIGURES))
     out = out or Path("out") / scale
     again = "the same command" if resume else "the same command without --no-resume"
     with told(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
@@ -76,13 +87,15 @@ def paper(
         from rlsvi.study.store import Store
 
         fixed = fixed_seeds(seeds, budget)
-        for name in names:
-            figure_called(name).plan(scale, fixed)  # wrong arguments are refused before anything is written
+        own = {name: figure_in_module(name) for name in asked if ":" in name}
+        chosen_figures = {name: own.get(name) or figure_called(name) for name in asked}
+        for figure in chosen_figures.values():
+            figure.plan(scale, fixed)  # wrong arguments are refused before anything is written
         chosen = executor_called(executor, workers, address)
         Store(out / "store")
         warm_up()
         reproduce(
-            names,
+            [own.get(name, name) for name in asked],
             out,
             scale=scale,
             seeds=seeds,
@@ -93,11 +106,27 @@ def paper(
             judging=(lambda name: None) if quiet else _judging,
             command=shlex.join(["rlsvi", *sys.argv[1:]]),
         )
-        entries = [json.loads((out / f"{name}.json").read_bytes()) for name in names]
+        entries = [json.loads((out / f"{it.name}.json").read_bytes()) for it in chosen_figures.values()]
         print(json.dumps(entries, indent=1)) if as_json else _print(entries)
         if seeds == "auto":
             _print_seeds(entries, sys.stderr if as_json else sys.stdout)
         print(f"pictures and data: {out}; as a web page: rlsvi report {shlex.quote(str(out))}", file=sys.stderr)
+
+
+def figure_in_module(name: str) -> "Figure":
+    """The Figure that module:name means, which must not be taken for one of the paper's."""
+    from rlsvi.paper.figure import Figure
+
+    if not is_in_module(name):
+        raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}, or module:name of your own")
+    found = found_in_module(name, "FIGURES")
+    if not isinstance(found, Figure):
+        raise TypeError(f"{name} must be a rlsvi.paper.figure.Figure, got {found!r:.80}")
+    if found.name in FIGURES or not re.fullmatch(r"[\w-]+", found.name, re.ASCII):
+        raise ValueError(
+            f"{name} is named {found.name!r}: give it a name of its own, of letters, digits, - and _, as its files"
+        )
+    return found
 
 
 def report(

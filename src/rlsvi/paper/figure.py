@@ -65,6 +65,8 @@ class Figure:
         """
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+        if scale not in self.sizes:
+            raise ValueError(f"{self.name} has no sizes for the scale {scale!r}: it has {', '.join(self.sizes)}")
         size = dict(self.sizes[scale])
         size |= {name: times * size[name] for name in RUNS if name in size}
         if seeds is not None:

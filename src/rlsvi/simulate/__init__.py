@@ -6,7 +6,8 @@ the same episodes bit for bit.
 """
 
 from rlsvi.simulate.endless import simulate_continual
-from rlsvi.simulate.finite import History, Trace, simulate
+from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.history import History, Trace
 from rlsvi.simulate.tetris import play_mean, simulate_tetris
 
 __all__ = ["History", "Trace", "play_mean", "simulate", "simulate_continual", "simulate_tetris"]

@@ -9,7 +9,7 @@ it was after its last complete episode.
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,38 +18,17 @@ from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import GREEDY, choose, exploration, probabilities
 from rlsvi.agents.mind import Workspace, is_full, learn, new_workspace, only_best, plan, values
 from rlsvi.core.checks import whole
-from rlsvi.core.compile import ONE, Floats, Ints, Longs, Words, compiled, unsigned
+from rlsvi.core.compile import ONE, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, copy, reseed
+from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.mdp.table import Table, first_state, mask_of, row_of, transition
 from rlsvi.problems import Problem
+from rlsvi.simulate.history import History, blank_history, part_of
+from rlsvi.simulate.serving import fused_for
+from rlsvi.simulate.stepped import Recorded, stepped
 
 DONE, FULL, BROKEN = 0, 1, 2
 CHUNK_SECONDS = 0.1  # time between two returns from the compiled loop
-
-
-class Trace(NamedTuple):
-    """All steps, as arrays of shape (episodes, H); -1, or NaN for rewards, after the end of an episode."""
-
-    states: Ints
-    actions: Ints
-    rewards: Floats
-
-
-class History(NamedTuple):
-    """The results of each episode.
-
-    reward : the sum of its rewards.
-    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not requested.
-    realised : realised regret V*_0(s_0) - reward.
-    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), the cost of mu in the states
-        visited. Its expectation is `regret`, which is slow to compute if a random policy reaches many states.
-    """
-
-    reward: Floats
-    regret: Floats
-    realised: Floats
-    path_regret: Floats
-    trace: Trace
 
 
 def simulate(
@@ -62,6 +41,9 @@ def simulate(
     advance: Callable[[int], None] = lambda n: None,
 ) -> History:
     """Let `agent` learn `episodes` more episodes of `problem`; releases the GIL.
+
+    If a class outside of this library has overridden a method that compiled code would not call, such as `reward`
+    or `predict`, the agent is stepped through an environment instead, and `regret` is that of the actions taken.
 
     regret : evaluate the policy of every episode exactly.
     trace : record every step.
@@ -76,6 +58,11 @@ def simulate(
         raise TypeError(f"advance must be a function of the number of episodes just finished, got {advance!r}")
     agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
+    if not fused_for(agent):
+        traced = table.horizon if trace else 0
+        env = Recorded(FiniteMDPEnv(problem.mdp), episodes, solution=solution, trace=traced, advance=advance)
+        found = stepped(agent, env)
+        return found if regret else found._replace(regret=np.full(episodes, np.nan))
     history = blank_history(episodes, table.horizon if trace else 0)
     work = new_workspace(table.horizon, table.states, table.actions)
     done, chunk = 0, 64
@@ -104,21 +91,6 @@ def simulate(
         took = time.perf_counter() - begin
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
     return history
-
-
-def blank_history(episodes: int, horizon: int) -> History:
-    """Return arrays for the history; without a trace if `horizon` is 0."""
-    shape = (episodes if horizon else 0), horizon
-    trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
-    nan = np.full((3, episodes), np.nan)
-    return History(np.zeros(episodes), nan[0], nan[1], nan[2], trace)
-
-
-def part_of(history: History, now: slice) -> History:
-    """Return some episodes of a history."""
-    trace = Trace(history.trace.states[now], history.trace.actions[now], history.trace.rewards[now])
-    reward, regret, realised, path_regret, _ = history
-    return History(reward[now], regret[now], realised[now], path_regret[now], trace)
 
 
 @compiled

@@ -21,8 +21,10 @@ from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.mdp.table import Table
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import BROKEN, FULL, History, Trace, blank_history, run
+from rlsvi.simulate.finite import BROKEN, FULL, run
+from rlsvi.simulate.history import History, Trace, blank_history
 from rlsvi.simulate.lanes import compared, frozen, kernel_of, leaves, rebuilt
+from rlsvi.simulate.serving import fused_for, overridden
 
 LAUNCH_SECONDS = 0.5  # time between two returns from the card
 SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take
@@ -220,9 +222,11 @@ def refuse(agent: Agent) -> None:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
-    own = [getattr(type(agent), name).__module__ for name in ("mind_for", "settle", "episodes_on_the_mean")]
-    if not all(module.startswith("rlsvi.") for module in own):
-        raise TypeError(f"{type(agent).__name__} has methods of its own for the fused loop: use device='cpu'")
+    own = {"mind_for", "settle", "episodes_on_the_mean"} & set(overridden(type(agent)))
+    if own or not fused_for(agent):
+        raise TypeError(
+            f"{type(agent).__name__} has methods of its own, which a card cannot call: use device='cpu'"
+        )
 
 
 def agree(agent: Agent, first: Agent) -> bool:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from functools import partial
+from contextlib import ExitStack
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,65 +17,123 @@ from rlsvi.core.progress import bar
 from rlsvi.problems import Problem, chain
 from rlsvi.simulate import simulate
 from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse
-from rlsvi.study.runs import Run, Runs
+from rlsvi.simulate.serving import fused_for
+from rlsvi.simulate.stepped import Recorded, stepped
+from rlsvi.study.arena import Arena, Arenas, arena_of
+from rlsvi.study.entrants import check_entrants, entrant, global_generators, is_ours
+from rlsvi.study.executors import Executor
+from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
+from rlsvi.study.spread import spread
 
-ProblemOf = Problem | Callable[[int], Problem]
+NATURE = (4,)  # the stream of environments, beside those of agents
 
 
 def compare(
-    agents: Mapping[str, Agent],
-    problem: ProblemOf,
+    agents: Mapping[str, Any],
+    problem: Arenas,
     episodes: int,
     seeds: int | Sequence[int] = 10,
     *,
     workers: int | None = None,
+    executor: str | Executor | None = None,
     device: str = "cpu",
     progress: bool | None = None,
 ) -> Runs:
     """Let each agent learn `problem` for `episodes` episodes, once with every seed.
 
+    Agents of this library learn a problem whose solution is known in a compiled loop. All others, and those with a
+    method overridden outside of this library that the loop would not call, are stepped through the environment;
+    `runs.loops` says which. Results are regrets if the solution is known, and returns otherwise.
+
     Parameters
     ----------
-    agents : agents by name. They serve as templates: every run learns with a new clone.
-    problem : a problem, or a function that returns one for each seed.
+    agents : agents by name. An agent serves as a template: every run learns with a new clone. A class, or a
+        function of `env` and `seed` (or one of them, by these names), makes the agent of each run. It may be
+        anything with a method `learn`, such as a model of stable-baselines3:
+        `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`. `learn` gets the environment, if it takes one, and a
+        number of `episodes`, or of steps that is large enough: it is stopped when the last episode is over.
+        `rlsvi.agent_for` makes the default agent.
+    problem : a problem, a Gymnasium environment or its id, or a function that returns one of these. A function
+        that takes `seed`, or requires an argument, is called with each seed; others are called without.
     seeds : the number of seeds (0, 1, ..), or a list of seeds.
-    workers : number of threads. If None, one per core. The results do not depend on it.
+    workers : number of threads or processes. If None, one per core. The results do not depend on it.
+    executor : None for threads, which suit the compiled loop. Agents that are stepped have to take turns in them,
+        and use all cores with "processes"; "serial", "ray" and results of `study.executors.executor` are possible
+        too. Agents and problem must then be defined at the top level of a module, and a script must compare under
+        `if __name__ == "__main__":`.
     device : "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results
         (`pip install rlsvi[cuda]`). It pays from about a thousand seeds on.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     numbers = _numbers(seeds)
-    _check(agents)
+    check_entrants(agents)
     whole("episodes", episodes, 1, 10**9)
     threads = cores() if workers is None else whole("workers", workers, 1, 10**4)
     if device not in ("cpu", "cuda"):
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r:.80}")
-    first = _drawn(problem, numbers[0])
+    if device == "cuda" and executor is not None:
+        raise ValueError("executor goes with device='cpu': leave one of them out")
+    field = Field(agents, problem, episodes, arena_of(problem, numbers[0]))
     with bar(len(agents) * len(numbers) * episodes, "episodes", progress) as show:
-        compute = _on_card if device == "cuda" else partial(_on_cores, threads)
-        runs = compute(agents, problem, episodes, numbers, show)
-    return Runs(first.name, tuple(agents), tuple(numbers), runs)
+        if device == "cuda":
+            runs = _on_card(field, numbers, show)
+        elif executor is None:
+            runs = _on_cores(threads, field, numbers, show)
+        else:
+            runs = spread(field, numbers, executor, workers, show)
+    return Runs(field.first.name, tuple(agents), tuple(numbers), runs)
+
+
+class Field(NamedTuple):
+    """What is compared: agents and a problem as the user gave them, and the problem of the first seed."""
+
+    agents: Mapping[str, Any]
+    problem: Arenas
+    episodes: int
+    first: Arena
+
+    def arena(self, seed: int) -> Arena:
+        """Return what agents with this seed play."""
+        return arena_of(self.problem, seed) if callable(self.problem) else self.first
+
+    def run(self, name: str, seed: int, advance: Callable[[int], None] = lambda n: None) -> Run:
+        """Let a new agent learn."""
+        arena, given = self.arena(seed), self.agents[name]
+        known = arena.problem
+        solution = None if known is None else known.solution
+        with ExitStack() as alone:
+            if not is_ours(given):
+                alone.enter_context(global_generators(seed))
+            nature = np.random.SeedSequence(seed, spawn_key=NATURE)
+            env = Recorded(arena.make(), self.episodes, solution=solution, seed=nature, advance=advance)
+            agent = entrant(name, given, env, seed)
+            if isinstance(agent, Agent):
+                alone.close()
+            if known is not None and isinstance(agent, Agent) and agent.fused:
+                if fused_for(agent):
+                    history = simulate(agent, known, self.episodes, advance=advance)  # its learner may be stepped
+                    return Run(history, known.random_regret, FUSED if fused_for(agent) else STEPPED)
+                agent.adopt(known.mdp, known.basis)
+            return Run(stepped(agent, env), known.random_regret if known else np.nan, STEPPED)
 
 
 Found = dict[tuple[str, int], Run]
 Show = Callable[[int], None]
 
 
-def _on_card(
-    agents: Mapping[str, Agent], problem: ProblemOf, episodes: int, seeds: list[int], show: Show
-) -> Found:
+def _on_card(field: Field, seeds: list[int], show: Show) -> Found:
     """Compute the runs on a graphics card, those of an agent at once."""
     cuda()
-    first = _drawn(problem, seeds[0])
-    for agent in agents.values():
-        refuse(agent.clone())
-        check_memory(bytes_of(agent, first, isinstance(problem, Problem)), len(seeds))
-    drawn = [_drawn(problem, seed) for seed in seeds]
+    once = not callable(field.problem)
+    for agent in field.agents.values():
+        refuse(agent.clone() if isinstance(agent, Agent) else agent)
+        check_memory(bytes_of(agent, _solved(field.first), once), len(seeds))
+    drawn = [_solved(field.first if once else field.arena(seed)) for seed in seeds]
     runs = {}
-    for name, agent in agents.items():
+    for name, agent in field.agents.items():
         batch = Batch([agent.clone(seed=seed) for seed in seeds], drawn)
         for seed, its, history in zip(
-            seeds, drawn, batch.play(range(len(seeds)), episodes, advance=show), strict=True
+            seeds, drawn, batch.play(range(len(seeds)), field.episodes, advance=show), strict=True
         ):
             if isinstance(history, Exception):
                 raise history
@@ -83,13 +141,18 @@ def _on_card(
     return runs
 
 
-def _on_cores(
-    threads: int, agents: Mapping[str, Agent], problem: ProblemOf, episodes: int, seeds: list[int], show: Show
-) -> Found:
+def _solved(arena: Arena) -> Problem:
+    if arena.problem is None:
+        raise ValueError(f"device='cuda' needs a problem whose solution is known, {arena.name} is not one")
+    return arena.problem
+
+
+def _on_cores(threads: int, field: Field, seeds: list[int], show: Show) -> Found:
     """Compute the runs with threads on this processor."""
-    warm_up()
+    if field.first.problem is not None:
+        warm_up()
     stop = Event()
-    jobs = [(name, seed) for name in agents for seed in seeds]
+    jobs = [(name, seed) for name in field.agents for seed in seeds]
     with ThreadPoolExecutor(threads) as pool:
 
         def advance(n: int) -> None:
@@ -97,12 +160,7 @@ def _on_cores(
                 raise InterruptedError("stopped")
             show(n)
 
-        def run(name: str, seed: int) -> Run:
-            drawn = _drawn(problem, seed)
-            history = simulate(agents[name].clone(seed=seed), drawn, episodes, advance=advance)
-            return Run(history, drawn.random_regret)
-
-        futures = [pool.submit(run, *job) for job in jobs]
+        futures = [pool.submit(field.run, *job, advance) for job in jobs]
         try:
             finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -116,21 +174,6 @@ def _on_cores(
 def warm_up() -> None:
     """Load the compiled code, or compile it the first time, before several threads or processes need it."""
     simulate(RLSVI(seed=0), chain(4), 1)
-
-
-def _drawn(problem: ProblemOf, seed: int) -> Problem:
-    drawn = problem if isinstance(problem, Problem) or not callable(problem) else problem(seed)
-    if not isinstance(drawn, Problem):
-        raise TypeError(f"problem must be a Problem, or a function of the seed that returns one, got {drawn!r}")
-    return drawn
-
-
-def _check(agents: Any) -> None:
-    if not isinstance(agents, Mapping) or not agents:
-        raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
-    for name, agent in agents.items():
-        if not isinstance(agent, Agent) or not agent.fused:
-            raise TypeError(f"agents[{name!r}] must be an agent with a fused loop, such as RLSVI(), got {agent!r}")
 
 
 def _numbers(seeds: Any) -> list[int]:

@@ -20,8 +20,9 @@ from rlsvi.agents.agent import Agent
 from rlsvi.core.card import TooLittleMemory
 from rlsvi.core.machine import memory
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import History, simulate
+from rlsvi.simulate.finite import simulate
 from rlsvi.simulate.gpu import Batch
+from rlsvi.simulate.history import History
 
 BYTES = 32  # of the history of an episode
 

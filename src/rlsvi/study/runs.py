@@ -10,7 +10,7 @@ import numpy as np
 
 from rlsvi.core.compile import Floats
 from rlsvi.core.reprs import html_table
-from rlsvi.simulate.finite import History
+from rlsvi.simulate.history import History
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,11 +27,25 @@ CAPTION = (
 )
 
 
+RETURN_COLUMNS = "agent", "return", "95% interval", "last tenth"
+RETURN_CAPTION = (
+    "Mean return of all episodes, median over the seeds and its 95% bootstrap interval; the mean return of the "
+    "last tenth of the episodes. There is no regret, as the solution of the problem is not known."
+)
+FUSED, STEPPED = "fused", "stepped"
+
+
 class Run(NamedTuple):
-    """One run: the results of each episode, and the regret per episode of random play."""
+    """One run.
+
+    history : the results of each episode.
+    random_regret : the regret per episode of random play; NaN if the solution of the problem is not known.
+    loop : "fused" if a compiled loop computed it, "stepped" if the agent was stepped through an environment.
+    """
 
     history: History
     random_regret: float
+    loop: str = FUSED
 
     def learned(self, share: float = 0.05, window: int = 100) -> float:
         """Return the episodes until the regret stays at most `share` of random play's; infinite if it never does.
@@ -61,11 +75,37 @@ class Runs:
         """The number of episodes per run."""
         return len(next(iter(self.runs.values())).history.reward)
 
+    @property
+    def exact(self) -> bool:
+        """Whether regret is known, since the solution of the problem is."""
+        return not any(np.isnan(run.random_regret) for run in self.runs.values())
+
+    @property
+    def loops(self) -> dict[str, str]:
+        """The loop that computed the runs of each agent: "fused", "stepped" or, for different problems, both.
+
+        The regret of an episode is that of its policy in the fused loop, V*_0(s_0) - V^mu_0(s_0), and that of its
+        actions if the agent was stepped, the sum of V*_h(s_h) - Q*_h(s_h, a_h). The expectations are the same.
+        """
+        return {agent: " and ".join(sorted({run.loop for run in self.of(agent)})) for agent in self.agents}
+
     def __repr__(self) -> str:
         return f"Runs({self.title}: {', '.join(self.agents)})"
 
     def _repr_html_(self) -> str:
-        return html_table(self.title, self.cells(), COLUMNS, CAPTION)
+        return html_table(self.title, self.cells(), self.columns, self.caption)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The headings of `cells`."""
+        return COLUMNS if self.exact else RETURN_COLUMNS
+
+    @property
+    def caption(self) -> str:
+        """What the columns mean, and which agents were stepped."""
+        slow = [agent for agent, loop in self.loops.items() if loop != FUSED]
+        told = f" Stepped through the environment: {', '.join(slow)}." if slow else ""
+        return (CAPTION if self.exact else RETURN_CAPTION) + told
 
     @property
     def title(self) -> str:
@@ -81,7 +121,10 @@ class Runs:
 
     @cached_property
     def frame(self) -> "pl.DataFrame":
-        """Return one row per episode: agent, seed, episode, reward, regret (expected), realised (regret)."""
+        """Return one row per episode: agent, seed, episode, reward, regret (expected), realised (regret).
+
+        If the solution of the problem is not known, both regrets are null.
+        """
         import polars as pl
 
         episode = np.arange(self.episodes)
@@ -92,8 +135,8 @@ class Runs:
                     "seed": pl.repeat(seed, self.episodes, dtype=pl.Int64, eager=True),
                     "episode": episode,
                     "reward": run.history.reward,
-                    "regret": run.history.regret,
-                    "realised": run.history.realised,
+                    "regret": pl.Series(run.history.regret, nan_to_null=not self.exact),
+                    "realised": pl.Series(run.history.realised, nan_to_null=not self.exact),
                 }
             )
             for (agent, seed), run in self.runs.items()
@@ -101,17 +144,32 @@ class Runs:
 
     def cumulative(self, agent: str) -> Floats:
         """Return the expected regret up to each episode, (seeds, episodes)."""
+        self._check_exact()
         return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
 
     def total_regret(self, agent: str) -> Floats:
         """Return the total expected regret of all episodes, (seeds,)."""
+        self._check_exact()
         return np.array([run.history.regret.sum() for run in self.of(agent)])
 
+    def _check_exact(self) -> None:
+        if not self.exact:
+            raise ValueError(f"regret is not known, as {self.problem} is not solved: use total_return or frame")
+
+    def total_return(self, agent: str) -> Floats:
+        """Return the sum of the returns of all episodes, (seeds,)."""
+        return np.array([run.history.reward.sum() for run in self.of(agent)])
+
     def improvement(self, agent: str, over: str) -> "Interval":
-        """Return the probability that a run of `agent` has less regret than one of `over`; ties count half."""
+        """Return the probability that a run of `agent` has less regret than one of `over`; ties count half.
+
+        If regret is not known: that it has a higher return.
+        """
         from rlsvi.study.statistics import probability_of_improvement
 
-        return probability_of_improvement(self.total_regret(agent), self.total_regret(over))
+        if self.exact:
+            return probability_of_improvement(self.total_regret(agent), self.total_regret(over))
+        return probability_of_improvement(-self.total_return(agent), -self.total_return(over))
 
     def learning_times(self, agent: str, rewards: float = 10.0) -> Floats:
         """Return the episodes until the rewards sum to `rewards`, for every seed; infinite if they never do.
@@ -132,14 +190,20 @@ class Runs:
         reward : total reward of all episodes.
         learned : number of seeds that learned, meaning that the regret from some episode on stays on average at
             most 5% of that of random play; `after` : the episodes this took, null if half of them or more did not.
+        mean_return, return_low, return_high : the mean return of all episodes, and the interval of its median;
+            return_last : that of the last tenth.
+        loop : the loop that computed its runs, see `loops`.
+        If the solution of the problem is not known, all columns about regret and learning are null.
         """
         import polars as pl
 
-        maybe = dict.fromkeys(("regret_low", "regret_high", "after"), pl.Float64)
+        maybe: dict[str, Any] = dict.fromkeys(MAYBE, pl.Float64) | {"learned": pl.Int64}
         return pl.DataFrame([self._row(agent) for agent in self.agents], schema_overrides=maybe)
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Return the summary as text, one row per agent, with the columns `COLUMNS`."""
+        """Return the summary as text, one row per agent, with the columns `columns`."""
+        if not self.exact:
+            return [_returns(row) for row in self.summary().to_dicts()]
         return [
             (
                 row["agent"],
@@ -153,38 +217,69 @@ class Runs:
         ]
 
     def _row(self, agent: str) -> dict[str, Any]:
+        from rlsvi.study.statistics import bootstrap, median
+
+        rewards = np.stack([run.history.reward for run in self.of(agent)])
+        returns = bootstrap(median, rewards.mean(axis=1))
+        return {
+            "agent": agent,
+            "seeds": len(self.seeds),
+            **(self._regret(agent) if self.exact else dict.fromkeys(REGRET)),
+            "reward": median(rewards.sum(axis=1)),
+            **(self._learned(agent) if self.exact else {"learned": None, "after": None}),
+            "mean_return": returns.value,
+            "return_low": returns.low if returns.bounded else None,
+            "return_high": returns.high if returns.bounded else None,
+            "return_last": median(rewards[:, -self._last :].mean(axis=1)),
+            "loop": self.loops[agent],
+        }
+
+    @property
+    def _last(self) -> int:
+        """A tenth of the episodes."""
+        return max(self.episodes // 10, 1)
+
+    def _regret(self, agent: str) -> dict[str, Any]:
         from rlsvi.study.statistics import bootstrap, iqm, median
 
         runs, total = self.of(agent), self.total_regret(agent)
         regret = bootstrap(median, total)
-        times = [run.learned() for run in runs]
+        left = [run.history.regret[-self._last :].mean() / (run.random_regret or 1.0) for run in runs]
+        low, high = (regret.low, regret.high) if regret.bounded else (None, None)
+        return dict(zip(REGRET, (regret.value, low, high, iqm(total), median(left)), strict=True))
+
+    def _learned(self, agent: str) -> dict[str, Any]:
+        from rlsvi.study.statistics import median
+
+        times = [run.learned() for run in self.of(agent)]
         after = median(times)
-        last = max(self.episodes // 10, 1)
-        left = [run.history.regret[-last:].mean() / (run.random_regret or 1.0) for run in runs]
-        return {
-            "agent": agent,
-            "seeds": len(self.seeds),
-            "regret": regret.value,
-            "regret_low": regret.low if regret.bounded else None,
-            "regret_high": regret.high if regret.bounded else None,
-            "regret_iqm": iqm(total),
-            "regret_left": median(left),
-            "reward": median([run.history.reward.sum() for run in runs]),
-            "learned": int(np.isfinite(times).sum()),
-            "after": after if np.isfinite(after) else None,
-        }
+        return {"learned": int(np.isfinite(times).sum()), "after": after if np.isfinite(after) else None}
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the cumulative expected regret of every run, with the median and its bootstrap band.
+
+        If regret is not known, the mean returns of each tenth of the episodes are drawn instead.
 
         path : a file to save the figure to, if any; its suffix determines the format.
         ax : matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
 
         Returns the axes; their figure is `axes.figure`.
         """
-        from rlsvi.study.plot import draw_regret, new_axes
+        from rlsvi.study.plot import draw_regret, draw_returns, new_axes
 
-        axes = draw_regret(self, new_axes() if ax is None else ax)
+        draw = draw_regret if self.exact else draw_returns
+        axes = draw(self, new_axes() if ax is None else ax)
         if path is not None:
             axes.figure.canvas.print_figure(path, dpi=200)
         return axes
+
+
+REGRET = "regret", "regret_low", "regret_high", "regret_iqm", "regret_left"
+MAYBE = (*REGRET, "after", "return_low", "return_high")
+
+
+def _returns(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return a row of the summary as text, for a problem whose solution is not known."""
+    low, high = row["return_low"], row["return_high"]
+    interval = "-" if low is None else f"{low:.4g} to {high:.4g}"
+    return row["agent"], f"{row['mean_return']:.4g}", interval, f"{row['return_last']:.4g}"

@@ -13,7 +13,7 @@ from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.results import unexplained
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import History
+from rlsvi.simulate.history import History
 from rlsvi.study.experiment import Play, Playing, experiment
 
 CHUNK = 100  # episodes between two looks at the rewards collected

@@ -1,0 +1,97 @@
+"""What a comparison is played in: a problem whose solution is known, or any Gymnasium environment."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+from rlsvi.envs.finite import FiniteMDPEnv
+from rlsvi.mdp import FiniteMDP, from_gymnasium
+from rlsvi.problems import Problem
+
+Env = gymnasium.Env[Any, Any]
+Arenas = Problem | Env | str | Callable[..., Any]
+PLAIN = TimeLimit, OrderEnforcing, PassiveEnvChecker  # wrappers that change neither observations nor rewards
+TABLES = "gymnasium.envs.toy_text.", "rlsvi.envs."  # where environments are as their tables say
+WANTED = "a Problem, a Gymnasium environment or its id, or a function of the seed that returns one"
+
+
+class Arena(NamedTuple):
+    """One problem of a comparison.
+
+    make : returns a new environment, in which agents can be stepped.
+    problem : the finite MDP of that environment, with its exact solution; None if it is not known.
+    """
+
+    name: str
+    make: Callable[[], Env]
+    problem: Problem | None
+
+
+def arena_of(given: Any, seed: int) -> Arena:
+    """Return what agents with this seed play, given what a user calls a problem."""
+    drawn = called_with_seed(given, seed) if callable(given) else given
+    if isinstance(drawn, Problem):
+        return Arena(drawn.name, partial(FiniteMDPEnv, drawn.mdp), drawn)
+    if isinstance(drawn, str):
+        drawn = _made(drawn)
+    if not isinstance(drawn, gymnasium.Env):
+        raise TypeError(f"problem must be {WANTED}, got {drawn!r:.80}")
+    return Arena(_name(drawn), partial(_copied, drawn), table_of(drawn))
+
+
+def _copied(env: Env) -> Env:
+    """Return a copy of an environment, which itself is never played."""
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:
+        raise TypeError(
+            f"problem is an environment that cannot be copied for each run ({error}): pass a function that makes "
+            "it instead, such as lambda: gymnasium.make(..)"
+        ) from error
+
+
+def called_with_seed(function: Callable[..., Any], seed: int) -> Any:
+    """Call a function with the seed, as `seed` or as its first argument, or without if it requires none."""
+    takes = inspect.signature(function).parameters
+    if "seed" in takes:
+        return function(seed=seed)
+    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    needs = any(it.kind in positional and it.default is it.empty for it in takes.values())
+    return function(seed) if needs or any(it.kind is it.VAR_POSITIONAL for it in takes.values()) else function()
+
+
+def table_of(env: Env) -> Problem | None:
+    """Return the finite MDP behind an environment, if it is certain that the environment behaves accordingly."""
+    inner, limits = env, []
+    while isinstance(inner, gymnasium.Wrapper):
+        if type(inner) not in PLAIN:
+            return None
+        if isinstance(inner, TimeLimit):
+            limits.append(inner._max_episode_steps)
+        inner = inner.env
+    if not type(inner).__module__.startswith(TABLES):
+        return None
+    mdp = getattr(inner, "mdp", None)
+    if isinstance(mdp, FiniteMDP):
+        whole = getattr(inner, "horizon", None) == mdp.horizon == min([mdp.horizon, *limits])
+        return Problem(mdp) if whole else None
+    try:
+        return Problem(from_gymnasium(inner, min(limits))) if limits else None
+    except ValueError:  # there is no table, or it is not all there is
+        return None
+
+
+def _made(id: str) -> Env:
+    try:
+        return gymnasium.make(id)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ValueError(f"problem is {id!r}, which Gymnasium cannot make: {error}") from error
+
+
+def _name(env: Env) -> str:
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
