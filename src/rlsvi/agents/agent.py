@@ -3,8 +3,9 @@
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +27,7 @@ from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
+from rlsvi.logs.replay import Replay
 from rlsvi.mdp.finite import FiniteMDP
 
 LONG = 10_000  # steps of one episode that call for a warning
@@ -149,6 +151,58 @@ class Agent(Predicting):
             self._overshoot = self.steps - begin - goal
         return self
 
+    def fit(
+        self,
+        log: Any,
+        env: Env[Any, Any] | None = None,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn from a log of transitions, as if the agent had lived through it.
+
+        The log is learned from episode by episode, as in `learn`, except that it says which actions were taken.
+        An agent that has the same arguments and seed as the one whose learning was recorded is equal to it
+        afterwards, bit for bit, its random streams included. With another seed, what is counted or summed is still
+        the same; what depends on the plans of earlier episodes, such as where value iteration starts, is not.
+        All of the log is checked first, and it fits into memory. After an error the agent is as before; after an
+        interrupt, it is as after the last complete episode.
+
+        log : a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
+            Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
+            reward, next_observation, terminated and truncated, and optionally mask and next_mask (which actions
+            are legal) and propensity. The order of its rows does not matter: episodes are learned from in the
+            order of their numbers. An observation of several numbers is a list, or has a column for each:
+            observation_0, observation_1, ..
+        env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
+            are those of the log: states and actions up to the largest number met, or vectors without bounds.
+        columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
+        progress : as for `learn`.
+        """
+        from rlsvi.logs.reading import replay_of
+
+        replay = replay_of(log, env, columns)
+        replay.check_length(self.task_of(replay).horizon)
+        with self._unchanged_by_errors():
+            self._relive(replay, progress)
+        return self
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all episodes of a log."""
+        self.learn(replay, episodes=replay.log.episodes, progress=progress)
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Context manager that restores everything learned before on an error, but not on an interrupt."""
+        shared = [self, self.__dict__.get("_env"), *self.arguments().values()]
+        before = deepcopy(self.__dict__, {id(thing): thing for thing in shared})
+        try:
+            yield
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def check_task(self, task: Task) -> None:
         """Raise an error if agents of this kind cannot learn the task."""
         if self.needs_states and task.states is None:
@@ -220,6 +274,8 @@ class Agent(Predicting):
             a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
             if a < 0:
                 raise self.broken()
+            if isinstance(env, Replay):
+                a = env.next_action
             observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
             paid = checked_reward(reward)
             over = terminated or place.h + 1 == self._task.horizon
@@ -314,7 +370,7 @@ def warn_of_endless(env: Env[Any, Any], played: int) -> None:
 def has_time_limit(env: Any) -> bool:
     """Return whether a wrapper ends the episodes of an environment after some time."""
     while isinstance(env, Wrapper):
-        if isinstance(env, TimeLimit):
+        if isinstance(env, TimeLimit | Replay):
             return True
         env = env.env
     return False

@@ -6,14 +6,17 @@ that changes in most steps, it takes the typical change in a step, in standard d
 of the second slowest number (the slowest may be a clock) is below `SLOW`, actions are held for `HELD` steps.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from rlsvi.agents.agent import Agent
+from rlsvi.agents.practice.progress import NoProgressWarning
 from rlsvi.agents.task import begun, checked_reward, taken
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.logs.replay import Replay
 
 SLOW = 0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
 HELD = 4  # steps
@@ -50,8 +53,26 @@ class Holding(Agent):
         """For how many steps each action is held."""
         return 1
 
+    def _hold_once(self) -> None:
+        """Take a new action in every step from now on, as a log does."""
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all episodes of a log, which need not show progress."""
+        if not replay.hold(self.held):
+            raise ValueError(
+                f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
+                "agent with repeat=1, or one that has learned nothing yet"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoProgressWarning)
+            super()._relive(replay, progress)
+
     def _episode(self, env: Any) -> float:
-        """Play and learn one episode, in which actions are held."""
+        """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
+        if isinstance(env, Replay):
+            if not env.hold(self.held):
+                self._hold_once()
+            return super()._episode(env)
         played: Any = env if self.held == 1 else Repeated(env, self.held)
         return super()._episode(played)
 
