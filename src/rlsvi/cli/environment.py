@@ -31,14 +31,16 @@ StepsOption = Annotated[
     environment_option(min=1, help="Cut episodes off after this many steps.", show_default="the environment's"),
 ]
 
+EXAMPLES = {"--env-arg": "map_name=8x8", "--agent-arg": "horizon=20", "--column": "reward=r"}
 
-def arguments_of(pairs: list[str] | None) -> dict[str, Any]:
+
+def arguments_of(pairs: list[str] | None, option: str = "--env-arg") -> dict[str, Any]:
     """NAME=VALUE as arguments: true, false, null, numbers, lists and so on; what is none of these is text."""
     found: dict[str, Any] = {}
     for pair in pairs or []:
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise ValueError(f"--env-arg takes NAME=VALUE, such as map_name=8x8, got {pair!r}")
+            raise ValueError(f"{option} takes NAME=VALUE, such as {EXAMPLES[option]}, got {pair!r}")
         found[name] = value_of(text)
     return found
 

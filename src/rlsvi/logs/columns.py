@@ -16,7 +16,7 @@ OPTIONAL = "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 
 
-def refuse(column: str, rows: Longs, wrong: Bools, what: str) -> None:
+def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
     """Raise an error that names the first row that is wrong, if any is."""
     if wrong.any():
         raise ValueError(f"the log is wrong in column {column!r}, row {rows[wrong].min()}: {what}")
@@ -43,8 +43,8 @@ class Columns:
         for column in wanted:
             if column not in found:
                 raise ValueError(
-                    f"the log has no column {column!r}, it has {', '.join(found[1:]) or 'none'}: say which one it is by "
-                    f"columns={{{name!r}: ..}}"
+                    f"the log has no column {column!r}, it has {', '.join(found[1:]) or 'none'}: say which one is "
+                    f"meant by columns={{{name!r}: ..}}"
                 )
         return wanted
 
@@ -118,23 +118,21 @@ class Columns:
 
         series, rows = self.frame[column].filter(pl.Series(needed)), self.rows[needed]
         refuse(column, rows, series.is_null().to_numpy(), "there is no value")
+        nested, count = depth(series.dtype), f"there must be {size} numbers"
         if isinstance(series.dtype, pl.List):
-            refuse(column, rows, (series.list.len() == 0).to_numpy(), "an empty list")
-        nested = depth(series.dtype)
-        if nested == 1 and isinstance(series.dtype, pl.List):
-            refuse(column, rows, (series.list.len() != size).to_numpy(), f"there must be {size} numbers")
+            lengths = series.list.len().to_numpy()
+            refuse(column, rows, lengths != size if nested == 1 else lengths == 0, count)
         for _ in range(nested):
             series = series.explode()
         if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
             raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not numbers")
         if len(series) != size * len(rows):
-            raise ValueError(f"the log is wrong in column {column!r}: there must be {size} numbers in each row")
-        gaps = series.is_null().to_numpy().reshape(len(rows), size).any(axis=1)
-        refuse(column, rows, gaps, "a number is missing")
-        numbers = series.to_numpy().reshape(len(rows), size)
-        if numbers.dtype.kind == "f":
-            wrong = ~(np.abs(numbers) <= LARGEST).all(axis=1)
-            refuse(column, rows, wrong, "NaN, infinity or a number that is too large")
+            raise ValueError(f"the log is wrong in column {column!r}: {count} in each row")
+        shape = len(rows), size
+        refuse(column, rows, np.any(series.is_null().to_numpy().reshape(shape), axis=1), "a number is missing")
+        numbers = series.to_numpy().reshape(shape)
+        wrong = np.any(~(np.abs(numbers.astype(np.float64)) <= LARGEST), axis=1)
+        refuse(column, rows, wrong, "NaN, infinity or a number that is too large")
         return numbers
 
 

@@ -47,7 +47,9 @@ def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
         raise ValueError("the log is empty: it has no rows")
     series, step = columns.one("episode"), columns.whole("step")
     if not (series.dtype.is_integer() or str(series.dtype) in ("String", "Categorical")):
-        raise ValueError(f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text")
+        raise ValueError(
+            f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text"
+        )
     columns.refuse(columns.of("step")[0], step < 0, "steps count from 0")
     columns.frame = columns.frame.sort([series.name, columns.of("step")[0]], maintain_order=True)
     return columns

@@ -27,8 +27,8 @@ class Observations:
 
     def continues(self, following: "Observations") -> Bools:
         """Return for all rows but the last whether the next observation is that of the next row."""
-        same = np.asarray(following.values)[:-1] == np.asarray(self.values)[1:]
-        return same if same.ndim == 1 else same.all(axis=1)
+        same: Bools = np.asarray(following.values[:-1] == self.values[1:])
+        return same if same.ndim == 1 else np.all(same, axis=1)
 
 
 def written(space: Any) -> Callable[[Any], Any]:

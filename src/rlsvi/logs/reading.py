@@ -116,24 +116,19 @@ def _observation_space(columns: Columns) -> Any:
     names = columns.of("observation")
     dtype: Any = columns.frame[names[0]].dtype
     if len(names) == 1 and dtype.is_integer():
-        both = [columns.frame[columns.of(name)[0]] for name in ("observation", "next_observation")]
-        least, most = (int(max(found, default=0)) for found in zip(*((-_of(s.min()), _of(s.max())) for s in both)))
-        if least > 0:
-            raise ValueError(f"the log is wrong in column {names[0]!r}: states count from 0, got {-least}")
-        return spaces.Discrete(most + 1)
+        both = [columns.frame[columns.of(name)[0]].drop_nulls() for name in ("observation", "next_observation")]
+        met = np.concatenate([series.cast(pl.Int64, strict=False).drop_nulls().to_numpy() for series in both])
+        columns.refuse(names[0], columns.frame[names[0]].to_numpy() < 0, "states count from 0")
+        return spaces.Discrete(int(met.max(initial=0)) + 1)
     if len(names) == 1 and dtype == pl.String:
         return spaces.Text(2**20)
     width = _width(columns, "observation")
     if width is None or depth(dtype) > 1:
         raise ValueError(
-            f"what is observed cannot be told from column {names[0]!r}, which holds {dtype}: give the environment, "
-            "agent.fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
+            f"what is observed cannot be told from column {names[0]!r}, which holds {dtype}: give the "
+            "environment by agent.fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
         )
     return spaces.Box(-np.inf, np.inf, (width,), np.float64)
-
-
-def _of(value: Any) -> int:
-    return 0 if value is None else int(value)
 
 
 def _width(columns: Columns, name: str) -> int | None:

@@ -6,10 +6,14 @@ import numpy as np
 from gymnasium import Env, Wrapper
 
 from rlsvi.agents.task import begun, checked_reward, taken
+from rlsvi.logs.columns import REQUIRED
 from rlsvi.logs.observations import written
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+NAMES = (*REQUIRED, "mask", "next_mask")  # in the order of `Recorder.rows`
 
 
 class Recorder(Wrapper[Any, Any, Any, Any]):
@@ -23,7 +27,7 @@ class Recorder(Wrapper[Any, Any, Any, Any]):
         self._here: tuple[Any, Any] = None, None
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Any:  # type: ignore[override]
         """How the environment was made; that it is recorded does not matter."""
         return self.env.spec
 
@@ -47,14 +51,13 @@ class Recorder(Wrapper[Any, Any, Any, Any]):
         """Return all steps. Masks are included if the environment has any."""
         import polars as pl
 
-        names = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
-        columns: dict[str, Any] = dict(zip((*names, "mask", "next_mask"), zip(*self.rows, strict=True), strict=True))
-        masks = [columns.pop(name) for name in ("mask", "next_mask")]
+        columns: dict[str, Any] = dict(zip(NAMES, zip(*self.rows, strict=True), strict=True))
+        masks = [columns.pop(name) for name in NAMES[-2:]]
         for name in ("observation", "next_observation"):
             columns[name] = column_of(columns[name])
         if any(mask is not None for mask in masks[0]):
             of_masks = pl.List(pl.Boolean)
-            columns |= {name: pl.Series(m, dtype=of_masks) for name, m in zip(("mask", "next_mask"), masks)}
+            columns |= {name: pl.Series(m, dtype=of_masks) for name, m in zip(NAMES[-2:], masks, strict=True)}
         if propensities is not None:
             columns["propensity"] = propensities
         types = {"action": pl.Int64, "reward": pl.Float64, "terminated": pl.Boolean, "truncated": pl.Boolean}

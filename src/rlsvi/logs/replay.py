@@ -20,7 +20,7 @@ class Replay(Wrapper[Any, Any, Any, Any]):
         self.open_end = False  # whether the last episode goes on after the log
 
     @property
-    def spec(self) -> Any:
+    def spec(self) -> Any:  # type: ignore[override]
         """How the environment was made; that it is replayed does not matter."""
         return self.env.spec
 
