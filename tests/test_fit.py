@@ -183,6 +183,9 @@ def test_arrow_and_pandas(log, tmp_path):
     assert_equal(fitted(pandas.DataFrame(lists.to_dicts()), tmp_path), expected)
 
 
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # its own
 def test_a_minari_data_set(tmp_path, monkeypatch):
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
@@ -193,6 +196,7 @@ def test_a_minari_data_set(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it asks for an author
         data = env.create_dataset("rlsvi/test-v0")
+        env.close()
     assert data.total_steps == agent.steps
     known, inferred = (rlsvi.agent_for(env, seed=1).fit(data, e) for e in (gymnasium.make("CartPole-v1"), None))
     lived, fitted = (everything(one, tmp_path).contents for one in (agent, known))
@@ -208,3 +212,60 @@ def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
     assert_equal(everything(known, tmp_path), everything(inferred, tmp_path))
     with pytest.raises(ValueError, match="the number of periods is not known: pass horizon="):
         rlsvi.RLSVI(seed=1).fit(table)
+
+
+# ---- actions that are held --------------------------------------------------------------------------------
+
+
+class Slow(gymnasium.Env):
+    """Two numbers that move slowly over 80 steps; the last action is illegal on the right."""
+
+    action_space, observation_space = Discrete(3), Box(-9.0, 9.0, (2,), np.float64)
+
+    def look(self):
+        drift = self.t / 30
+        return np.array([self.x + drift, self.v - drift]), {"action_mask": np.array([1, 1, self.x < 0.1])}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.v, self.t = float(self.np_random.uniform(-0.5, 0.5)), 0.0, 0
+        return self.look()
+
+    def step(self, action):
+        self.t, self.v = self.t + 1, 0.99 * self.v + 0.002 * (int(action) - 1)
+        self.x += self.v
+        observation, info = self.look()
+        return observation, self.x, False, self.t == 80, info
+
+
+HOLDING = {
+    "features": lambda **options: rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1), **options),
+    "table or features": lambda: rlsvi.TableOrFeatures(seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDING)
+def test_actions_that_were_held_are_held_in_the_log(kind, tmp_path):
+    agent = HOLDING[kind]()
+    log = rlsvi.record(Slow(), agent, 8, learning=True)
+    assert agent.held == 4
+    assert agent.steps < log.height == 8 * 80
+    assert_equal(everything(HOLDING[kind]().fit(log, Slow()), tmp_path), everything(agent, tmp_path))
+
+
+@pytest.mark.parametrize("kind", HOLDING)
+def test_actions_are_not_held_if_the_log_does_not_hold_them(kind):
+    log = rlsvi.record(Slow(), None, 8)
+    agent = HOLDING[kind]().fit(log, Slow())
+    assert agent.held == 1
+    assert agent.steps == log.height
+    holds = HOLDING[kind]().learn(Slow(), episodes=5)
+    assert holds.held == 4
+    with pytest.raises(ValueError, match="holds each action for 4 steps, but the log changes actions sooner"):
+        holds.fit(log, Slow())
+
+
+def test_a_given_repeat_needs_a_log_that_holds():
+    log = rlsvi.record(Slow(), None, 3)
+    with pytest.raises(ValueError, match="holds each action for 2 steps"):
+        HOLDING["features"](repeat=2).fit(log, Slow())
