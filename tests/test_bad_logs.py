@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from contract.environments import drifting, numbered
@@ -72,6 +73,18 @@ def test_numbers_that_cannot_be(table, vectors, tmp_path):
     refuses(gap, "column 'observation', row 4: a number is missing", tmp_path, drifting, bounded)
     flags = table.with_columns(pl.col("terminated").cast(pl.Int8))
     refuses(at(flags, 3, terminated=2), "column 'terminated', row 3: neither True nor False", tmp_path)
+
+
+def test_pictures_whose_rows_differ(tmp_path):
+    pictures = pl.Series([[[1, 2], [3, 4]], [[1, 2, 3], [4]], [[1, 2], [3, 4]]])
+    columns = {"episode": [0, 1, 2], "step": 0, "action": 0, "reward": 0.0, "terminated": True, "truncated": False}
+    log = pl.DataFrame({"observation": pictures, "next_observation": pictures}).with_columns(
+        pl.Series(name, value if isinstance(value, list) else [value] * 3) for name, value in columns.items()
+    )
+    env = rlsvi.envs.Spaces(Box(0, 255, (2, 2), np.uint8), Discrete(2))
+    with pytest.raises(ValueError, match="column 'observation', row 1: there must be 4 numbers"):
+        rlsvi.agent_for(env).fit(log, env)
+    assert rlsvi.agent_for(env).fit(log.filter(pl.col("episode") != 1), env).steps == 2
 
 
 def test_masks_and_propensities(table, tmp_path):

@@ -30,8 +30,8 @@ class Fitting:
 
         The log is learned from episode by episode, as in `learn`, except that it says which actions were taken.
         An agent that has the same arguments and seed as the one whose learning was recorded is equal to it
-        afterwards, bit for bit, its random streams included. With another seed, what is counted or summed is still
-        the same; what depends on the plans of earlier episodes, such as where value iteration starts, is not.
+        afterwards, bit for bit, its random streams included. With another seed, what is kept of the data is still
+        the same; what depends on earlier samples, such as the values where the next plan starts, is not.
         All of the log is checked first, and it fits into memory. After an error the agent is as before; after an
         interrupt, it is as after the last complete episode.
 

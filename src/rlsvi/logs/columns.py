@@ -52,13 +52,17 @@ class Columns:
         """Return whether an optional column is there."""
         return name in self.names or name in self.frame.columns or f"{name}_0" in self.frame.columns
 
-    def one(self, name: str) -> "pl.Series":
-        """Return a column of single values without gaps."""
-        (column, *more) = self.of(name)
+    def name(self, name: str) -> str:
+        """Return the column of a name that must be one column."""
+        column, *more = self.of(name)
         if more:
             raise ValueError(f"the log must have one column for {name}, got {', '.join((column, *more))}")
-        series = self.frame[column]
-        self.refuse(column, series.is_null().to_numpy(), "there is no value")
+        return column
+
+    def one(self, name: str) -> "pl.Series":
+        """Return a column of single values without gaps."""
+        series = self.frame[self.name(name)]
+        self.refuse(series.name, series.is_null().to_numpy(), "there is no value")
         return series
 
     def refuse(self, column: str, wrong: Bools, what: str) -> None:
@@ -118,22 +122,24 @@ class Columns:
 
         series, rows = self.frame[column].filter(pl.Series(needed)), self.rows[needed]
         refuse(column, rows, series.is_null().to_numpy(), "there is no value")
-        nested, count = depth(series.dtype), f"there must be {size} numbers"
-        if isinstance(series.dtype, pl.List):
-            lengths = series.list.len().to_numpy()
-            refuse(column, rows, lengths != size if nested == 1 else lengths == 0, count)
+        nested, owner = depth(series.dtype), rows  # the row of each element
         for _ in range(nested):
-            series = series.explode()
+            if isinstance(series.dtype, pl.List):
+                lengths = series.list.len().to_numpy()
+                expected = size if nested == 1 else lengths[:1]
+                wrong = (lengths != expected) | (lengths == 0)
+                refuse(column, owner, wrong, f"there must be {size} numbers")
+            series, before = series.explode(), len(series)
+            owner = np.repeat(owner, len(series) // max(before, 1))
         if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
             raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not numbers")
         if len(series) != size * len(rows):
-            raise ValueError(f"the log is wrong in column {column!r}: {count} in each row")
-        shape = len(rows), size
-        refuse(column, rows, np.any(series.is_null().to_numpy().reshape(shape), axis=1), "a number is missing")
-        numbers = series.to_numpy().reshape(shape)
-        wrong = np.any(~(np.abs(numbers.astype(np.float64)) <= LARGEST), axis=1)
-        refuse(column, rows, wrong, "NaN, infinity or a number that is too large")
-        return numbers
+            raise ValueError(f"the log is wrong in column {column!r}: there must be {size} numbers in each row")
+        refuse(column, owner, series.is_null().to_numpy(), "a number is missing")
+        numbers = series.to_numpy()
+        wrong = ~(np.abs(numbers.astype(np.float64)) <= LARGEST)
+        refuse(column, owner, wrong, "NaN, infinity or a number that is too large")
+        return numbers.reshape(len(rows), size)
 
 
 def depth(dtype: Any) -> int:

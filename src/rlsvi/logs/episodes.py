@@ -50,8 +50,8 @@ def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
         raise ValueError(
             f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text"
         )
-    columns.refuse(columns.of("step")[0], step < 0, "steps count from 0")
-    columns.frame = columns.frame.sort([series.name, columns.of("step")[0]], maintain_order=True)
+    columns.refuse(columns.name("step"), step < 0, "steps count from 0")
+    columns.frame = columns.frame.sort([series.name, columns.name("step")], maintain_order=True)
     return columns
 
 
@@ -63,13 +63,13 @@ def checked(columns: Columns, env: Env[Any, Any]) -> LoggedEpisodes:
     terminated, truncated = columns.flags("terminated"), columns.flags("truncated")
     ended = terminated | truncated
     ended[last] = False
-    columns.refuse(columns.of("step")[0], np.append(False, ended[:-1]), "it comes after the end of its episode")
+    columns.refuse(columns.name("step"), np.append(False, ended[:-1]), "it comes after the end of its episode")
     action = columns.whole("action") - int(first.start)
     names = f"{first.start} to {first.start + first.n - 1}"
-    columns.refuse(columns.of("action")[0], (action < 0) | (action >= first.n), f"actions are {names}")
+    columns.refuse(columns.name("action"), (action < 0) | (action >= first.n), f"actions are {names}")
     mask, next_mask = (_masks(columns, name, int(first.n)) for name in ("mask", "next_mask"))
     barred = np.array([legal is not None and not legal[a] for legal, a in zip(mask, action, strict=True)])
-    columns.refuse(columns.of("action")[0], barred, "the mask does not allow this action")
+    columns.refuse(columns.name("action"), barred, "the mask does not allow this action")
     ends = set(last.tolist())
     everywhere = np.ones(len(action), np.bool_)
     observation = read(columns, "observation", env.observation_space, everywhere)
@@ -99,7 +99,7 @@ def _starts(columns: Columns) -> Longs:
     new = np.append(True, (episode[1:] != episode[:-1]).to_numpy())
     starts = np.flatnonzero(new)
     expected = np.arange(len(step)) - np.repeat(starts, np.diff(np.append(starts, len(step))))
-    name = columns.of("step")[0]
+    name = columns.name("step")
     twice = ~new & (np.diff(step, prepend=-1) == 0)
     columns.refuse(name, twice, "this step of the episode is there twice")
     if (wrong := step != expected).any():
@@ -127,8 +127,8 @@ def _masks(columns: Columns, name: str, actions: int) -> list[Bools | None]:
 
 def _propensities(columns: Columns) -> Floats | None:
     """Return the probabilities of the actions, if the log has them."""
-    if not columns.has("propensity") or columns.frame[columns.of("propensity")[0]].null_count():
+    if not columns.has("propensity") or columns.frame[columns.name("propensity")].null_count():
         return None
     chances: Floats = columns.real("propensity")
-    columns.refuse(columns.of("propensity")[0], ~((chances > 0) & (chances <= 1)), "it must lie in (0, 1]")
+    columns.refuse(columns.name("propensity"), ~((chances > 0) & (chances <= 1)), "it must lie in (0, 1]")
     return chances

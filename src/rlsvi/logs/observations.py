@@ -64,7 +64,7 @@ def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations
 def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Any:
     import polars as pl
 
-    (column, *_) = columns.of(name)
+    column = columns.name(name)
     series, rows = columns.frame[column].filter(pl.Series(needed)), columns.rows[needed]
     if not series.dtype.is_integer():
         raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not states of {space}")
@@ -79,7 +79,7 @@ def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Any:
 def _texts(columns: Columns, name: str, needed: Bools) -> Any:
     import polars as pl
 
-    (column, *_) = columns.of(name)
+    column = columns.name(name)
     series = columns.frame[column]
     if series.dtype != pl.String:
         raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not text")
