@@ -46,7 +46,7 @@ def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
     if frame.height == 0:
         raise ValueError("the log is empty: it has no rows")
     series, step = columns.one("episode"), columns.whole("step")
-    if not (series.dtype.is_integer() or str(series.dtype) in ("String", "Categorical")):
+    if not (series.dtype.is_integer() or str(series.dtype) == "String"):
         raise ValueError(
             f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text"
         )
