@@ -203,6 +203,12 @@ def test_importing_rlsvi_is_light():
     assert not set(HEAVY) & set(loaded)
 
 
+@pytest.mark.parametrize("name", ["agents.agent", "logs.reading", "logs.recorder", "logs.minari_data"])
+def test_a_module_can_be_imported_first(name):
+    """Logs know of tasks, and agents of logs."""
+    python(f"import rlsvi.{name}")
+
+
 def test_help_works_and_is_light():
     code = "import sys, atexit; from rlsvi.cli import app; atexit.register(lambda: print(*sys.modules)); app()"
     out = python(code, "--help")

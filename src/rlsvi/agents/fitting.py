@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from gymnasium import Env
 
-from rlsvi.logs.reading import replay_of
 from rlsvi.logs.replay import Replay
 
 
@@ -46,6 +45,8 @@ class Fitting:
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
         progress : as for `learn`.
         """
+        from rlsvi.logs.reading import replay_of  # which knows of tasks
+
         replay = replay_of(log, env, columns)
         replay.check_length(self.task_of(replay).horizon)
         with self._unchanged_by_errors():
