@@ -26,6 +26,7 @@ FLOORS = {
     "tetris": 1,
     "bases": 1,
     "agents": 2,
+    "logs": 2,
     "envs": 2,
     "problems": 2,
     "shop": 3,
@@ -200,6 +201,12 @@ def test_importing_rlsvi_is_light():
     loaded = json.loads(python("import rlsvi, sys, json; print(json.dumps(sorted(sys.modules)))"))
     assert "rlsvi" in loaded
     assert not set(HEAVY) & set(loaded)
+
+
+@pytest.mark.parametrize("name", ["agents.agent", "logs.reading", "logs.recorder", "logs.minari_data"])
+def test_a_module_can_be_imported_first(name):
+    """Logs know of tasks, and agents of logs."""
+    python(f"import rlsvi.{name}")
 
 
 def test_help_works_and_is_light():

@@ -35,6 +35,14 @@ def test_it_learns_predicts_and_goes_on_after_loading(own, tmp_path):
     assert repr(again) == "Greedy(horizon=None, seed=3)"
 
 
+def test_it_learns_from_a_log(own):
+    env, lived = FiniteMDPEnv(chain(4)), own(seed=3)
+    log = rlsvi.record(env, lived, 12, learning=True)
+    fitted = own(seed=3).fit(log, env)
+    assert np.array_equal(fitted._learner.sums, lived._learner.sums)
+    assert np.array_equal(fitted._streams, lived._streams)
+
+
 def test_it_is_as_it_was_when_the_environment_fails(own):
     class Failing(FiniteMDPEnv):
         def step(self, action):

@@ -13,8 +13,7 @@ from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
 from rlsvi import BoundedRLSVI, DiscountedPSRL, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
-from rlsvi.agents.record import observation_of
-from rlsvi.bases.layout import layout_of, vector_of
+from rlsvi.bases.layout import layout_of, observation_of, vector_of
 
 
 class Line(gymnasium.Env):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rlsvi.study.compare import compare
     from rlsvi.study.evaluation import Evaluation, evaluate
     from rlsvi.study.job import Job
+    from rlsvi.study.recording import record
     from rlsvi.study.runs import Runs
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
@@ -78,6 +79,7 @@ __all__ = [
     "mdp",
     "paper",
     "problems",
+    "record",
     "shop",
     "simulate",
     "sweep",
@@ -98,6 +100,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "compare": "study.compare",
     "evaluate": "study.evaluation",
     "evidence": "agents.evidence",
+    "record": "study.recording",
     "sweep": "study.sweep",
     "tensorboard": "study.tensorboard",
 }

@@ -1,4 +1,4 @@
-"""What every agent does: learn, predict, save, export and clone. Each family only defines its learner."""
+"""What every agent does: learn, fit, predict, save, export and clone. Each family only defines its learner."""
 
 import inspect
 import os
@@ -14,6 +14,7 @@ from gymnasium.wrappers import TimeLimit
 from rlsvi.agents import contract, export, files
 from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values
 from rlsvi.agents.explore import Explore, choose, exploration
+from rlsvi.agents.fitting import Fitting
 from rlsvi.agents.predicting import Predicting
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
 from rlsvi.bases import Basis, Features, Tabular
@@ -26,13 +27,14 @@ from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
+from rlsvi.logs.replay import Replay
 from rlsvi.mdp.finite import FiniteMDP
 
 LONG = 10_000  # steps of one episode that call for a warning
 OnEpisode = Callable[[Any, float], object]  # the agent, and the return of the episode just learned from
 
 
-class Agent(Predicting):
+class Agent(Fitting, Predicting):
     """An agent: its arguments, its random streams, and its learner once the first episode has begun.
 
     A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
@@ -223,6 +225,8 @@ class Agent(Predicting):
                 a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
             if a < 0:
                 raise self.broken()
+            if isinstance(env, Replay):
+                a = env.next_action
             observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
             paid = checked_reward(reward)
             over = terminated or place.h + 1 == self._task.horizon
@@ -317,7 +321,7 @@ def warn_of_endless(env: Env[Any, Any], played: int) -> None:
 def has_time_limit(env: Any) -> bool:
     """Return whether a wrapper ends the episodes of an environment after some time."""
     while isinstance(env, Wrapper):
-        if isinstance(env, TimeLimit):
+        if isinstance(env, TimeLimit | Replay):
             return True
         env = env.env
     return False

@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.agents.contract import Place, Step
 from rlsvi.agents.tabular.observations import key_of
-from rlsvi.bases.layout import Layout, vector_of
+from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats
 
@@ -116,24 +116,3 @@ def read_record(file: Archive, layout: Layout, actions: int) -> Record:
     if not np.array_equal(np.array(record.x), x) or not np.array_equal(np.array(held), x):
         raise ArchiveError("is damaged: observations of its record are not in order")
     return record
-
-
-def observation_of(layout: Layout, x: Floats) -> Any:
-    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers."""
-    at = [0, layout.measured]
-    return _part(layout.tree, x, at)
-
-
-def _part(tree: Any, x: Floats, at: list[int]) -> Any:
-    kind, *parts = tree
-    if kind == "dict":
-        return {key: _part(part, x, at) for key, part in parts[0]}
-    if kind == "tuple":
-        return tuple(_part(part, x, at) for part in parts[0])
-    which, shape = (0 if kind == "box" else 1), parts[-1]
-    size = int(np.prod(shape))
-    found = x[at[which] : at[which] + size]
-    at[which] += size
-    if kind == "box":
-        return found.reshape(shape)
-    return (found.astype(np.int64) + np.array(parts[0], np.int64)).reshape(shape)

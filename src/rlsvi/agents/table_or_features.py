@@ -184,6 +184,10 @@ class TableOrFeatures(Holding):
         """Return whether to act on a sample of the learner's posterior rather than on the mean."""
         return self._inner[learner.table].sampled(learner.active)
 
+    def _hold_once(self) -> None:
+        """Take a new action in every step from now on, as a log does."""
+        self._learner.counters[REPEAT] = 1
+
     def notice(self) -> None:
         """Warn as the agent in use does."""
         self.acting.notice()

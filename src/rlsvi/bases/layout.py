@@ -135,3 +135,24 @@ def is_exact(array: Any) -> bool:
     if array.dtype.kind not in "iu":
         return True
     return all(abs(int(extreme)) <= EXACT for extreme in (array.min(initial=0), array.max(initial=0)))
+
+
+def observation_of(layout: Layout, x: Floats) -> Any:
+    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers."""
+    at = [0, layout.measured]
+    return _part(layout.tree, x, at)
+
+
+def _part(tree: Any, x: Floats, at: list[int]) -> Any:
+    kind, *parts = tree
+    if kind == "dict":
+        return {key: _part(part, x, at) for key, part in parts[0]}
+    if kind == "tuple":
+        return tuple(_part(part, x, at) for part in parts[0])
+    which, shape = (0 if kind == "box" else 1), parts[-1]
+    size = int(np.prod(shape))
+    found = x[at[which] : at[which] + size]
+    at[which] += size
+    if kind == "box":
+        return found.reshape(shape)
+    return (found.astype(np.int64) + np.array(parts[0], np.int64)).reshape(shape)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rlsvi.envs.finite import FiniteMDPEnv
     from rlsvi.envs.recommendation import RecommendationEnv
     from rlsvi.envs.river_swim import RiverSwimEnv
+    from rlsvi.envs.spaces import Spaces
     from rlsvi.envs.tetris import TetrisEnv
 
 
@@ -25,7 +26,8 @@ IDS = {
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }
 _SETTINGS: dict[str, dict[str, Any]] = {"rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"}}
-_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discretized"} | {
+_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discretized"}
+_HOMES |= {"Spaces": "rlsvi.envs.spaces"} | {
     name: module for module, name in (entry.split(":") for entry in IDS.values())
 }
 

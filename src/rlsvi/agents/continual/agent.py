@@ -33,6 +33,7 @@ from rlsvi.core.checks import one_of, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits
+from rlsvi.logs.replay import Replay
 
 NoiseRecursion = Literal["paper", "whitened", "independent"]
 KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none": NONE}
@@ -82,6 +83,11 @@ class ContinualAgent(DiscountedAgent):
                 anew = False
                 advance(1)
         return self
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all steps of a log, after which life goes on unless the log says otherwise."""
+        replay.open_end = True
+        self.learn(replay, steps=replay.log.steps, progress=progress)
 
     def _step(self, env: Env[Any, Any], anew: bool) -> None:
         """Act once and learn from it. If it fails before learning, nothing has been learned."""

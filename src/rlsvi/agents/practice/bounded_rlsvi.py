@@ -164,6 +164,10 @@ class BoundedRLSVI(Holding):
             )
         super().take_on(task, env)
 
+    def _hold_once(self) -> None:
+        """Take a new action in every step from now on, as a log does."""
+        self._learner.counters[REPEAT] = 1
+
     def notice(self) -> None:
         """Warn if the agent earns less than it did at random."""
         history, episodes = self._learner.history, self.episodes

@@ -15,6 +15,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.task import Task, begun, checked_reward, taken
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.logs.replay import Replay
 
 SLOW = 0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
 HELD = 4  # steps
@@ -51,8 +52,24 @@ class Holding(Agent):
         """For how many steps each action is held."""
         return 1
 
+    def _hold_once(self) -> None:
+        """Take a new action in every step from now on, as a log does."""
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
+        if not replay.hold(self.held):
+            raise ValueError(
+                f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
+                "agent with repeat=1, or one that has learned nothing yet"
+            )
+        super()._relive(replay, progress)
+
     def _episode(self, env: Any) -> float:
-        """Play and learn one episode, in which actions are held."""
+        """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
+        if isinstance(env, Replay):
+            if not env.hold(self.held):
+                self._hold_once()
+            return super()._episode(env)
         assert self._task is not None
         played: Any = env if self.held == 1 else Repeated(env, self.held, self._task)
         return super()._episode(played)

@@ -1,0 +1,29 @@
+"""An environment of which only the spaces are known, for logs of what cannot be played."""
+
+from typing import Any
+
+from gymnasium import Env, Space
+
+
+class Spaces(Env[Any, Any]):
+    """The observations and actions that a log consists of. It cannot be played: `agent.fit(log, Spaces(..))`.
+
+    Parameters
+    ----------
+    observation_space : a space of Gymnasium, such as Box(-1, 1, (4,)).
+    action_space : a Discrete space.
+    """
+
+    def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
+        for name, space in (("observation_space", observation_space), ("action_space", action_space)):
+            if not isinstance(space, Space):
+                raise TypeError(f"{name} must be a space of Gymnasium, got {space!r:.80}")
+        self.observation_space, self.action_space = observation_space, action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Raise an error, since there is nothing to play."""
+        raise RuntimeError("these are the spaces of a log, which cannot be played: make the environment itself")
+
+    def step(self, action: Any) -> Any:
+        """Raise an error, since there is nothing to play."""
+        return self.reset()

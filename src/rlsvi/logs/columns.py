@@ -1,0 +1,150 @@
+"""The columns of a log, and the checks of their numbers. An error names the column and the row, counted from 0."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlsvi.core.checks import LARGEST
+from rlsvi.core.compile import Bools, Longs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+REQUIRED = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
+OPTIONAL = "mask", "next_mask", "propensity"
+ROW = "row in the log"  # the name of a column that is added
+
+
+def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
+    """Raise an error that names the first row that is wrong, if any is."""
+    if wrong.any():
+        raise ValueError(f"the log is wrong in column {column!r}, row {rows[wrong].min()}: {what}")
+
+
+class Columns:
+    """The columns of a frame by what they mean, whatever they are called."""
+
+    def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> None:
+        self.frame, self.names = frame, dict(names or {})
+        unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
+        if unknown:
+            known = ", ".join((*REQUIRED, *OPTIONAL))
+            raise ValueError(f"columns has {unknown[0]!r}: a log has {known}")
+        for name in (*REQUIRED, *self.names):
+            self.of(name)
+
+    def of(self, name: str) -> list[str]:
+        """Return the columns of a name: one, or one for each number, such as observation_0, observation_1, .."""
+        found, given = self.frame.columns, self.names.get(name, name)
+        wanted = [given] if isinstance(given, str) else list(given)
+        if wanted == [name] and name not in found:
+            wanted = [f"{name}_{i}" for i in range(len(found)) if f"{name}_{i}" in found] or wanted
+        for column in wanted:
+            if column not in found:
+                raise ValueError(
+                    f"the log has no column {column!r}, it has {', '.join(found[1:]) or 'none'}: say which one is "
+                    f"meant by columns={{{name!r}: ..}}"
+                )
+        return wanted
+
+    def has(self, name: str) -> bool:
+        """Return whether an optional column is there."""
+        return name in self.names or name in self.frame.columns or f"{name}_0" in self.frame.columns
+
+    def name(self, name: str) -> str:
+        """Return the column of a name that must be one column."""
+        column, *more = self.of(name)
+        if more:
+            raise ValueError(f"the log must have one column for {name}, got {', '.join((column, *more))}")
+        return column
+
+    def one(self, name: str) -> "pl.Series":
+        """Return a column of single values without gaps."""
+        series = self.frame[self.name(name)]
+        self.refuse(series.name, series.is_null().to_numpy(), "there is no value")
+        return series
+
+    def refuse(self, column: str, wrong: Bools, what: str) -> None:
+        """Raise an error that names the first row that is wrong, if any is."""
+        refuse(column, self.rows, wrong, what)
+
+    @property
+    def rows(self) -> Longs:
+        """The numbers of the rows in the log as it was given."""
+        rows: Longs = self.frame[ROW].to_numpy()
+        return rows
+
+    def whole(self, name: str) -> Longs:
+        """Return a column of whole numbers."""
+        series = self.one(name)
+        if not series.dtype.is_integer():
+            raise ValueError(f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not integers")
+        numbers: Longs = series.to_numpy().astype(np.int64)
+        return numbers
+
+    def real(self, name: str) -> Any:
+        """Return a column of finite numbers."""
+        series = self.one(name)
+        if not (series.dtype.is_numeric() or str(series.dtype) == "Boolean"):
+            raise ValueError(f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers")
+        numbers = series.to_numpy().astype(np.float64)
+        self.refuse(series.name, ~(np.abs(numbers) <= LARGEST), "NaN, infinity or a number that is too large")
+        return numbers
+
+    def flags(self, name: str) -> Bools:
+        """Return a column of True and False, or of 1 and 0."""
+        series = self.one(name)
+        if not (series.dtype.is_integer() or str(series.dtype) == "Boolean"):
+            raise ValueError(
+                f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not True and False"
+            )
+        numbers = series.to_numpy()
+        self.refuse(series.name, (numbers != 0) & (numbers != 1), "neither True nor False")
+        return numbers.astype(np.bool_)
+
+    def vectors(self, name: str, size: int, needed: Bools) -> Any:
+        """Return lists of `size` numbers, or one column for each number, (rows, size); 0 where not needed."""
+        found: Any = None
+        names, width = self.of(name), 0
+        for column in names:
+            part = self._flat(column, size // len(names) if size % len(names) == 0 else 0, needed)
+            if found is None:
+                found = np.zeros((len(needed), size), part.dtype)
+            found = found if found.dtype == part.dtype else found.astype(np.result_type(found, part))
+            found[np.flatnonzero(needed), width : width + part.shape[1]] = part
+            width += part.shape[1]
+        return found
+
+    def _flat(self, column: str, size: int, needed: Bools) -> Any:
+        """Return the numbers of one column where needed, (needed rows, size)."""
+        import polars as pl
+
+        series, rows = self.frame[column].filter(pl.Series(needed)), self.rows[needed]
+        refuse(column, rows, series.is_null().to_numpy(), "there is no value")
+        nested, owner = depth(series.dtype), rows  # the row of each element
+        for _ in range(nested):
+            if isinstance(series.dtype, pl.List):
+                lengths = series.list.len().to_numpy()
+                expected = size if nested == 1 else lengths[:1]
+                wrong = (lengths != expected) | (lengths == 0)
+                refuse(column, owner, wrong, f"there must be {size} numbers")
+            series, before = series.explode(), len(series)
+            owner = np.repeat(owner, len(series) // max(before, 1))
+        if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+            raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not numbers")
+        if len(series) != size * len(rows):
+            raise ValueError(f"the log is wrong in column {column!r}: there must be {size} numbers in each row")
+        refuse(column, owner, series.is_null().to_numpy(), "a number is missing")
+        numbers = series.to_numpy()
+        wrong = ~(np.abs(numbers.astype(np.float64)) <= LARGEST)
+        refuse(column, owner, wrong, "NaN, infinity or a number that is too large")
+        return numbers.reshape(len(rows), size)
+
+
+def depth(dtype: Any) -> int:
+    """Return how deep lists are nested."""
+    import polars as pl
+
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
+    return 0 if inner is None else 1 + depth(inner)

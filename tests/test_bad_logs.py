@@ -1,0 +1,152 @@
+"""Bad logs: an error that names the column and the row, and an agent that is as it was."""
+
+import numpy as np
+import polars as pl
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import rlsvi
+from contract.environments import drifting, numbered
+from contract.state import assert_equal, everything
+
+
+@pytest.fixture(scope="module")
+def table():
+    return rlsvi.record(numbered(), None, 12, seed=4)
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return rlsvi.record(drifting(), None, 12, seed=4)
+
+
+def at(log, row, **values):
+    """The log with other values in one row."""
+    for name, value in values.items():
+        given = log[name].to_list()
+        given[row] = value
+        log = log.with_columns(pl.Series(name, given, dtype=log[name].dtype))
+    return log
+
+
+def refuses(log, match, tmp_path, env=numbered, make=lambda: rlsvi.RLSVI(seed=1), error=ValueError, **options):
+    """Whether it has learned before or not, an agent is as it was."""
+    for agent in (make(), make().learn(env(), episodes=3)):
+        before, streams = everything(agent, tmp_path), agent._streams.copy()
+        with pytest.raises(error, match=match):
+            agent.fit(log, env(), **options)
+        assert_equal(everything(agent, tmp_path), before)
+        assert np.array_equal(agent._streams, streams)
+        agent.learn(env(), episodes=1)
+
+
+def bounded():
+    return rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1))
+
+
+COLUMNS = ["episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_column_is_missing_or_has_a_gap_or_another_type(table, column, tmp_path):
+    refuses(table.drop(column), f"no column '{column}', it has", tmp_path)
+    ending = int(np.flatnonzero(~table["terminated"].to_numpy())[3])
+    refuses(at(table, ending, **{column: None}), f"column '{column}', row {ending}: there is no value", tmp_path)
+    wrong = table.with_columns(pl.lit(0.5 if column == "episode" else "high").alias(column))
+    refuses(wrong, f"column '{column}': it holds (Float64|String), not", tmp_path)
+
+
+def test_numbers_that_cannot_be(table, vectors, tmp_path):
+    refuses(at(table, 7, reward=np.nan), "column 'reward', row 7: NaN", tmp_path)
+    refuses(at(table, 7, reward=np.inf), "column 'reward', row 7: NaN, infinity", tmp_path)
+    refuses(at(table, 5, action=3), "column 'action', row 5: actions are 0 to 2", tmp_path)
+    refuses(at(table, 5, action=-1), "column 'action', row 5: actions are 0 to 2", tmp_path)
+    refuses(at(table, 5, observation=4), "column 'observation', row 5: states are 0 to 3", tmp_path)
+    refuses(
+        at(vectors, 4, observation=[np.nan, 0.0]), "column 'observation', row 4: NaN", tmp_path, drifting, bounded
+    )
+    lists = vectors.with_columns(pl.col("observation").arr.to_list())
+    for numbers in ([0.5], [1.0, 2.0, 3.0], []):
+        match = "column 'observation', row 4: there must be 2 numbers"
+        refuses(at(lists, 4, observation=numbers), match, tmp_path, drifting, bounded)
+    gap = at(lists, 4, observation=[0.5, None])
+    refuses(gap, "column 'observation', row 4: a number is missing", tmp_path, drifting, bounded)
+    flags = table.with_columns(pl.col("terminated").cast(pl.Int8))
+    refuses(at(flags, 3, terminated=2), "column 'terminated', row 3: neither True nor False", tmp_path)
+
+
+def test_pictures_whose_rows_differ(tmp_path):
+    pictures = pl.Series([[[1, 2], [3, 4]], [[1, 2, 3], [4]], [[1, 2], [3, 4]]])
+    columns = {"episode": [0, 1, 2], "step": 0, "action": 0, "reward": 0.0, "terminated": True, "truncated": False}
+    log = pl.DataFrame({"observation": pictures, "next_observation": pictures}).with_columns(
+        pl.Series(name, value if isinstance(value, list) else [value] * 3) for name, value in columns.items()
+    )
+    env = rlsvi.envs.Spaces(Box(0, 255, (2, 2), np.uint8), Discrete(2))
+    with pytest.raises(ValueError, match="column 'observation', row 1: there must be 4 numbers"):
+        rlsvi.agent_for(env).fit(log, env)
+    assert rlsvi.agent_for(env).fit(log.filter(pl.col("episode") != 1), env).steps == 2
+
+
+def test_masks_and_propensities(table, tmp_path):
+    masks = table["mask"].to_list()
+    action = table["action"][6]
+    masks[6][action] = False
+    barred = at(table, 6, mask=masks[6])
+    refuses(barred, "column 'action', row 6: the mask does not allow this action", tmp_path)
+    refuses(at(table, 6, mask=[False] * 3), "column 'mask', row 6: the mask allows no action", tmp_path)
+    refuses(at(table, 6, mask=[True] * 2), "column 'mask', row 6: there must be 3 numbers", tmp_path)
+    refuses(at(table, 6, propensity=0.0), r"column 'propensity', row 6: it must lie in \(0, 1\]", tmp_path)
+
+
+def test_episodes_with_gaps_or_out_of_order(table, vectors, tmp_path):
+    second = next(i for i in range(table.height) if table["step"][i] == 2)  # of three steps
+    gap = table.filter(pl.Series(np.arange(table.height) != second - 1))
+    refuses(gap, f"column 'step', row {second - 1}: step 1 of episode .* is missing", tmp_path)
+    twice = pl.concat([table, table[second : second + 1]])
+    refuses(twice, f"column 'step', row .*{second}|{table.height}.*is there twice", tmp_path)
+    refuses(at(table, second, step=-1), f"column 'step', row {second}: steps count from 0", tmp_path)
+    over = at(table, second - 1, terminated=True)
+    refuses(over, f"column 'step', row {second}: it comes after the end of its episode", tmp_path)
+    swapped = at(vectors, 0, step=1)
+    swapped = at(swapped, 1, step=0)
+    assert vectors["step"][1] == 1
+    refuses(swapped, "column 'next_observation', row .: it is not the observation", tmp_path, drifting, bounded)
+
+
+def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
+    table.write_parquet(tmp_path / "log.parquet")
+    data = (tmp_path / "log.parquet").read_bytes()
+    for size in (0, 3, len(data) // 2, len(data) - 1):
+        (tmp_path / "cut.parquet").write_bytes(data[:size])
+        refuses(tmp_path / "cut.parquet", "cut.parquet is not a whole Parquet file", tmp_path)
+    refuses(tmp_path, "cut.parquet is not a whole Parquet file", tmp_path)
+    refuses(tmp_path / "none.parquet", "there is no log", tmp_path, error=FileNotFoundError)
+    (tmp_path / "folder").mkdir()
+    refuses(tmp_path / "folder", "no Parquet file in the folder", tmp_path, error=FileNotFoundError)
+    refuses(table[:0], "the log is empty: it has no rows", tmp_path)
+    refuses(iter([]), "the log is empty: it has no pieces", tmp_path)
+    refuses(pl.DataFrame(), "no column 'episode', it has none", tmp_path)
+
+
+def test_arguments(table, tmp_path):
+    refuses(table, "columns has 'rewards': a log has episode, step", tmp_path, columns={"rewards": "r"})
+    refuses(table, "no column 'r', it has", tmp_path, columns={"reward": "r"})
+    refuses(17, "log must be a polars frame, .* got int", tmp_path, error=TypeError)
+    refuses([table, table.drop("reward")], "piece 1 of the log has the columns", tmp_path)
+    mixed = [table, table.with_columns(pl.col("episode") + 100, reward=pl.lit("high"))]
+    refuses(mixed, "different types|holds String, not numbers", tmp_path)
+    with pytest.raises(TypeError, match="env must be a Gymnasium environment"):
+        rlsvi.RLSVI().fit(table, "CartPole-v1")
+    with pytest.raises(ValueError, match=r"3 steps, but this is a task of 2 periods \(the first row beyond"):
+        rlsvi.RLSVI(horizon=2).fit(table, numbered())
+
+
+def test_what_only_a_learner_finds_out_leaves_the_agent_as_it_was(table, tmp_path):
+    """The masks of a state differ, or rewards do not suit the agent, in the middle of the log."""
+    row = table.filter(pl.col("step") == 0)["episode"].max()
+    last = int(table.with_row_index().filter((pl.col("episode") == row) & (pl.col("step") == 0))["index"][0])
+    mask = np.zeros(3, bool)
+    mask[table["action"][last]] = True
+    refuses(at(table, last, mask=mask.tolist()), "the action mask of state .* has changed", tmp_path)
+    thompson = lambda: rlsvi.ThompsonSampling(seed=1)  # noqa: E731
+    refuses(at(table, last, reward=7.0), r"needs rewards in \[0, 1\]", tmp_path, make=thompson)

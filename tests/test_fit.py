@@ -1,0 +1,269 @@
+"""`agent.fit(log)`: learning from a log is learning from life, bit for bit."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import polars as pl
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+
+import rlsvi
+from contract.cases import BY_NAME, predictions
+from contract.environments import drifting, numbered
+from contract.interrupts import every_line, interrupted, some
+from contract.state import assert_equal, everything
+from rlsvi.logs.recorder import Recorder
+
+NAMES = list(BY_NAME)
+
+
+def lived(case, amount, **changes):
+    """An agent that has learned, and the log of it."""
+    env = Recorder(case.env())
+    return case.learn(case.make(**changes), amount, env), env.frame()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fitting_a_log_is_having_lived_it(name, tmp_path):
+    case = BY_NAME[name]
+    agent, log = lived(case, 9)
+    log = log.sample(fraction=1.0, shuffle=True, seed=3)  # the order of rows does not matter
+    fitted = case.make().fit(log, case.env())
+    assert fitted.steps == agent.steps > 0
+    assert_equal(everything(fitted, tmp_path), everything(agent, tmp_path))
+    assert predictions(case, fitted) == predictions(case, agent)
+    case.learn(fitted, 3)
+    case.learn(agent, 3)
+    if not case.endless:  # one of them goes on in a new environment, the other where it was
+        assert_equal(everything(fitted, tmp_path), everything(agent, tmp_path))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not BY_NAME[name].endless])
+def test_learning_goes_on_with_a_log(name, tmp_path):
+    case = BY_NAME[name]
+    agent, log = lived(case, 9)
+    episodes = log.partition_by("episode")
+    first = [part for part in episodes if part["episode"][0] < 4]
+    rest = [part for part in episodes if part["episode"][0] >= 4]
+    parts = case.learn(case.make(), 4)
+    parts.fit(iter(rest[::-1]), case.env())
+    twice = case.make().fit(first, case.env()).fit(pl.concat(rest), case.env())
+    assert_equal(everything(parts, tmp_path), everything(agent, tmp_path))
+    assert_equal(everything(twice, tmp_path), everything(agent, tmp_path))
+
+
+# What another seed changes: where the next plan starts, and samples that are kept instead of the data.
+OF_THE_SEED = {
+    "IncrementalRLSVI": {"memory.reward", "memory.reward_error", "memory.squares"},
+    "GradientRLSVI": {"keys", "mass", "start", "theta"},
+    "StationaryRLSVI": {"theta", "watch"},
+    "BoundedRLSVI": {"theta"},
+    "DiscountedPSRL": {"V"},
+    "TableOrFeatures": {"V"},
+    "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
+    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI")},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_of_the_data_does_not_depend_on_the_seed(name, tmp_path):
+    case = BY_NAME[name]
+    agent, log = lived(case, 12)
+    other = case.make(seed=99).fit(log, case.env())
+    one, two = (everything(each, tmp_path).contents.arrays for each in (agent, other))
+    different = {array for array in {*one, *two} if one.get(array) != two.get(array)}
+    assert {"streams"} <= different <= {"streams"} | OF_THE_SEED.get(case.agent, set())
+
+
+INTERRUPTED = ["RLSVI-table", "BoundedRLSVI-vector", "TableOrFeatures-vector", "StationaryRLSVI-table"]
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_an_interruption_leaves_whole_episodes(name, tmp_path):
+    case = BY_NAME[name]
+    _, log = lived(case, 2)
+    after = [everything(case.learned(n) if n else case.make(), tmp_path).contents.arrays for n in range(3)]
+    for at in some(every_line(lambda: case.make().fit(log, case.env())), 12):
+        agent = case.make()
+        stopped = interrupted(lambda agent=agent: agent.fit(log, case.env()), at)
+        assert stopped or agent.episodes == 2
+        assert everything(agent, tmp_path).contents.arrays == after[agent.episodes]
+
+
+# ---- kinds of observations --------------------------------------------------------------------------------
+
+
+class Kinds(gymnasium.Env):
+    """A walk over 0..4 that is seen through a space of any kind."""
+
+    action_space = Discrete(2, start=3)
+
+    def __init__(self, space, see):
+        self.observation_space, self.see = space, see
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.t = 0
+        return self.see(self.x), {}
+
+    def step(self, action):
+        assert action in (3, 4)
+        self.x, self.t = min(max(self.x + 2 * (int(action) - 3) - 1, 0), 4), self.t + 1
+        return self.see(self.x), float(self.x == 4), self.x == 4, self.t == 8, {}
+
+
+KINDS = {
+    "numbers from 2": (Discrete(5, start=2), lambda x: x + 2),
+    "a picture": (Box(0, 255, (2, 2), np.uint8), lambda x: np.full((2, 2), x, np.uint8)),
+    "single precision": (Box(-9, 9, (3,), np.float32), lambda x: np.array([x, 0.1, -x], np.float32)),
+    "two parts": (
+        Dict(a=Box(0.0, 4.0, (2,), np.float64), b=MultiDiscrete([5, 2])),
+        lambda x: {"a": np.array([x, x / 3]), "b": np.array([x, 1])},
+    ),
+    "text": (Text(9), lambda x: "abcde"[x]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_observations_of_any_kind(kind, tmp_path):
+    def env():
+        return Kinds(*KINDS[kind])
+
+    agent = rlsvi.agent_for(env(), seed=2)
+    log = rlsvi.record(env(), agent, 12, learning=True, path=tmp_path / "log.parquet")
+    fitted = rlsvi.agent_for(env(), seed=2).fit(tmp_path / "log.parquet", env())
+    assert_equal(everything(fitted, tmp_path), everything(agent, tmp_path))
+    assert log.equals(pl.read_parquet(tmp_path / "log.parquet"))
+
+
+# ---- inputs -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def log():
+    return rlsvi.record(drifting(), None, 12, seed=4)
+
+
+def fitted(log, tmp_path, env=drifting, **options):
+    agent = rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1)).fit(log, env and env(), **options)
+    return everything(agent, tmp_path)
+
+
+def test_every_kind_of_log_is_the_same(log, tmp_path):
+    expected = fitted(log, tmp_path)
+    folder = tmp_path / "log" / "more"
+    folder.mkdir(parents=True)
+    log[5:].write_parquet(tmp_path / "log" / "a.parquet")
+    log[:5].write_parquet(folder / "b.parquet")
+    wide = log.with_columns(pl.col("observation").arr.get(i).alias(f"observation_{i}") for i in range(2)).drop(
+        "observation"
+    )
+    lists = log.with_columns(pl.col("observation", "next_observation").arr.to_list())
+    renamed = wide.rename({"reward": "r", "observation_0": "x", "observation_1": "clock"})
+    assert_equal(fitted(log.lazy(), tmp_path), expected)
+    assert_equal(fitted(tmp_path / "log", tmp_path), expected)
+    assert_equal(fitted(str(tmp_path / "log"), tmp_path), expected)
+    assert_equal(fitted([log[7:], log[:7].lazy()], tmp_path), expected)
+    assert_equal(fitted(wide, tmp_path), expected)
+    assert_equal(fitted(lists, tmp_path), expected)
+    assert_equal(fitted(renamed, tmp_path, columns={"reward": "r", "observation": ["x", "clock"]}), expected)
+    flags = log.with_columns(pl.col("terminated", "truncated").cast(pl.Int8))
+    assert_equal(fitted(flags, tmp_path), expected)
+
+
+def test_arrow_and_pandas(log, tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    expected = fitted(log, tmp_path)
+    lists = log.with_columns(pl.col("observation", "next_observation").arr.to_list())
+    assert_equal(fitted(log.to_arrow(), tmp_path), expected)
+    assert_equal(fitted(pandas.DataFrame(lists.to_dicts()), tmp_path), expected)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # its own
+def test_a_minari_data_set(tmp_path, monkeypatch):
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env = minari.DataCollector(gymnasium.make("CartPole-v1"))
+    recorder = Recorder(env)
+    agent = rlsvi.agent_for(env, seed=1).learn(recorder, episodes=4)
+    env.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it asks for an author
+        data = env.create_dataset("rlsvi/test-v0")
+        env.close()
+    assert data.total_steps == agent.steps
+    known, inferred = (rlsvi.agent_for(env, seed=1).fit(data, e) for e in (gymnasium.make("CartPole-v1"), None))
+    lived, fitted = (everything(one, tmp_path).contents for one in (agent, known))
+    assert fitted.arrays == lived.arrays == everything(inferred, tmp_path).contents.arrays
+
+
+def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
+    agent = rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1)).fit(log)
+    assert agent._task == (0, 3, None, 0, 0)
+    table = rlsvi.record(numbered(), None, 30)
+    known, inferred = (rlsvi.RLSVI(seed=1, horizon=3).fit(table, env) for env in (numbered(), None))
+    assert known._task == inferred._task == (3, 3, 4, 0, 0)
+    assert_equal(everything(known, tmp_path), everything(inferred, tmp_path))
+    with pytest.raises(ValueError, match="the number of periods is not known: pass horizon="):
+        rlsvi.RLSVI(seed=1).fit(table)
+
+
+# ---- actions that are held --------------------------------------------------------------------------------
+
+
+class Slow(gymnasium.Env):
+    """Two numbers that move slowly over 80 steps; the last action is illegal on the right."""
+
+    action_space, observation_space = Discrete(3), Box(-9.0, 9.0, (2,), np.float64)
+
+    def look(self):
+        drift = self.t / 30
+        return np.array([self.x + drift, self.v - drift]), {"action_mask": np.array([1, 1, self.x < 0.1])}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.v, self.t = float(self.np_random.uniform(-0.5, 0.5)), 0.0, 0
+        return self.look()
+
+    def step(self, action):
+        self.t, self.v = self.t + 1, 0.99 * self.v + 0.002 * (int(action) - 1)
+        self.x += self.v
+        observation, info = self.look()
+        return observation, self.x, False, self.t == 80, info
+
+
+HOLDING = {
+    "features": lambda **options: rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1), **options),
+    "table or features": lambda: rlsvi.TableOrFeatures(seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDING)
+def test_actions_that_were_held_are_held_in_the_log(kind, tmp_path):
+    agent = HOLDING[kind]()
+    log = rlsvi.record(Slow(), agent, 8, learning=True)
+    assert agent.held == 4
+    assert agent.steps < log.height == 8 * 80
+    assert_equal(everything(HOLDING[kind]().fit(log, Slow()), tmp_path), everything(agent, tmp_path))
+
+
+@pytest.mark.parametrize("kind", HOLDING)
+def test_actions_are_not_held_if_the_log_does_not_hold_them(kind):
+    log = rlsvi.record(Slow(), None, 8)
+    agent = HOLDING[kind]().fit(log, Slow())
+    assert agent.held == 1
+    assert agent.steps == log.height
+    holds = HOLDING[kind]().learn(Slow(), episodes=5)
+    assert holds.held == 4
+    with pytest.raises(ValueError, match="holds each action for 4 steps, but the log changes actions sooner"):
+        holds.fit(log, Slow())
+
+
+def test_a_given_repeat_needs_a_log_that_holds():
+    log = rlsvi.record(Slow(), None, 3)
+    with pytest.raises(ValueError, match="holds each action for 2 steps"):
+        HOLDING["features"](repeat=2).fit(log, Slow())
