@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.compile import Floats
+from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.plain import storable
 from rlsvi.core.random import normal, stream, uniform
 
@@ -43,12 +43,22 @@ class Waves:
         z = 2 * WIDTH * x - WIDTH
         phi = np.empty((len(x), 1 + n + self.features))
         phi[:, 0], phi[:, 1 : n + 1] = 1.0, LINEAR * z
-        angle = np.broadcast_to(phase, (len(x), self.features)).copy()
-        for i in range(n):  # not a matrix product: the bits of a row must not depend on others
-            angle += z[:, i : i + 1] * waves[i]
+        angle = np.empty((len(x), count))
+        angles(np.ascontiguousarray(z), waves, phase, angle)
         np.cos(angle, out=phi[:, n + 1 :])
         phi[:, n + 1 :] *= np.sqrt(2 / self.features)
         return phi
+
+
+@compiled
+def angles(z: Floats, waves: Floats, phase: Floats, out: Floats) -> None:
+    """Set out to z waves + phase. Not a matrix product: the bits of a row must not depend on others."""
+    for row in range(z.shape[0]):
+        for j in range(phase.size):
+            out[row, j] = phase[j]
+        for i in range(z.shape[1]):
+            for j in range(phase.size):
+                out[row, j] += z[row, i] * waves[i, j]
 
 
 @lru_cache(maxsize=32)
