@@ -1,6 +1,5 @@
 """Attempts: the computation of jobs in this process, one by one or many at once on a graphics card."""
 
-import os
 import time
 import traceback
 import warnings

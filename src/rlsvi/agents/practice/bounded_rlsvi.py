@@ -9,10 +9,12 @@ for l = 0, 1, ..
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from gymnasium import Env
 
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
@@ -20,17 +22,20 @@ from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
 from rlsvi.agents.practice.history import read_history
 from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
+from rlsvi.agents.practice.log_learner import LogLearner
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.task import Task
-from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
+from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
 from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, positive, shaped, whole
 from rlsvi.core.random import Seed
+from rlsvi.logs.chunks import all_chunks
+from rlsvi.logs.stream import CHUNK, Stream
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
@@ -154,6 +159,8 @@ class BoundedRLSVI(Holding):
 
     def take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
+        if isinstance(self._learner, LogLearner):
+            self._learner.refuse_more()
         layout = of(env) if env is not None and self._takes_layout() else None
         if self.steps == 0:
             self._problem_basis = layout
@@ -163,6 +170,46 @@ class BoundedRLSVI(Holding):
                 "agent.clone()"
             )
         super().take_on(task, env)
+
+    def fit(
+        self,
+        log: Any,
+        env: Env[Any, Any] | None = None,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        progress: bool | None = None,
+        chunk: int | None = None,
+        executor: str | None = None,
+    ) -> Self:
+        """Learn from a log of transitions: as if the agent had lived through it, or in chunks, if it is large.
+
+        log, env, columns, progress : as for all agents; see `Agent.fit`.
+        chunk : the number of rows to read at a time, such as 65_536. If None, and there is no executor, all of the
+            log is held in memory. In chunks, only sums are kept: memory does not grow with the log. Its rows must
+            then be in the order of episodes and steps, files of a folder in any order. One plan is made from all
+            of the log, the posterior mean, by at most 10 `regressions` sweeps, each of which reads the log once.
+            Lambda-returns end where a chunk ends. Afterwards the agent can act and be saved, but not learn more.
+        executor : None for this process; "ray" for a Ray cluster on this machine, which is started and ended; or
+            the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
+            The weights do not depend on it: they have the same bits for the same chunk size.
+        """
+        if chunk is None and executor is None:
+            return super().fit(log, env, columns=columns, progress=progress)
+        if self.steps:
+            raise ValueError("chunk= is for an agent that has learned nothing yet: use agent.clone()")
+        if self.repeat not in (None, 1) or self.memory is not None:
+            raise ValueError(
+                "in chunks, every row is a decision that is learned from: leave out repeat= and memory="
+            )
+        stream = Stream(log, env, columns, CHUNK if chunk is None else chunk)
+        with self._unchanged_by_errors(), all_chunks(stream, executor) as each:
+            self.take_on(self.task_of(env), env)
+            assert self._task is not None
+            begun = self.new_learner(self._task, self._task.checked(stream.first_observation()))
+            learner = LogLearner.of(begun)
+            learner.fit(stream, each, progress)
+            self._learner = learner
+        return self
 
     def _hold_once(self) -> None:
         """Take a new action in every step from now on, as a log does."""
@@ -187,28 +234,19 @@ class BoundedRLSVI(Holding):
         row = lookup.row(example + task.first_state if task.states is not None else example)
         dim = lookup.tried(row)
         if not lookup.table:
-            fits(
-                f"the sums and factors of {dim} features of {task.actions} actions",
-                COPIES * task.actions * dim**2,
-                "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer "
-                "them by gymnasium.wrappers.TransformAction",
-            )
+            _check_size(task, dim)
         return self._learner_of(task, lookup, len(row))
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
+        if "log.sums" in file:
+            return self._restored_from_log(task, file)
         lookup = self._lookup(task)
         history = (read_history if lookup.table else read_episodes)(file, task.actions)
         N, width = history.x.shape
         learner = self._learner_of(task, lookup, width)
-        lookup.ranges = _read_ranges(lookup.ranges, file)
-        if lookup.waves is not None:
-            features, length = file.take("waves", (2,))
-            whole("features", int(features), 1, lookup.waves.features)
-            learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
         learner.history = history
-        learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
-        whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
+        lookup = _read_features(learner, file)
         learner.build()
         assert learner.regression is not None
         sums = learner.regression.sums
@@ -228,6 +266,19 @@ class BoundedRLSVI(Holding):
             learner.theta = file.take("theta", (task.actions, d))
         return learner
 
+    def _restored_from_log(self, task: Task, file: Archive) -> LogLearner:
+        """Return what was learned from a log in chunks."""
+        lookup = self._lookup(task)
+        if lookup.table or not isinstance(lookup.basis, Observed):
+            raise ArchiveError("is damaged: a log in chunks is learned with features")
+        layout = lookup.basis.layout
+        learner = LogLearner.of(self._learner_of(task, lookup, layout.measured + len(layout.counts)))
+        lookup = _read_features(learner, file)
+        dim = lookup.features(np.concatenate([lookup.ranges.low, np.zeros(len(layout.counts))])[None]).shape[1]
+        _check_size(task, dim)
+        learner.read(file, dim)
+        return learner
+
     def _learner_of(self, task: Task, lookup: Lookup, width: int) -> BoundedLearner:
         return BoundedLearner(task, lookup, width, self._planning)
 
@@ -242,6 +293,29 @@ class BoundedRLSVI(Holding):
                 layout = replace(layout, basis=picture_in(layout.layout) or Waves())
             return Lookup(layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
+
+
+def _check_size(task: Task, dim: int) -> None:
+    """Raise an error if there are too many features."""
+    fits(
+        f"the sums and factors of {dim} features of {task.actions} actions",
+        COPIES * task.actions * dim**2,
+        "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
+        "gymnasium.wrappers.TransformAction",
+    )
+
+
+def _read_features(learner: BoundedLearner, file: Archive) -> Lookup:
+    """Read the scaling and the waves of the features from a file, and the counters; return the features."""
+    lookup = learner.lookup
+    lookup.ranges = _read_ranges(lookup.ranges, file)
+    if lookup.waves is not None:
+        features, length = file.take("waves", (2,))
+        whole("features", int(features), 1, lookup.waves.features)
+        learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
+    learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
+    whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
+    return lookup
 
 
 def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
