@@ -34,8 +34,6 @@ from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, positive, shaped, whole
 from rlsvi.core.random import Seed
-from rlsvi.logs.chunks import all_chunks
-from rlsvi.logs.stream import CHUNK, Stream
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
@@ -193,6 +191,9 @@ class BoundedRLSVI(Holding):
             the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
             The weights do not depend on it: they have the same bits for the same chunk size.
         """
+        from rlsvi.logs.chunks import all_chunks  # which knows of tasks
+        from rlsvi.logs.stream import CHUNK, Stream
+
         if chunk is None and executor is None:
             return super().fit(log, env, columns=columns, progress=progress)
         if self.steps:

@@ -10,7 +10,7 @@ the mean, where a sample in learning would have targets of its own.
 import math
 from copy import copy
 from functools import reduce
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -38,8 +38,10 @@ from rlsvi.core.compile import Floats, Words
 from rlsvi.core.progress import bar
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
-from rlsvi.logs.chunks import Each
-from rlsvi.logs.stream import Stream
+
+if TYPE_CHECKING:
+    from rlsvi.logs.chunks import Each
+    from rlsvi.logs.stream import Stream
 
 DONE = (
     "this agent was fitted to a log in chunks, of which it has kept only sums: it cannot learn more. Fit a clone, "
@@ -69,7 +71,7 @@ class LogLearner(BoundedLearner):
         learner.counters[REPEAT] = 1
         return learner
 
-    def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
+    def fit(self, stream: "Stream", each: "Each", progress: bool | None = None) -> None:
         """Learn from all of a log."""
         most, planning = self.planning.most * MEAN_SWEEPS, self.planning
         with bar((most + 3) * len(stream), "chunks", progress) as advance:

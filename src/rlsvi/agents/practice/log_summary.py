@@ -5,7 +5,7 @@ and so are the returns observed from any step on: rewards are read once more, fr
 """
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from rlsvi.agents.practice.lookup import Lookup, warn_outside
 from rlsvi.agents.practice.value_iteration import discounted_sums
 from rlsvi.bases.scaling import Seen
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.logs.stream import Chunk, Stream
+
+if TYPE_CHECKING:
+    from rlsvi.logs.stream import Chunk, Stream
 
 
 class Summary(NamedTuple):
@@ -43,7 +45,7 @@ class Summary(NamedTuple):
         return math.exp(logarithms / some) if some else 1.0
 
 
-def summary_of(chunk: Chunk, measured: int, chosen: Longs) -> Summary:
+def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
     """Return the summary of a chunk. `chosen` are the rows of the log that judge a length."""
     x, size = chunk.x[:, :measured], np.abs(chunk.reward)
     mean, ends = x.mean(axis=0), chunk.last.astype(np.int64)
@@ -80,7 +82,7 @@ def joined(one: Summary, other: Summary) -> Summary:
     )
 
 
-def returns_in(stream: Stream, gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
+def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
     """Return the least and greatest discounted return observed from any step on, and that of the chosen steps."""
     least, most, following, found = math.inf, -math.inf, 0.0, np.zeros(len(chosen))
     for k in reversed(range(len(stream))):

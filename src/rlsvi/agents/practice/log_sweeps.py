@@ -11,7 +11,7 @@ weights therefore have the same bits for the same size of a chunk.
 """
 
 from functools import reduce
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.agents.practice.value_iteration import SweptValues, targets, values_of
 from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats
-from rlsvi.logs.chunks import Each
-from rlsvi.logs.stream import Chunk
+
+if TYPE_CHECKING:
+    from rlsvi.logs.chunks import Each
+    from rlsvi.logs.stream import Chunk
 
 
-def features_of(chunk: Chunk, lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
+def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
     """Return a chunk as a history, and the features of its rows."""
     steps = Transitions(
         np.arange(len(chunk.action)), chunk.action, chunk.reward, chunk.next, np.ones(len(chunk.action))
@@ -38,7 +40,7 @@ def features_of(chunk: Chunk, lookup: Lookup) -> tuple[EpisodeHistory, FeatureRe
     return history, regression
 
 
-def gram_of(chunk: Chunk, lookup: Lookup) -> Floats:
+def gram_of(chunk: "Chunk", lookup: Lookup) -> Floats:
     """Return the sums of phi phi' over the steps of each action, (A, d, d)."""
     with one_thread():
         history, regression = features_of(chunk, lookup)
@@ -81,7 +83,7 @@ class Targets(NamedTuple):
 
 
 def products_of(
-    chunk: Chunk, lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
+    chunk: "Chunk", lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
 ) -> Products:
     """Return the sums of a chunk with targets under theta, and how its values differ from those before."""
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
@@ -100,7 +102,7 @@ def products_of(
 
 
 def swept_log(
-    each: Each,
+    each: "Each",
     lookup: Lookup,
     regression: FeatureRegression,
     model: Model,
