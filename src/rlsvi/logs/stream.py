@@ -186,5 +186,5 @@ def _readable(what: str) -> Iterator[None]:
 
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{what} cannot be read, is it a whole Parquet file? {error!s:.200}") from error

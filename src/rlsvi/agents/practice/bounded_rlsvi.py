@@ -19,20 +19,19 @@ from gymnasium import Env
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
-from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
-from rlsvi.agents.practice.history import read_history
+from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
 from rlsvi.agents.practice.log_learner import LogLearner
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.repeat import Holding
+from rlsvi.agents.practice.restoring import check_size, read_learner
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.task import Task
-from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
+from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
-from rlsvi.bases.scaling import Ranges
-from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, fits, positive, shaped, whole
+from rlsvi.core.archive import Archive
+from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -42,7 +41,6 @@ REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
 )
-COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -235,53 +233,12 @@ class BoundedRLSVI(Holding):
         row = lookup.row(example + task.first_state if task.states is not None else example)
         dim = lookup.tried(row)
         if not lookup.table:
-            _check_size(task, dim)
-        return self._learner_of(task, lookup, len(row))
+            check_size(task, dim)
+        return BoundedLearner(task, lookup, len(row), self._planning)
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        if "log.sums" in file:
-            return self._restored_from_log(task, file)
-        lookup = self._lookup(task)
-        history = (read_history if lookup.table else read_episodes)(file, task.actions)
-        N, width = history.x.shape
-        learner = self._learner_of(task, lookup, width)
-        learner.history = history
-        lookup = _read_features(learner, file)
-        learner.build()
-        assert learner.regression is not None
-        sums = learner.regression.sums
-        held = file.take("sums", sums.shape)
-        if not np.allclose(held, sums):
-            raise ArchiveError("is damaged: its sums do not fit its observations")
-        sums[:] = held  # equal up to rounding before, and now bit for bit
-        if "start" in file:
-            rows, _ = file.shape("start", 2)  # episodes that came after the features changed have none yet
-            learner.start = file.take("start", (min(rows, N), task.actions))
-        if "theta" in file:
-            _, d = file.shape("theta", 2)
-            if d > learner.regression.dim:
-                raise ArchiveError("is damaged: its weights do not fit its observations")
-            if not lookup.table and learner.start is None and d != learner.regression.dim:
-                raise ArchiveError("is damaged: its weights do not fit its features")
-            learner.theta = file.take("theta", (task.actions, d))
-        return learner
-
-    def _restored_from_log(self, task: Task, file: Archive) -> LogLearner:
-        """Return what was learned from a log in chunks."""
-        lookup = self._lookup(task)
-        if lookup.table or not isinstance(lookup.basis, Observed):
-            raise ArchiveError("is damaged: a log in chunks is learned with features")
-        layout = lookup.basis.layout
-        learner = LogLearner.of(self._learner_of(task, lookup, layout.measured + len(layout.counts)))
-        lookup = _read_features(learner, file)
-        dim = lookup.features(np.concatenate([lookup.ranges.low, np.zeros(len(layout.counts))])[None]).shape[1]
-        _check_size(task, dim)
-        learner.read(file, dim)
-        return learner
-
-    def _learner_of(self, task: Task, lookup: Lookup, width: int) -> BoundedLearner:
-        return BoundedLearner(task, lookup, width, self._planning)
+        return read_learner(task, self._lookup(task), self._planning, file)
 
     def _lookup(self, task: Task) -> Lookup:
         """Return the mapping from observations of the task to features."""
@@ -294,37 +251,6 @@ class BoundedRLSVI(Holding):
                 layout = replace(layout, basis=picture_in(layout.layout) or Waves())
             return Lookup(layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
-
-
-def _check_size(task: Task, dim: int) -> None:
-    """Raise an error if there are too many features."""
-    fits(
-        f"the sums and factors of {dim} features of {task.actions} actions",
-        COPIES * task.actions * dim**2,
-        "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
-        "gymnasium.wrappers.TransformAction",
-    )
-
-
-def _read_features(learner: BoundedLearner, file: Archive) -> Lookup:
-    """Read the scaling and the waves of the features from a file, and the counters; return the features."""
-    lookup = learner.lookup
-    lookup.ranges = _read_ranges(lookup.ranges, file)
-    if lookup.waves is not None:
-        features, length = file.take("waves", (2,))
-        whole("features", int(features), 1, lookup.waves.features)
-        learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
-    learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
-    whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
-    return lookup
-
-
-def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
-    """Read the ranges from a file and check that they fit the observations."""
-    low, high = (file.take(f"ranges.{end}", begun.low.shape) for end in ("low", "high"))
-    if not ((low < high) & np.isfinite(high - low)).all():
-        raise ArchiveError("is damaged: its ranges do not fit the observations")
-    return begun._replace(low=low, high=high)
 
 
 def _bounds(given: Any) -> Any:

@@ -34,6 +34,7 @@ from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.agents.practice.value_iteration import SweptValues, fill_normal, with_margin
 from rlsvi.bases import Observed
 from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.progress import bar
 from rlsvi.core.random import gamma as gamma_variate
@@ -74,7 +75,7 @@ class LogLearner(BoundedLearner):
     def fit(self, stream: "Stream", each: "Each", progress: bool | None = None) -> None:
         """Learn from all of a log."""
         most, planning = self.planning.most * MEAN_SWEEPS, self.planning
-        with bar((most + 3) * len(stream), "chunks", progress) as advance:
+        with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
 
             def watched(*work: Any) -> Any:
                 for part in each(*work):
@@ -128,7 +129,8 @@ class LogLearner(BoundedLearner):
             sigma = math.sqrt(self.rate / gamma_variate(stream, self.shape))
         z = np.empty(self.regression.drawn)
         fill_normal(stream, z)
-        return self.planned._replace(theta=self.theta + sigma * self.regression.shape(z), sigma=sigma)
+        with one_thread():
+            return self.planned._replace(theta=self.theta + sigma * self.regression.shape(z), sigma=sigma)
 
     def refuse_more(self) -> NoReturn:
         """Raise the error that this learner cannot learn more."""
@@ -173,7 +175,8 @@ class LogLearner(BoundedLearner):
         if not np.allclose(self.regression.sums, self.regression.sums.transpose(0, 2, 1)):
             raise ArchiveError("is damaged: its sums are not those of features")
         try:
-            self.regression.factor(self.ridge)
+            with one_thread():
+                self.regression.factor(self.ridge)
         except FactorError as error:
             raise ArchiveError(f"is damaged: {error}") from error
         change, sigma, at_bounds, *span = rest

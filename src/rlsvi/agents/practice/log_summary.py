@@ -47,7 +47,8 @@ class Summary(NamedTuple):
 
 def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
     """Return the summary of a chunk. `chosen` are the rows of the log that judge a length."""
-    x, size = chunk.x[:, :measured], np.abs(chunk.reward)
+    own = len(chunk.x) - (not chunk.last[-1])  # without the first row of the next chunk
+    x, size = chunk.x[:own, :measured], np.abs(chunk.reward)
     mean, ends = x.mean(axis=0), chunk.last.astype(np.int64)
     judging = chosen[(chosen >= chunk.first) & (chosen < chunk.first + len(size))] - chunk.first
     return Summary(
