@@ -1,8 +1,9 @@
-"""A script that fits a log on Ray: python fitting_on_ray.py CASE FOLDER. Prints digests of weights."""
+"""A script that fits a log on Ray: python fitting_on_ray.py CASE-OR-ADDRESS FOLDER. Prints digests of weights."""
 
 import hashlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -40,7 +41,7 @@ def digest(agent):
 
 
 def on_workers(folder):
-    """The same on 1, 2 and 4 workers, and on a cluster of its own that is joined by its address."""
+    """The same on 1, 2 and 4 workers, and by another process that joins the last cluster by its address."""
     import ray
 
     from rlsvi.core.ray_connection import connected
@@ -48,6 +49,10 @@ def on_workers(folder):
     for workers in (1, 2, 4):
         connected(workers, None)
         print(digest(fitted(folder, executor="ray")), flush=True)
+        if workers == 4:
+            address = ray.get_runtime_context().gcs_address
+            loopback = {**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+            subprocess.run([sys.executable, __file__, address, folder], env=loopback, timeout=180, check=True)
         ray.shutdown()
 
 
@@ -82,8 +87,10 @@ def main(case, folder):
     elif case == "worker":
         print(digest(fitted(folder, "die", "ray")))
         assert (Path(folder) / "computing").exists()
-    else:
+    elif case == "head":
         without_head(folder)
+    else:
+        print(digest(fitted(folder, executor=case)), flush=True)
 
 
 if __name__ == "__main__":

@@ -30,12 +30,12 @@ def run(case, folder):
     return out.splitlines()
 
 
-def test_the_same_weights_on_1_2_and_4_workers_as_in_this_process(folder):
-    assert run("workers", folder) == 3 * [digest(fitted(folder))]
+def test_the_same_weights_in_this_process_on_1_2_and_4_workers_and_where_it_joins(folder):
+    assert run("workers", folder) == 4 * [digest(fitted(folder))]
 
 
 def test_a_worker_that_dies_is_replaced(folder):
-    assert run("worker", folder) == [digest(fitted(folder))]
+    assert run("worker", folder)[-1] == digest(fitted(folder))  # after what Ray says about it
 
 
 def test_without_its_head_the_cluster_is_lost_and_the_agent_is_as_before(folder):
