@@ -244,7 +244,8 @@ def main():
                 if importlib.util.find_spec(METHODS[name][1]) is None:
                     print(f"| {rows:,} | {name} | not installed | | | |", flush=True)
                 elif METHODS[name][0] is ridge and rows > IN_MEMORY:
-                    print(f"| {rows:,} | {name} | does not fit into memory | | | |", flush=True)
+                    held = 2 * 4 * FEATURES * rows / 1e9
+                    print(f"| {rows:,} | {name} | not run: its features take {held:.0f} GB | | | |", flush=True)
                 else:
                     print(row_of(rows, name, in_own_process(name, folder, given.sweeps), floor), flush=True)
 
