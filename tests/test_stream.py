@@ -1,5 +1,7 @@
 """Logs that are read in chunks: against plain normal equations, in bounded memory, and refused if they are bad."""
 
+import pickle
+import sys
 import weakref
 
 import numpy as np
@@ -17,6 +19,7 @@ from rlsvi.agents.practice.log_summary import returns_in
 from rlsvi.agents.practice.value_iteration import returns_to_go
 from rlsvi.bases.scaling import grown, ranges_of, seen_in, spread
 from rlsvi.core.archive import ArchiveError, opened
+from rlsvi.logs.chunks import _received, sources
 from rlsvi.logs.stream import Stream
 
 
@@ -374,6 +377,15 @@ def test_arguments(log, tmp_path):
     refuses(log, "chunk= is for features", tmp_path, make=own)
     other = rlsvi.envs.Spaces(Box(-1, 1, (3,)), Discrete(3))
     refuses(log, "column 'observation': there must be 3 numbers", tmp_path, env=other)
+
+
+def test_what_a_worker_receives(monkeypatch):
+    """It must have the same sources, and finds the modules that the sender finds."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert _received((sources(), ["/nowhere"]), pickle.dumps(len)) is len
+    assert sys.path[-1] == "/nowhere"
+    with pytest.raises(RuntimeError, match="other sources of rlsvi"):
+        _received(("other", []), pickle.dumps(len))
 
 
 def test_an_interrupt_leaves_an_agent_that_can_be_fitted(log, monkeypatch):

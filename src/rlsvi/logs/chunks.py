@@ -5,14 +5,17 @@ Ray's tasks are enough for this: a chunk is read by one task and stays in the me
 pass is a task per chunk. Ray moves it to where there is room, and repeats what was lost with a worker.
 """
 
+import hashlib
 import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rlsvi.core.compile import source_stamp
+from rlsvi.core.files import source_files
 from rlsvi.core.ray_connection import answers, connected
 from rlsvi.logs.stream import Stream
 
@@ -44,7 +47,7 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
 
 def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
     """Return the function that computes other functions of all chunks by tasks of Ray."""
-    here, send = (source_stamp(), list(sys.path)), ray.cloudpickle.dumps
+    here, send = (sources(), list(sys.path)), ray.cloudpickle.dumps
     reading, computing = (ray.remote(num_cpus=1)(task) for task in (_read, _computed))
     head = ray.get_runtime_context().gcs_address if address in (None, "auto") else address
     source, chunks = ray.put(send(stream)), dict[int, Any]()
@@ -88,10 +91,16 @@ def _computed(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
     return function(chunk, *arguments)
 
 
+def sources() -> str:
+    """Return a digest of the sources that chunks are read and computed with."""
+    files = sorted(source_files(Path(__file__).parents[1], "logs"))
+    return hashlib.sha256(b"".join([source_stamp().encode(), *(file.read_bytes() for file in files)])).hexdigest()
+
+
 def _received(here: tuple[str, list[str]], sent: bytes) -> Any:
     """Return what was sent to a worker, whose sources must be the same, and which must find the same modules."""
     stamp, path = here
-    if source_stamp() != stamp:
+    if sources() != stamp:
         raise RuntimeError("a worker of Ray has other sources of rlsvi: have the same everywhere")
     sys.path.extend(folder for folder in path if folder not in sys.path)
     return pickle.loads(sent)
