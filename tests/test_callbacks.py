@@ -9,6 +9,8 @@ import pytest
 
 import rlsvi
 from contract.cases import BY_NAME
+from contract.clean import Clean
+from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
 from rlsvi.callbacks import CSV, Callback, Checkpoint, Evaluate
 
@@ -334,3 +336,36 @@ def test_a_full_disk_or_an_interrupt_leaves_the_last_file_and_a_complete_agent(h
     assert rlsvi.load(tmp_path / "kept").episodes == 2
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     assert_equal(everything(found, tmp_path), everything(agent().learn(lake(), episodes=3), tmp_path))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of a file just being opened
+@pytest.mark.parametrize("name", ["DiscountedPSRL-table", "BoundedRLSVI-vector", "RLSVI-table"])
+def test_an_interrupt_at_any_line_leaves_a_complete_agent_and_whole_files(name, thorough, tmp_path):
+    case, kept, log = BY_NAME[name], tmp_path / "kept", tmp_path / "log.csv"
+
+    def play(agent, episodes):
+        watching = [
+            Evaluate(1, case.env(), episodes=1, keep_best=tmp_path / "best"),
+            CSV(log),
+            Checkpoint(1, kept),
+        ]
+        return case.learn(agent, episodes, on_episode=watching)
+
+    clean, bad = Clean(case, tmp_path, lambda agent, n: case.learn(agent, n)), []
+    moments = some(every_line(lambda: play(case.make(), 2)), 200 if thorough else 40)
+    for at in moments:
+        for path in (kept, log):
+            path.unlink(missing_ok=True)
+        agent = case.make()
+        stopped = interrupted(lambda agent=agent: play(agent, 2), at)
+        done = agent.episodes
+        assert stopped or done == 2
+        complaint = clean.complaint(agent)
+        bad += [f"line {at}: {complaint}"] if complaint else []
+        logged = [line.split(",")[0] for line in log.read_text().splitlines()[1:]] if log.exists() else []
+        assert logged == ["1", "2"][: len(logged)]
+        saved = case.load(kept).episodes if kept.exists() else 0
+        assert saved <= len(logged) <= done
+    assert not bad, bad[:5]
+    play(case.make(), 2)
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".tmp"]
