@@ -142,7 +142,7 @@ def test_a_full_disk_leaves_whole_lines_and_a_complete_agent(room, tmp_path):
 
     def fill(agent, value):
         if agent.episodes == 2:
-            log._file = FullDisk(log._file, room)
+            log._file._file = FullDisk(log._file._file, room)
 
     with pytest.raises(OSError, match=r"cannot write to .*log\.csv: No space left"):
         found.learn(lake(), episodes=9, on_episode=[log, fill])
@@ -221,9 +221,22 @@ def test_tensorboard_hides_episodes_that_are_lived_again(tmp_path):
     found, folder = agent().learn(lake(), episodes=2, on_episode=TensorBoard(tmp_path / "run")), tmp_path / "run"
     found.save(tmp_path / "kept")
     found.learn(lake(), episodes=3, on_episode=TensorBoard(folder))
-    time.sleep(1.1)  # files are read in the order of their names, which contain the second
     rlsvi.load(tmp_path / "kept").learn(lake(), episodes=1, on_episode=TensorBoard(folder))
     assert [step for step, _ in curves(folder)["episode/return"]] == [1, 2, 3]
+
+
+def test_a_full_disk_leaves_whole_records(tmp_path):
+    pytest.importorskip("tensorboard", exc_type=ImportError)
+    board, found = TensorBoard(tmp_path / "run"), agent()
+
+    def fill(agent, value):
+        if agent.episodes == 2:
+            board._file._file = FullDisk(board._file._file, 30)
+
+    with pytest.raises(OSError, match=r"cannot write to .*tfevents.* No space left"):
+        found.learn(lake(), episodes=9, on_episode=[board, fill])
+    assert found.episodes == 3
+    assert [step for step, _ in curves(tmp_path / "run")["episode/return"]] == [1, 2]
 
 
 def test_tensorboard_says_what_is_wrong(tmp_path, monkeypatch):

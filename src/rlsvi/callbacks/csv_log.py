@@ -1,6 +1,5 @@
 """A log of episodes as a CSV file."""
 
-import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.callbacks.appending import AppendedFile
 from rlsvi.callbacks.calling import DIAGNOSTICS, EVALUATIONS, FIELDS, Callback, Numbers
 from rlsvi.core.archive import checked_target
 from rlsvi.core.files import write_file
@@ -34,7 +34,7 @@ class CSV(Callback):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = checked_target(path, "write")
-        self._file: Any = None
+        self._file: AppendedFile | None = None
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
         """Open the file, after removing what the agent has not learned from."""
@@ -45,28 +45,19 @@ class CSV(Callback):
         kept = continued(self.path, text, agent.episodes)
         if kept != text:
             write_file(self.path, kept.encode())
-        self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115
+        self._file = AppendedFile(self.path)
 
     def episode(self, agent: Any, numbers: Numbers) -> None:
         """Append a line."""
-        self._write(",".join(cell(numbers[name]) if name in numbers else "" for name in COLUMNS) + "\n")
+        assert self._file is not None
+        line = ",".join(cell(numbers[name]) if name in numbers else "" for name in COLUMNS)
+        self._file.write(f"{line}\n".encode())
 
     def end(self) -> None:
         """Close the file."""
         if self._file is not None:
             self._file.close()
         self._file = None
-
-    def _write(self, line: str) -> None:
-        """Append a line in one system call; if it does not fit on the disk, remove what was written of it."""
-        data = line.encode()
-        try:
-            written = self._file.write(data)
-            if written < len(data):
-                os.ftruncate(self._file.fileno(), os.fstat(self._file.fileno()).st_size - written)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            raise type(error)(error.errno, f"cannot write to {self.path}: {error.strerror}") from error
 
 
 def cell(value: float) -> str:

@@ -1,15 +1,18 @@
 """Learning curves for TensorBoard, if it is installed: `pip install tensorboard`."""
 
 import os
+import socket
 import time
+from pathlib import Path
 from typing import Any, Literal
 
 from gymnasium import Env
 
+from rlsvi.callbacks.appending import AppendedFile
 from rlsvi.callbacks.calling import Callback, Numbers
 from rlsvi.core.checks import one_of
 
-FLUSH = 10  # seconds after which events are written to the file
+VERSION = "brain.Event:2"  # of the format of such files, in which restarts are marked
 
 
 class TensorBoard(Callback):
@@ -27,43 +30,44 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str], against: Literal["episodes", "steps"] = "episodes") -> None:
-        self.folder, self.against = os.fspath(folder), one_of("against", against, ("episodes", "steps"))
-        self._writer: Any = None
+        self.folder, self.against = Path(folder), one_of("against", against, ("episodes", "steps"))
+        self._file: AppendedFile | None = None
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
-        """Open a new file in the folder."""
+        """Open a new file in the folder, and mark where the run begins."""
         try:
             from tensorboard.compat.proto.event_pb2 import Event, SessionLog
             from tensorboard.compat.proto.summary_pb2 import Summary
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+            from tensorboard.summary.writer.record_writer import RecordWriter
         except ImportError as error:
             raise ImportError("TensorBoard is not installed: pip install tensorboard") from error
         try:
-            os.makedirs(self.folder, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise type(error)(error.errno, f"cannot write to {self.folder}: {error.strerror}") from error
-        self._event, self._summary = Event, Summary
-        self._writer = EventFileWriter(self.folder, flush_secs=FLUSH)
-        start = SessionLog(status=SessionLog.START)
-        self._add(getattr(agent, self.against) + 1, session_log=start)
+        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        self._file = AppendedFile(self.folder / name)
+        self._records, self._event, self._summary = RecordWriter(self._file), Event, Summary
+        self._add(file_version=VERSION)
+        self._add(step=getattr(agent, self.against) + 1, session_log=SessionLog(status=SessionLog.START))
 
     def episode(self, agent: Any, numbers: Numbers) -> None:
-        """Hand the numbers to the writer."""
+        """Write the numbers."""
         values = [
             self._summary.Value(tag=tag_of(name), simple_value=value)
             for name, value in numbers.items()
             if name != self.against
         ]
-        self._add(getattr(agent, self.against), summary=self._summary(value=values))
+        self._add(step=getattr(agent, self.against), summary=self._summary(value=values))
 
     def end(self) -> None:
-        """Write everything, and close the file."""
-        if self._writer is not None:
-            self._writer.close()
-        self._writer = None
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
-    def _add(self, step: int, **what: Any) -> None:
-        self._writer.add_event(self._event(wall_time=time.time(), step=step, **what))
+    def _add(self, **what: Any) -> None:
+        self._records.write(self._event(wall_time=time.time(), **what).SerializeToString())
 
 
 def tag_of(name: str) -> str:
