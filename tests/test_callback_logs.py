@@ -155,6 +155,18 @@ def test_a_full_disk_leaves_whole_lines_and_a_complete_agent(room, tmp_path):
     assert int(rows(path)[-1]["episodes"]) == found.episodes
 
 
+def test_a_disk_that_is_full_from_the_start(tmp_path, monkeypatch):
+    def sync(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    found = agent()
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(OSError, match=r"cannot write to .*log\.csv: No space left"):
+        found.learn(lake(), episodes=1, on_episode=CSV(tmp_path / "log.csv"))
+    assert found.episodes == 0
+    assert not list(tmp_path.iterdir())
+
+
 # ---- after a kill -----------------------------------------------------------------------------------------
 
 

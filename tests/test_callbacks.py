@@ -226,6 +226,11 @@ def test_an_environment_that_cannot_be_made_again_is_given():
         ({"evaluate_every": 1, "keep_best": 3}, TypeError, "name of a file"),
         ({"checkpoint_every": 0, "checkpoint": "kept"}, ValueError, "checkpoint_every must be a whole number"),
         ({"checkpoint_every": 1}, ValueError, "belong together"),
+        (
+            {"checkpoint_every": 1, "checkpoint": "kept", "evaluate_every": 1, "keep_best": "kept"},
+            ValueError,
+            "name two files",
+        ),
         ({"checkpoint": "kept"}, ValueError, "belong together"),
         ({"checkpoint_every": 1, "checkpoint": "gone/kept"}, FileNotFoundError, "there is no folder gone"),
     ],

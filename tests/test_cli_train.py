@@ -241,6 +241,7 @@ def test_a_checkpoint_names_the_environment_as_the_user_does(monkeypatch):
     ("arguments", "words"),
     [
         (("--keep-best", "best"), "give --evaluate-every"),
+        (("--evaluate-every", 1, "--keep-best", "walk", "--out", "walk"), "name two files"),
         (("--evaluate-every", 0), "--evaluate-every"),
         (("--checkpoint-every", 0), "--checkpoint-every"),
         (("--evaluate-every", 1, "--keep-best", "no/best"), "there is no folder no"),

@@ -72,7 +72,7 @@ class Learning:
         callbacks = [
             *evaluating(evaluate_every, evaluation_env, keep_best),
             *callbacks_of(on_episode),
-            *saving(checkpoint_every, checkpoint),
+            *saving(checkpoint_every, checkpoint, keep_best),
         ]
         self.take_on(self.task_of(env), env)
         begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)

@@ -13,7 +13,7 @@ class AppendedFile:
         try:
             self._file = open(path, "ab", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise self._told(error) from error
+            raise cannot_write(path, error) from error
 
     def write(self, record: bytes) -> None:
         """Append a record. If it does not fit on the disk, what was written of it is removed."""
@@ -23,11 +23,13 @@ class AppendedFile:
                 self._file.truncate(os.fstat(self._file.fileno()).st_size - written)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
-            raise self._told(error) from error
+            raise cannot_write(self.path, error) from error
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
-    def _told(self, error: OSError) -> OSError:
-        return type(error)(error.errno, f"cannot write to {self.path}: {error.strerror}")
+
+def cannot_write(path: Path, error: OSError) -> OSError:
+    """Return an error of the same kind that names the file."""
+    return type(error)(error.errno, f"cannot write to {path}: {error.strerror}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.callbacks.appending import AppendedFile
+from rlsvi.callbacks.appending import AppendedFile, cannot_write
 from rlsvi.callbacks.calling import DIAGNOSTICS, EVALUATIONS, FIELDS, Callback, Numbers
 from rlsvi.core.archive import checked_target
 from rlsvi.core.files import write_file
@@ -44,7 +44,10 @@ class CSV(Callback):
         text = self.path.read_text(errors="replace") if self.path.exists() else ""
         kept = continued(self.path, text, agent.episodes)
         if kept != text:
-            write_file(self.path, kept.encode())
+            try:
+                write_file(self.path, kept.encode())
+            except OSError as error:
+                raise cannot_write(self.path, error) from error
         self._file = AppendedFile(self.path)
 
     def episode(self, agent: Any, numbers: Numbers) -> None:

@@ -1,5 +1,6 @@
 """The arguments of `learn` that stand for callbacks."""
 
+from pathlib import Path
 from typing import Any
 
 from rlsvi.callbacks.calling import Callback
@@ -21,8 +22,8 @@ def evaluating(evaluate_every: Any, evaluation_env: Any, keep_best: Any) -> list
     return [Evaluate(whole("evaluate_every", evaluate_every, 1), evaluation_env, keep_best=keep_best)]
 
 
-def saving(checkpoint_every: Any, checkpoint: Any) -> list[Callback]:
-    """Return the callback that saves checkpoints, if one is wanted."""
+def saving(checkpoint_every: Any, checkpoint: Any, keep_best: Any) -> list[Callback]:
+    """Return the callback that saves checkpoints, if one is wanted, to another file than the best agent."""
     if (checkpoint_every is None) != (checkpoint is None):
         raise ValueError(
             "checkpoint_every and checkpoint belong together: give the number of episodes and the file, such as "
@@ -30,4 +31,7 @@ def saving(checkpoint_every: Any, checkpoint: Any) -> list[Callback]:
         )
     if checkpoint is None:
         return []
-    return [Checkpoint(whole("checkpoint_every", checkpoint_every, 1), checkpoint)]
+    saved = Checkpoint(whole("checkpoint_every", checkpoint_every, 1), checkpoint)
+    if keep_best is not None and saved.path == Path(keep_best):
+        raise ValueError(f"checkpoint and keep_best are both {keep_best}: name two files")
+    return [saved]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gymnasium import Env
 
-from rlsvi.callbacks.appending import AppendedFile
+from rlsvi.callbacks.appending import AppendedFile, cannot_write
 from rlsvi.callbacks.calling import Callback, Numbers
 from rlsvi.core.checks import one_of
 
@@ -44,7 +44,7 @@ class TensorBoard(Callback):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise type(error)(error.errno, f"cannot write to {self.folder}: {error.strerror}") from error
+            raise cannot_write(self.folder, error) from error
         name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
         self._file = AppendedFile(self.folder / name)
         self._records, self._event, self._summary = RecordWriter(self._file), Event, Summary

@@ -51,6 +51,8 @@ def callbacks(
 
     found: list[Callback] = [KnowsItsEnvironment()]
     results: list[dict[str, float]] = []
+    if keep_best == out:
+        raise ValueError(f"--keep-best and --out are both {out}: name two files")
     if evaluate_every is not None:
         evaluation = Evaluate(evaluate_every, keep_best=keep_best)
         results = evaluation.results
