@@ -26,6 +26,7 @@ FLOORS = {
     "tetris": 1,
     "bases": 1,
     "agents": 2,
+    "callbacks": 2,
     "logs": 2,
     "envs": 2,
     "problems": 2,

@@ -199,6 +199,66 @@ def test_the_default_name_is_not_written_over():
     assert rlsvi.load("rlsvi-Chain-v0.rlsvi").episodes == 2
 
 
+def test_evaluations_checkpoints_and_logs(tmp_path):
+    """All of it, and a second run that goes on; the agent is the one that learned without."""
+    walk = ("train", "walks:Walk-v0", "--evaluate", 0, "--quiet", "--json", "--out", "walk")
+    logs = ("--evaluate-every", 2, "--keep-best", "best", "--checkpoint-every", 2, "--csv", "log.csv")
+    assert run(*walk, *logs, "--episodes", 3).exit_code == 0
+    result = run(*walk, *logs, "--episodes", 3, "--resume", "walk")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert [row["episodes"] for row in found["evaluations"]] == [4, 6]
+    assert [line.split(",")[0] for line in (tmp_path / "log.csv").read_text().splitlines()] == [
+        "episodes",
+        "1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "6",
+    ]
+    plain = run("train", "walks:Walk-v0", "--evaluate", 0, "--quiet", "--episodes", 6, "--out", "plain")
+    assert plain.exit_code == 0
+    one, two, best = (rlsvi.load(name) for name in ("walk", "plain", "best"))
+    assert {name: array.tobytes() for name, array in one.state().items()} == {
+        name: array.tobytes() for name, array in two.state().items()
+    }
+    assert best.episodes in (2, 4, 6)
+
+
+def test_a_checkpoint_names_the_environment_as_the_user_does(monkeypatch):
+    saved = []
+    monkeypatch.setattr(
+        rlsvi.DiscountedPSRL, "save", lambda self, path: saved.append((path.name, self.environment))
+    )
+    monkeypatch.setattr(rlsvi.TableOrFeatures, "save", rlsvi.DiscountedPSRL.save)
+    options = ("--episodes", 3, "--evaluate", 0, "--quiet", "--out", "walk", "--checkpoint-every", 2)
+    assert run("train", "walks:Walk-v0", *options).exit_code == 0
+    assert saved == [("walk", Made("walks:Walk-v0", {}))] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--keep-best", "best"), "give --evaluate-every"),
+        (("--evaluate-every", 1, "--keep-best", "walk", "--out", "walk"), "name two files"),
+        (("--evaluate-every", 0), "--evaluate-every"),
+        (("--checkpoint-every", 0), "--checkpoint-every"),
+        (("--evaluate-every", 1, "--keep-best", "no/best"), "there is no folder no"),
+        (("--csv", "no/log.csv"), "there is no folder no"),
+        (("--csv", "walks.py"), "walks.py is not a log with the columns"),
+        (("--tensorboard", "walks.py/run"), ""),
+    ],
+)
+def test_what_cannot_be_done_while_learning_is_refused_at_once(arguments, words, tmp_path):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    result = run("train", "walks:Walk-v0", "--episodes", 2, *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert "Traceback" not in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == before
+
+
 def test_continuous_actions_by_choices():
     result = run(
         "train", "Pendulum-v1", "--choices", 3, "--max-episode-steps", 9, "--episodes", 2, "--evaluate", 1
@@ -235,6 +295,10 @@ def test_the_chart():
 def test_help_teaches():
     for command, words in [
         ("train", ("Example: rlsvi train", "Ctrl-C", "--resume", "module:Env-v0", "--choices", "posterior")),
+        (
+            "train",
+            ("--evaluate-every", "--keep-best", "--checkpoint-every", "--csv", "--tensorboard", "is killed"),
+        ),
         ("evaluate", ("Example: rlsvi evaluate", "standard error", "--env")),
         ("watch", ("Example: rlsvi watch cartpole.rlsvi", "--gif", "imports its code")),
     ]:

@@ -23,12 +23,14 @@ REFERENCE = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md
 ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
 # A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
-MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
+MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
 RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
+    "docs/how-to/callbacks.md": "test_callback_pages.py",
     "docs/how-to/graphics-card.md": "test_docs.py",
     "docs/how-to/own-agent.md": "test_own_agent.py",
     "docs/how-to/own-figure.md": "test_docs.py",
     "docs/how-to/recommendation-service.md": "test_readme.py",
+    "docs/how-to/wandb-and-optuna.md": "test_callback_pages.py",
     "docs/interoperability.md": "test_interop.py",
     "docs/studies.md": "test_readme.py",
     **{page: "test_tutorials.py" for page in PAGES if page.startswith("docs/tutorials/")},

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import rlsvi
-from rlsvi.study.evaluation import Evaluation, play
+from rlsvi.agents.playing import play
+from rlsvi.study.evaluation import Evaluation
 
 
 class Count(gym.Env):

@@ -1,4 +1,4 @@
-"""With other libraries: batches, wrappers, TensorBoard, and policies for NumPy alone."""
+"""With other libraries: batches, wrappers, functions told of episodes, and policies for NumPy alone."""
 
 import inspect
 import json
@@ -250,26 +250,6 @@ def test_on_episode_is_told_every_return():
     assert agent.learn(env, episodes=5, on_episode=lambda a, value: a.episodes < 7).episodes == 7  # False ends it
     for kind in (rlsvi.StationaryRLSVI, rlsvi.PSRL, rlsvi.ThompsonSampling, rlsvi.BoundedRLSVI):
         assert "on_episode" in inspect.signature(kind.learn).parameters
-
-
-def test_tensorboard(tmp_path):
-    loading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator", exc_type=ImportError)
-    env, returns = Corridor(), []
-    agent = rlsvi.agent_for(env, seed=0)
-    with rlsvi.tensorboard(tmp_path / "runs") as log:
-        agent.learn(env, episodes=3, on_episode=lambda a, value: (log(a, value), returns.append(value)))
-    events = loading.EventAccumulator(str(tmp_path / "runs"))
-    events.Reload()
-    scalars = events.Scalars("return/by episodes")
-    assert [s.step for s in scalars] == [1, 2, 3]
-    assert [s.value for s in scalars] == pytest.approx(returns)
-    assert events.Scalars("return/by steps")[-1].step == agent.steps
-
-
-def test_tensorboard_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
-    with pytest.raises(ImportError, match="pip install tensorboard"), rlsvi.tensorboard(tmp_path):
-        pass
 
 
 # ---- NumPy alone ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from rlsvi.envs import register
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from rlsvi import bases, envs, mdp, paper, problems, shop, simulate, tetris, theory
+    from rlsvi import bases, callbacks, envs, mdp, paper, problems, shop, simulate, tetris, theory
     from rlsvi.agents import *
     from rlsvi.agents.evidence import evidence
     from rlsvi.core.posterior import Posterior
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
-    from rlsvi.study.tensorboard import tensorboard
 
 __all__ = [
     "LSVI",
@@ -71,6 +70,7 @@ __all__ = [
     "ThompsonSampling",
     "agent_for",
     "bases",
+    "callbacks",
     "compare",
     "envs",
     "evaluate",
@@ -83,12 +83,11 @@ __all__ = [
     "shop",
     "simulate",
     "sweep",
-    "tensorboard",
     "tetris",
     "theory",
 ]
 
-_MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
+_MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
 _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "Evaluation": "study.evaluation",
     "FiniteMDP": "mdp",
@@ -102,7 +101,6 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "evidence": "agents.evidence",
     "record": "study.recording",
     "sweep": "study.sweep",
-    "tensorboard": "study.tensorboard",
 }
 
 

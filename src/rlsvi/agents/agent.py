@@ -1,11 +1,10 @@
 """What every agent does: learn, fit, predict, save, export and clone. Each family only defines its learner."""
 
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from gymnasium import Env, Wrapper
@@ -15,6 +14,8 @@ from rlsvi.agents import contract, export, files
 from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values
 from rlsvi.agents.explore import Explore, choose, exploration
 from rlsvi.agents.fitting import Fitting
+from rlsvi.agents.learning import Learning
+from rlsvi.agents.parameters import Parameters
 from rlsvi.agents.predicting import Predicting
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
 from rlsvi.bases import Basis, Features, Tabular
@@ -23,18 +24,15 @@ from rlsvi.bases.binding import bound
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Floats, Words
-from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
-from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
 from rlsvi.logs.replay import Replay
 from rlsvi.mdp.finite import FiniteMDP
 
 LONG = 10_000  # steps of one episode that call for a warning
-OnEpisode = Callable[[Any, float], object]  # the agent, and the return of the episode just learned from
 
 
-class Agent(Fitting, Predicting):
+class Agent(Learning, Fitting, Predicting, Parameters):
     """An agent: its arguments, its random streams, and its learner once the first episode has begun.
 
     A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
@@ -107,50 +105,6 @@ class Agent(Fitting, Predicting):
         self._surplus = 0, 0
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
-
-    @property
-    def _overshoot(self) -> int:
-        """The number of steps by which the last `learn(steps=)` exceeded its goal; 0 after further learning."""
-        at, steps = self._surplus
-        return steps if at == self.steps else 0
-
-    @_overshoot.setter
-    def _overshoot(self, steps: int) -> None:
-        self._surplus = self.steps, steps
-
-    def learn(
-        self,
-        env: Env[Any, Any],
-        *,
-        episodes: int | None = None,
-        steps: int | None = None,
-        progress: bool | None = None,
-        on_episode: OnEpisode | None = None,
-    ) -> Self:
-        """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
-
-        The agent's seed determines everything, since it also seeds the environment at the start of every episode.
-        Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
-        a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
-
-        progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
-        on_episode : called after each episode with the agent and the return; returning False ends learning.
-        """
-        unit, amount = amount_of(episodes, steps)
-        if on_episode is not None and not callable(on_episode):
-            raise TypeError(f"on_episode must be a function of the agent and the return, got {on_episode!r}")
-        self.take_on(self.task_of(env), env)
-        begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
-        with bar(max(goal, 0), unit, progress) as advance:
-            while getattr(self, unit) < begin + goal:
-                before = getattr(self, unit)
-                total = self._episode(env)
-                advance(getattr(self, unit) - before)
-                if on_episode is not None and on_episode(self, total) is False:
-                    return self
-        if unit == "steps":
-            self._overshoot = self.steps - begin - goal
-        return self
 
     def check_task(self, task: Task) -> None:
         """Raise an error if agents of this kind cannot learn the task."""
@@ -279,33 +233,21 @@ class Agent(Fitting, Predicting):
         size = task.states, task.actions, task.horizon or 1
         return bound(basis, *size, example, factors=self.keeps_factors)
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def clone(self, **changes: Any) -> Self:
-        """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
-        return type(self)(**{**self.arguments(), **changes})
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, completely or not at all; `rlsvi.load` reads it."""
-        if type(self).restored_learner is Agent.restored_learner:
-            raise TypeError(f"{type(self).__name__} cannot be saved: define restored_learner, to load it again")
+        self.check_can_be_saved()
         self.settle()
         files.save(self, path)
+
+    def check_can_be_saved(self) -> None:
+        """Raise an error if a file cannot contain this agent."""
+        if type(self).restored_learner is Agent.restored_learner:
+            raise TypeError(f"{type(self).__name__} cannot be saved: define restored_learner, to load it again")
+        files.header_of(self)
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md."""
         export.export(self, path)
-
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={short(value)}" for name, value in self.arguments().items())
-        return f"{type(self).__name__}({given})"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, short(value)) for name, value in self.arguments().items()]
-        note = f"has learned from {self.episodes} episodes, {self.steps} steps"
-        return html_table(type(self).__name__, rows, note=note)
 
 
 def warn_of_endless(env: Env[Any, Any], played: int) -> None:
@@ -332,11 +274,3 @@ def new_streams(seed: Seed) -> Words:
     root = sequence(seed)
     children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
     return np.stack([stream(child) for child in children])
-
-
-def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
-    """Return the unit and the amount to learn for; exactly one argument must be given."""
-    if (episodes is None) == (steps is None):
-        raise ValueError("give either episodes= or steps=, and only one of them")
-    unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
-    return unit, whole(unit, amount, 0)

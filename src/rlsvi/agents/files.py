@@ -25,6 +25,12 @@ WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, Arithmetic
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """Write an agent to a file, completely or not at all."""
+    header, arrays = header_of(agent)
+    archive.write(path, header, arrays | (agent.state() if agent.steps > 0 else {}))
+
+
+def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the header of a file, and the arrays of arguments and streams, or raise an error."""
     learned = agent.steps > 0
     kind = next((name for name, known in contract.REGISTRY.items() if known is type(agent)), None)
     if kind is None:
@@ -43,18 +49,34 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         "overshoot": agent._overshoot,
         "environment": agent.environment if learned else None,
     }
-    archive.write(path, header, arrays | (agent.state() if learned else {}))
+    return header, arrays
 
 
 def load(path: str | os.PathLike[str], basis: Any = None) -> Any:
     """Read an agent from a file. `basis` is required if it was a Python function, which files do not contain."""
     with archive.opened(path) as file:
-        try:
-            return _agent(file, basis)
-        except (ArchiveError, OSError):
-            raise
-        except WRONG as error:
-            raise ArchiveError(f"is not a saved agent that this program knows: {error!r}") from error
+        return _checked_agent(file, basis)
+
+
+def load_like(agent: Any, path: str | os.PathLike[str]) -> Any:
+    """Read an agent of the same kind and task as `agent`, and with the same basis if that is a Python function."""
+    with archive.opened(path) as file:
+        header = file.header
+        is_code = ELSEWHERE in ((header.get("arguments") or {}).get("basis"), header.get("problem_basis"))
+        found = _checked_agent(file, (agent.basis or agent._problem_basis) if is_code else None)
+    if type(found) is not type(agent) or (found.steps > 0 and found._task != agent._task):
+        raise ValueError(f"{path} holds another kind of agent, or one of another task: name another file")
+    return found
+
+
+def _checked_agent(file: Archive, basis: Any) -> Any:
+    """Return the agent in a file; whatever is wrong with the file is an ArchiveError."""
+    try:
+        return _agent(file, basis)
+    except (ArchiveError, OSError):
+        raise
+    except WRONG as error:
+        raise ArchiveError(f"is not a saved agent that this program knows: {error!r}") from error
 
 
 def _agent(file: Archive, basis: Any) -> Any:

@@ -1,5 +1,7 @@
 """Acting on what was learned: `predict`, for one environment or for several at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,15 @@ class Predicting:
 
     def settle(self) -> None:
         """Called before each episode, before saving and before predicting, to update what was learned."""
+
+    @contextmanager
+    def streams_kept(self) -> Iterator[None]:
+        """Context manager after which the random streams are as before, whatever was predicted."""
+        kept = self._streams.copy()
+        try:
+            yield
+        finally:
+            self._streams[:] = kept
 
     def _forget_plans(self) -> None:
         self._version: tuple[int, ...] = ()

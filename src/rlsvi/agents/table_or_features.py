@@ -192,6 +192,10 @@ class TableOrFeatures(Holding):
         """Warn as the agent in use does."""
         self.acting.notice()
 
+    def diagnostics(self) -> dict[str, float]:
+        """Return what the agent in use tells."""
+        return self.acting.diagnostics()
+
     def inner(self, table: bool, task: Task) -> Agent:
         """Return the agent of one kind, prepared for the task."""
         agent: Agent = self._inner[table]

@@ -35,7 +35,7 @@ def show(
     """
     from gymnasium.error import DependencyNotInstalled, Error
 
-    from rlsvi.study.evaluation import play
+    from rlsvi.agents.playing import play
 
     mode, own_speed = _mode(made, gif)
     pace = own_speed if speed is None else speed

@@ -15,11 +15,20 @@ import rlsvi
 from rlsvi.cli.curve import chart, picture
 from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, loaded, named
 from rlsvi.cli.errors import told
+from rlsvi.cli.while_learning import (
+    CheckpointEvery,
+    CsvFile,
+    EvaluateEvery,
+    KeepBest,
+    TensorBoardFolder,
+    callbacks,
+)
 from rlsvi.core.progress import bar
 
 if TYPE_CHECKING:
     from gymnasium import Env
 
+    from rlsvi.callbacks import Callback
     from rlsvi.envs.making import Made
     from rlsvi.study.evaluation import Evaluation
 
@@ -51,6 +60,11 @@ def train(
     basis: Annotated[
         NamedBasis | None, _agent_option(help="Features.", show_default="chosen for the environment")
     ] = None,
+    evaluate_every: EvaluateEvery = None,
+    keep_best: KeepBest = None,
+    checkpoint_every: CheckpointEvery = None,
+    csv: CsvFile = None,
+    tensorboard: TensorBoardFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show no progress bar and no learning curve.")
@@ -66,6 +80,10 @@ def train(
     Ctrl-C ends training early and saves what has been learned so far; so does an error in the environment.
     Continue with --resume FILE. Nothing needs tuning: leave --gamma, --sigma, --lam and --basis out at first.
 
+    Long runs: --checkpoint-every saves the agent to --out as it learns. If the process is killed, --resume
+    continues exactly as if it had not been, and --csv and --tensorboard continue their logs. The agent that does
+    best in the evaluations of --evaluate-every is saved to --keep-best. None of this changes what is learned.
+
     Actions must be Discrete; --choices makes continuous ones so. If my_envs.py in this folder registers an
     environment of your own as Mine-v0, its name is my_envs:Mine-v0.
 
@@ -74,6 +92,8 @@ def train(
     Example: rlsvi train FrozenLake-v1 --env-arg map_name=8x8 --env-arg is_slippery=false --episodes 500
 
     Example: rlsvi train Pendulum-v1 --choices 5 --episodes 50
+
+    Example: rlsvi train Acrobot-v1 --evaluate-every 10 --keep-best best.rlsvi --checkpoint-every 10 --csv log.csv
     """
     target = out or Path(f"{env.replace(':', '-').replace('/', '-')}.rlsvi")
     with told(lambda: "nothing was learned, nothing was written"):
@@ -87,11 +107,13 @@ def train(
         if resume is not None and not (env_arg or max_episode_steps or choices):
             made = _remembered(resume, made)
         given = {"gamma": gamma, "sigma": sigma, "lam": lam, "basis": basis}
+        options = evaluate_every, keep_best, checkpoint_every, csv, tensorboard
+        wanted, evaluations = callbacks(made, target, *options)
         world = made.make()
         agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume)
         returns: list[float] = []
         evaluation, before = None, agent.steps
-        _, failure = _attempted(lambda: _learn(agent, world, episodes, returns, not quiet))
+        _, failure = _attempted(lambda: _learn(agent, world, episodes, returns, wanted, not quiet))
         kept = agent.steps > before
         if kept:
             agent.environment = made
@@ -101,7 +123,7 @@ def train(
             evaluation, failure = _attempted(fresh)
         if returns:
             picture(returns, f"{made}, seed {seed}", evaluation, curve)
-        _tell(returns, evaluation, made, agent, target, as_json, quiet)
+        _tell(returns, evaluations, evaluation, made, agent, target, as_json, quiet)
         world.close()
         if failure is not None:
             _end(failure, agent, target if kept else None)
@@ -147,7 +169,14 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
         ) from None
 
 
-def _learn(agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[float], show: bool) -> None:
+def _learn(
+    agent: Any,
+    world: "Env[Any, Any]",
+    episodes: int,
+    returns: list[float],
+    callbacks: "list[Callback]",
+    show: bool,
+) -> None:
     """Learn, and append the return of each episode to `returns`; a bar also says how well it goes."""
     with bar(episodes, "episodes", show) as advance:
 
@@ -156,11 +185,12 @@ def _learn(agent: Any, world: "Env[Any, Any]", episodes: int, returns: list[floa
             last = returns[-10:]
             advance(1, f"return {value:.4g}, mean of the last {len(last)}: {sum(last) / len(last):.4g}")
 
-        agent.learn(world, episodes=episodes, progress=False, on_episode=note)
+        agent.learn(world, episodes=episodes, progress=False, on_episode=[note, *callbacks])
 
 
 def _tell(
     returns: list[float],
+    evaluations: list[dict[str, float]],
     evaluation: "Evaluation | None",
     made: "Made",
     agent: Any,
@@ -174,7 +204,8 @@ def _tell(
     found = evaluation.summary() if evaluation else None
     if as_json:
         said = {"environment": made._asdict(), "agent": repr(agent), "episodes": agent.episodes}
-        said |= {"steps": agent.steps, "file": str(target), "returns": returns, "evaluation": found}
+        said |= {"steps": agent.steps, "file": str(target), "returns": returns, "evaluations": evaluations}
+        said |= {"evaluation": found}
         print(json.dumps(said, indent=1))
     elif evaluation is not None:
         print(evaluation)

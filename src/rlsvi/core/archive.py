@@ -30,11 +30,7 @@ class ArchiveError(ValueError):
 
 def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Write everything or nothing: to a temporary name, synced to disk, then renamed."""
-    target = _path(path)
-    if target.is_dir() or not target.name:
-        raise IsADirectoryError(f"cannot save to {target}: it is a folder, name a file in it")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot save to {target}: there is no folder {target.parent}")
+    target = checked_target(path)
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     listed = {name: [array.dtype.str, list(array.shape)] for name, array in plain.items()}
     whole = {"format": FORMAT, "version": VERSION, **header, "arrays": listed}
@@ -51,6 +47,16 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
                     np.lib.format.write_array(entry, array, allow_pickle=False)
     except OSError as error:
         raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
+
+
+def checked_target(path: str | os.PathLike[str], verb: str = "save") -> Path:
+    """Return a path that a file can be written to, as far as folders are concerned."""
+    target = _path(path)
+    if target.is_dir() or not target.name:
+        raise IsADirectoryError(f"cannot {verb} to {target}: it is a folder, name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot {verb} to {target}: there is no folder {target.parent}")
+    return target
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """Evaluation of an agent's policy in new episodes of a Gymnasium environment."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.task import begun, taken
+from rlsvi.agents.playing import LIMIT, check_player, played
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
@@ -79,7 +78,7 @@ def evaluate(
     *,
     seed: int = 0,
     deterministic: bool = True,
-    limit: int = 10_000,
+    limit: int = LIMIT,
     progress: bool | None = None,
 ) -> Evaluation:
     """Play new episodes without learning from them.
@@ -98,41 +97,8 @@ def evaluate(
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):
         raise TypeError(f"env must be a Gymnasium environment, as gymnasium.make returns it, got {env!r:.80}")
     flag("deterministic", deterministic)
-    seeds = np.random.SeedSequence(whole("seed", seed, 0)).generate_state(whole("episodes", episodes, 1, 10**8))
+    whole("seed", seed, 0)
+    whole("episodes", episodes, 1, 10**8)
     whole("limit", limit, 1)
-    returns, steps, cut = np.zeros(episodes), 0, 0
     with bar(episodes, "fresh episodes", progress) as advance:
-        for i, start in enumerate(seeds):
-            returns[i], taken, over = play(agent, env, int(start), deterministic, limit)
-            steps, cut = steps + taken, cut + (not over)
-            advance(1)
-    return Evaluation(returns, steps, cut)
-
-
-def play(
-    agent: Any,
-    env: Env[Any, Any],
-    seed: int,
-    deterministic: bool = True,
-    limit: int = 10_000,
-    show: Callable[[], object] = lambda: None,
-) -> tuple[float, int, bool]:
-    """Play one episode: return its return, its steps and whether it ended. `show` is called at every position."""
-    (observation, info), state = begun(env, seed), None
-    total, steps, over = 0.0, 0, False
-    show()
-    while not over and steps < limit:
-        options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
-        action, state = agent.predict(observation, state, deterministic=deterministic, **options)
-        observation, reward, terminated, truncated, info = taken(env, action)
-        if np.size(reward) != 1:
-            raise TypeError(f"env.step must return one reward, got {reward!r:.80}: env is of several at once")
-        total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
-        show()
-    return total, steps, over
-
-
-def check_player(agent: Any) -> None:
-    """Raise an error if the agent cannot play."""
-    if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
-        raise TypeError(f"agent must have a method predict, as agents that have learned do, got {agent!r:.80}")
+        return Evaluation(*played(agent, env, episodes, seed, deterministic, limit, advance))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.agents.playing import check_player, play
 from rlsvi.agents.task import checked_env
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.files import whole_file
 from rlsvi.core.progress import bar
 from rlsvi.logs.recorder import Recorder
-from rlsvi.study.evaluation import check_player, play
 
 if TYPE_CHECKING:
     import polars as pl

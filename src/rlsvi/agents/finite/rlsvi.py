@@ -53,6 +53,10 @@ class RLSVI(FiniteHorizonAgent):
             return self.lam, self.sigma
         return self.found[:2] if self.found else (self.lam, float(self.sigma.sigma))
 
+    def diagnostics(self) -> dict[str, float]:
+        """Return the noise: the sigma of the last plan, as the mean over periods."""
+        return {"noise": float(self._learner.mind.values.sigma.mean())}
+
     def settle(self) -> None:
         """Update lam and sigma if they are due; calling it again has no effect."""
         due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)

@@ -153,6 +153,12 @@ class BoundedRLSVI(Holding):
         """The sweeps of the last episode: their number, whether they converged, and sigma."""
         return self._learner.planned if self._learner else None
 
+    def diagnostics(self) -> dict[str, float]:
+        """Return the sweeps of the last plan, its sigma, and the fraction of values that was clipped to bounds."""
+        if self.planned is None:
+            return {}
+        return {"sweeps": self.planned.sweeps, "noise": self.planned.sigma, "bounds_hit": self.planned.at_bounds}
+
     def take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         if isinstance(self._learner, LogLearner):

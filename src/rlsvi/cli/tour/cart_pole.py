@@ -47,7 +47,7 @@ def show(guide: Guide) -> Exhibit:
 
 def _positions(player: Any, env: Any) -> Iterator[Image.Image]:
     """Pictures of every other step of as many episodes as it takes."""
-    from rlsvi.study.evaluation import play
+    from rlsvi.agents.playing import play
 
     seen: list[Any] = []
     seed = 100

@@ -38,8 +38,8 @@ def show(guide: Guide) -> Exhibit:
 
 def _boards(player: Any) -> Iterator[Image.Image]:
     """Pictures of every placement of as many games as it takes; None: by a player that places at random."""
+    from rlsvi.agents.playing import play
     from rlsvi.envs.tetris import TetrisEnv
-    from rlsvi.study.evaluation import play
 
     env = TetrisEnv(height=10, width=6, render_mode="rgb_array")
     seen: list[Image.Image] = []
