@@ -204,7 +204,9 @@ def test_importing_rlsvi_is_light():
     assert not set(HEAVY) & set(loaded)
 
 
-@pytest.mark.parametrize("name", ["agents.agent", "logs.reading", "logs.recorder", "logs.minari_data"])
+@pytest.mark.parametrize(
+    "name", ["agents.agent", "logs.reading", "logs.recorder", "logs.minari_data", "logs.chunks"]
+)
 def test_a_module_can_be_imported_first(name):
     """Logs know of tasks, and agents of logs."""
     python(f"import rlsvi.{name}")

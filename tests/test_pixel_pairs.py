@@ -11,7 +11,7 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.bases.default import picture_in
 from rlsvi.bases.layout import layout_of
 from rlsvi.bases.pixel_pairs import pairs_of
-from rlsvi.bases.scaling import ranges_of, scaled
+from rlsvi.bases.scaling import ranges_of, scaled, seen_in
 
 
 def slow_bin(d, most):
@@ -73,14 +73,14 @@ def test_all_pixels_of_a_channel_are_scaled_alike_around_their_means():
     x[..., 1] = 7.0  # nothing ever in the second
     x = x.reshape(200, -1)
     basis = bases.PixelPairs(5, 6, 2)
-    ranges = basis.spread(ranges_of([None] * 60, [None] * 60), x)
+    ranges = basis.spread(ranges_of([None] * 60, [None] * 60), seen_in(x))
     z = (2 * scaled(ranges, x) - 1).reshape(200, 5, 6, 2)
     assert np.allclose(z.mean(axis=0), 0)
     assert np.abs(z[..., 0]).max() == pytest.approx(1)
     assert np.array_equal(z[..., 1], np.zeros((200, 5, 6)))
     assert z[:, 4, 2, 0].std() < 0.2 < z[:, 0, 2, 0].std()  # noise where nothing ever is stays small
     given = ranges_of([0.0] * 60, [10.0] * 60)
-    assert np.array_equal(basis.spread(given, x).low, given.low)
+    assert np.array_equal(basis.spread(given, seen_in(x)).low, given.low)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.bases.scaling import Ranges
+from rlsvi.bases.scaling import Ranges, Seen
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.compile import Floats, Longs, compiled
 from rlsvi.core.plain import storable
@@ -87,15 +87,15 @@ class PixelPairs:
             )
         return planes
 
-    def spread(self, ranges: Ranges, x: Floats) -> Ranges:
-        """Return ranges with the mean of each pixel of x (N, n) in the middle, where none are given.
+    def spread(self, ranges: Ranges, seen: Seen) -> Ranges:
+        """Return ranges with the mean of each pixel in the middle, where none are given.
 
         All ranges of a channel have the same width. Brightness can therefore be compared, and the noise of a pixel
         where nothing ever is stays small.
         """
-        mean, half = x.mean(axis=0), np.ones(x.shape[1])
-        for plane in self.planes_in(x):
-            reach = float(np.abs(x[:, plane] - mean[plane]).max())
+        mean, half = seen.mean, np.ones(len(seen.mean))
+        for plane in self.planes_in(mean[None]):
+            reach = float(np.fmax(seen.most - mean, mean - seen.least)[plane].max())
             half[plane] = reach if reach > 1e-9 * np.abs(mean[plane]).max() else 1.0
         low = np.where(ranges.observed, mean - half, ranges.low)
         return ranges._replace(low=low, high=np.where(ranges.observed, mean + half, ranges.high))

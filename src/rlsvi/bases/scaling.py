@@ -26,6 +26,20 @@ class Ranges(NamedTuple):
     observed: Bools  # whether it follows what is observed; the others are given
 
 
+class Seen(NamedTuple):
+    """What ranges depend on: the mean, standard deviation, minimum and maximum of each number of many rows."""
+
+    mean: Floats  # (m,)
+    deviation: Floats
+    least: Floats
+    most: Floats
+
+
+def seen_in(x: Floats) -> Seen:
+    """Return what is needed of the numbers x (N, m)."""
+    return Seen(x.mean(axis=0), x.std(axis=0), x.min(axis=0), x.max(axis=0))
+
+
 def ranges_of(low: list[float | None], high: list[float | None], *, observed: bool = False) -> Ranges:
     """Return the ranges given by bounds (None: no bound); with `observed`, all are unknown within the bounds."""
     least = np.array([-np.inf if v is None else v for v in low], dtype=np.float64)
@@ -56,12 +70,12 @@ def scaled(ranges: Ranges, x: Floats) -> Floats:
     return np.clip((x - ranges.low) / (ranges.high - ranges.low), 0.0, 1.0)
 
 
-def spread(ranges: Ranges, x: Floats) -> Ranges:
-    """Return ranges of WIDTH standard deviations of x (N, m) on each side of its mean, where none are given.
+def spread(ranges: Ranges, seen: Seen) -> Ranges:
+    """Return ranges of WIDTH standard deviations on each side of the mean, where none are given.
 
     A number that does not vary counts as one with standard deviation 1.
     """
-    mean, deviation = x.mean(axis=0), x.std(axis=0)
+    mean, deviation = seen.mean, seen.deviation
     deviation = np.where(deviation > 1e-9 * np.abs(mean), deviation, 1.0)
     low = np.where(ranges.observed, mean - WIDTH * deviation, ranges.low)
     return ranges._replace(low=low, high=np.where(ranges.observed, mean + WIDTH * deviation, ranges.high))

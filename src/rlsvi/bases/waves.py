@@ -1,12 +1,14 @@
 """Random Fourier features (Rahimi and Recht, 2007): waves in random directions, with one length scale."""
 
+import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
 
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.compile import Floats
+from rlsvi.core.compile import Floats, compiled
+from rlsvi.core.elementary import cosine
 from rlsvi.core.plain import storable
 from rlsvi.core.random import normal, stream, uniform
 
@@ -40,22 +42,33 @@ class Waves:
         length = n / 4 if self.length is None else positive("length", self.length)
         count, seed = whole("features", self.features, 1, 2**14), whole("seed", self.seed, 0)
         waves, phase = waves_of(n, count, seed, length)
-        z = 2 * WIDTH * x - WIDTH
+        z = np.ascontiguousarray(2 * WIDTH * x - WIDTH, dtype=np.float64)
         phi = np.empty((len(x), 1 + n + self.features))
         phi[:, 0], phi[:, 1 : n + 1] = 1.0, LINEAR * z
-        angle = np.broadcast_to(phase, (len(x), self.features)).copy()
-        for i in range(n):  # not a matrix product: the bits of a row must not depend on others
-            angle += z[:, i : i + 1] * waves[i]
-        np.cos(angle, out=phi[:, n + 1 :])
-        phi[:, n + 1 :] *= np.sqrt(2 / self.features)
+        fill_waves(z, waves, phase, math.sqrt(2 / self.features), np.empty(count), phi)
         return phi
+
+
+@compiled
+def fill_waves(z: Floats, waves: Floats, phase: Floats, scale: float, turns: Floats, phi: Floats) -> None:
+    """Set the last columns of phi to cosines. No matrix product: the bits of a row must not depend on others."""
+    first = phi.shape[1] - phase.size
+    for row in range(z.shape[0]):
+        for j in range(phase.size):
+            turns[j] = phase[j]
+        for i in range(z.shape[1]):
+            number = z[row, i]
+            for j in range(phase.size):
+                turns[j] += number * waves[i, j]
+        for j in range(phase.size):
+            phi[row, first + j] = scale * cosine(turns[j])
 
 
 @lru_cache(maxsize=32)
 def waves_of(n: int, features: int, seed: int, length: float) -> tuple[Floats, Floats]:
-    """Return the waves of a length scale as columns (n, features) and their phases."""
+    """Return the waves of a length scale as columns (n, features) and their phases, both in turns."""
     waves, phase = directions(n, features, seed)
-    return waves / length, phase
+    return waves / (2 * np.pi * length), phase / (2 * np.pi)
 
 
 @cache

@@ -45,14 +45,20 @@ def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
     columns = Columns(frame.with_row_index(ROW), names)
     if frame.height == 0:
         raise ValueError("the log is empty: it has no rows")
+    series, _ = places_in(columns)
+    columns.frame = columns.frame.sort([series.name, columns.name("step")], maintain_order=True)
+    return columns
+
+
+def places_in(columns: Columns) -> "tuple[pl.Series, Longs]":
+    """Return the episode and the step of every row."""
     series, step = columns.one("episode"), columns.whole("step")
     if not (series.dtype.is_integer() or str(series.dtype) == "String"):
         raise ValueError(
             f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text"
         )
     columns.refuse(columns.name("step"), step < 0, "steps count from 0")
-    columns.frame = columns.frame.sort([series.name, columns.name("step")], maintain_order=True)
-    return columns
+    return series, step
 
 
 def checked(columns: Columns, env: Env[Any, Any]) -> LoggedEpisodes:
@@ -64,9 +70,7 @@ def checked(columns: Columns, env: Env[Any, Any]) -> LoggedEpisodes:
     ended = terminated | truncated
     ended[last] = False
     columns.refuse(columns.name("step"), np.append(False, ended[:-1]), "it comes after the end of its episode")
-    action = columns.whole("action") - int(first.start)
-    names = f"{first.start} to {first.start + first.n - 1}"
-    columns.refuse(columns.name("action"), (action < 0) | (action >= first.n), f"actions are {names}")
+    action = actions_of(columns, first)
     mask, next_mask = (_masks(columns, name, int(first.n)) for name in ("mask", "next_mask"))
     barred = np.array([legal is not None and not legal[a] for legal, a in zip(mask, action, strict=True)])
     columns.refuse(columns.name("action"), barred, "the mask does not allow this action")
@@ -112,17 +116,31 @@ def _starts(columns: Columns) -> Longs:
     return starts
 
 
+def actions_of(columns: Columns, space: Any) -> Longs:
+    """Return the actions, counted from 0."""
+    action = columns.whole("action") - int(space.start)
+    names = f"{space.start} to {space.start + space.n - 1}"
+    columns.refuse(columns.name("action"), (action < 0) | (action >= space.n), f"actions are {names}")
+    return action
+
+
 def _masks(columns: Columns, name: str, actions: int) -> list[Bools | None]:
     """Return which actions are legal; None where the log does not say."""
+    masks, known = masks_of(columns, name, actions)
+    return [mask if is_known else None for mask, is_known in zip(masks, known, strict=True)]
+
+
+def masks_of(columns: Columns, name: str, actions: int) -> tuple[Bools, Bools]:
+    """Return which actions are legal (rows, A), and in which rows the log says so; all are in the others."""
     rows = columns.frame.height
     if not columns.has(name):
-        return [None] * rows
+        return np.ones((rows, actions), np.bool_), np.zeros(rows, np.bool_)
     column = columns.of(name)[0]
     known = columns.frame[column].is_not_null().to_numpy()
     masks = columns.vectors(name, actions, known)
     columns.refuse(column, ((masks != 0) & (masks != 1)).any(axis=1), "a mask holds True and False, or 1 and 0")
     columns.refuse(column, known & ~masks.any(axis=1), "the mask allows no action")
-    return [mask if is_known else None for mask, is_known in zip(masks.astype(np.bool_), known, strict=True)]
+    return masks.astype(np.bool_) | ~known[:, None], known
 
 
 def _propensities(columns: Columns) -> Floats | None:

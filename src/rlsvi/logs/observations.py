@@ -11,19 +11,27 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
-from rlsvi.core.compile import Bools
+from rlsvi.core.compile import Bools, Floats
 from rlsvi.logs.columns import Columns, refuse
 
 
 class Observations:
-    """One column of observations: `at(i)` is the observation of a row, as the environment gave it."""
+    """One column of observations: `at(i)` is the observation of a row, as the environment gave it.
 
-    def __init__(self, values: Any, at: Callable[[Any], Any]) -> None:
-        self.values, self._at = values, at
+    first : the first state of a Discrete space.
+    """
+
+    def __init__(self, values: Any, at: Callable[[Any], Any], first: int = 0) -> None:
+        self.values, self._at, self._first = values, at, first
 
     def at(self, i: int) -> Any:
         """Return the observation of row i."""
         return self._at(self.values[i])
+
+    def vectors(self) -> Floats:
+        """Return all observations as vectors, (rows, n), as `bases.layout.vector_of` does one."""
+        values = self.values[:, None] - self._first if self.values.ndim == 1 else self.values
+        return np.ascontiguousarray(values, dtype=np.float64)
 
     def continues(self, following: "Observations") -> Bools:
         """Return for all rows but the last whether the next observation is that of the next row."""
@@ -46,7 +54,7 @@ def written(space: Any) -> Callable[[Any], Any]:
 def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations:
     """Return a column of observations of a space, checked where they are needed."""
     if isinstance(space, Discrete):
-        return Observations(_states(columns, name, space, needed), int)
+        return Observations(_states(columns, name, space, needed), int, int(space.start))
     if isinstance(space, Text):
         return Observations(_texts(columns, name, needed), str)
     if isinstance(space, Box):

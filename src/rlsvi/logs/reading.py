@@ -64,16 +64,21 @@ def frame_of(log: Any) -> "pl.DataFrame":
     raise TypeError(f"log must be {KINDS}, got {type(log).__name__}")
 
 
-def _from_path(path: Path) -> "pl.DataFrame":
-    import polars as pl
-
+def files_in(path: Path) -> list[Path]:
+    """Return the Parquet files of a log."""
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files:
         raise FileNotFoundError(f"there is no Parquet file in the folder {path}")
     if not files[0].exists():
         raise FileNotFoundError(f"there is no log {path}: give {KINDS}")
+    return files
+
+
+def _from_path(path: Path) -> "pl.DataFrame":
+    import polars as pl
+
     pieces = []
-    for file in files:
+    for file in files_in(path):
         try:
             pieces.append(pl.read_parquet(file, hive_partitioning=False))
         except (pl.exceptions.PolarsError, OSError) as error:

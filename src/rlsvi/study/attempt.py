@@ -1,6 +1,5 @@
 """Attempts: the computation of jobs in this process, one by one or many at once on a graphics card."""
 
-import os
 import time
 import traceback
 import warnings
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.core.card import TooLittleMemory
+from rlsvi.core.machine import environment
 from rlsvi.study import job as sources
 from rlsvi.study.checkpoint import checkpoint_in
 from rlsvi.study.job import Columns, Done, Failed, Job
@@ -113,21 +113,6 @@ def one_thread() -> Iterator[None]:
 
     with environment({f"{name}_NUM_THREADS": "1" for name in LIBRARIES}), threadpool_limits(1):
         yield
-
-
-@contextmanager
-def environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables temporarily."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def _columns(job: Job, result: Mapping[str, Any]) -> Columns:

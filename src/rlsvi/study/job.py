@@ -91,7 +91,20 @@ def version(module: str) -> str:
     the files it imports from this package or from its own.
     """
     root = Path(__file__).parents[1]
-    parts = ("core", "mdp", "tetris", "bases", "agents", "envs", "shop", "theory", "problems", "simulate*")
+    parts = (
+        "core",
+        "mdp",
+        "tetris",
+        "bases",
+        "agents",
+        "callbacks",
+        "logs",
+        "envs",
+        "shop",
+        "theory",
+        "problems",
+        "simulate*",
+    )
     below = [path for part in parts for path in source_files(root, part)]
     own = imported_files(module, {"rlsvi", module.partition(".")[0]})
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())

@@ -1,19 +1,13 @@
 """Jobs on a Ray cluster."""
 
-import os
-import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlsvi.core.machine import cores
-from rlsvi.study.attempt import attempt, environment
+from rlsvi.core.ray_connection import answers, connected
+from rlsvi.study.attempt import attempt
 from rlsvi.study.job import Done, Failed, Job, Outcomes
-
-RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}  # no telemetry, no warnings
-RAY_HERE = {**RAY, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on every system: it listens on loopback only
-RAY_ELSEWHERE = {**RAY, "RAY_NUM_REDIS_GET_RETRIES": "1"}  # by default it retries for 15 minutes
 
 
 def ray_cluster(workers: int | None = None, address: str | None = None) -> Callable[[Sequence[Job]], Outcomes]:
@@ -24,10 +18,10 @@ def ray_cluster(workers: int | None = None, address: str | None = None) -> Calla
     shared disk is needed.
     """
     if address is not None:
-        _answers(address)
+        answers(address)
 
     def run(jobs: Sequence[Job]) -> Outcomes:
-        ray, started = _connected(workers, address)
+        ray, started = connected(workers, address)
         task = ray.remote(num_cpus=1)(_ray_task)
         try:
             waiting: deque[Job] = deque(jobs)
@@ -54,36 +48,3 @@ def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
     """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
     sys.path.extend(folder for folder in path if folder not in sys.path)
     return attempt(job, expected)
-
-
-def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
-    """Return Ray, connected, and whether it was connected by this call."""
-    with environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ}):
-        try:
-            import ray
-        except ImportError as error:
-            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
-        if ray.is_initialized():
-            return ray, False
-        quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-        if address is None:
-            ray.init("local", num_cpus=workers or cores(), include_dashboard=False, **quiet)
-            return ray, True
-        try:
-            ray.init(address, **quiet)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConnectionError(f"no Ray cluster answers at {address!r}: {error}") from error
-        return ray, True
-
-
-def _answers(address: str, seconds: float = 5.0) -> None:
-    """Check that a server listens: Ray itself keeps trying for minutes, and may end the process."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if address == "auto":
-        return
-    try:
-        if not colon or not port.isdigit():
-            raise ValueError("an address is HOST:PORT, ray://HOST:PORT or auto")
-        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise ConnectionError(f"no Ray cluster answers at {address!r}: {error}") from error

@@ -9,27 +9,29 @@ for l = 0, 1, ..
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from gymnasium import Env
 
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
-from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes
-from rlsvi.agents.practice.history import read_history
+from rlsvi.agents.practice.episodes import EpisodeHistory
 from rlsvi.agents.practice.learner import RECOVERIES, REPEAT, RESCALINGS, BoundedLearner, Planning
+from rlsvi.agents.practice.log_learner import LogLearner
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.repeat import Holding
+from rlsvi.agents.practice.restoring import check_size, read_learner
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
-from rlsvi.bases.scaling import Ranges
-from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, fits, positive, shaped, whole
+from rlsvi.core.archive import Archive
+from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -39,7 +41,6 @@ REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
 )
-COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -160,6 +161,8 @@ class BoundedRLSVI(Holding):
 
     def take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
+        if isinstance(self._learner, LogLearner):
+            self._learner.refuse_more()
         layout = of(env) if env is not None and self._takes_layout() else None
         if self.steps == 0:
             self._problem_basis = layout
@@ -169,6 +172,49 @@ class BoundedRLSVI(Holding):
                 "agent.clone()"
             )
         super().take_on(task, env)
+
+    def fit(
+        self,
+        log: Any,
+        env: Env[Any, Any] | None = None,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        progress: bool | None = None,
+        chunk: int | None = None,
+        executor: str | None = None,
+    ) -> Self:
+        """Learn from a log of transitions: as if the agent had lived through it, or in chunks, if it is large.
+
+        log, env, columns, progress : as for all agents; see `Agent.fit`.
+        chunk : the number of rows to read at a time, such as 65_536. If None, and there is no executor, all of the
+            log is held in memory. In chunks, only sums are kept: memory does not grow with the log. Its rows must
+            then be in the order of episodes and steps, files of a folder in any order. One plan is made from all
+            of the log, the posterior mean, by at most 10 `regressions` sweeps, each of which reads the log once.
+            Lambda-returns end where a chunk ends. Afterwards the agent can act and be saved, but not learn more.
+        executor : None for this process; "ray" for a Ray cluster on this machine, which is started and ended; or
+            the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
+            The weights do not depend on it: they have the same bits for the same chunk size.
+        """
+        from rlsvi.logs.chunks import all_chunks  # which knows of tasks
+        from rlsvi.logs.stream import CHUNK, Stream
+
+        if chunk is None and executor is None:
+            return super().fit(log, env, columns=columns, progress=progress)
+        if self.steps:
+            raise ValueError("chunk= is for an agent that has learned nothing yet: use agent.clone()")
+        if self.repeat not in (None, 1) or self.memory is not None:
+            raise ValueError(
+                "in chunks, every row is a decision that is learned from: leave out repeat= and memory="
+            )
+        stream = Stream(log, env, columns, CHUNK if chunk is None else chunk)
+        with self._unchanged_by_errors(), all_chunks(stream, executor) as each:
+            self.take_on(self.task_of(env), env)
+            assert self._task is not None
+            begun = self.new_learner(self._task, self._task.checked(stream.first_observation()))
+            learner = LogLearner.of(begun)
+            learner.fit(stream, each, progress)
+            self._learner = learner
+        return self
 
     def _hold_once(self) -> None:
         """Take a new action in every step from now on, as a log does."""
@@ -193,49 +239,12 @@ class BoundedRLSVI(Holding):
         row = lookup.row(example + task.first_state if task.states is not None else example)
         dim = lookup.tried(row)
         if not lookup.table:
-            fits(
-                f"the sums and factors of {dim} features of {task.actions} actions",
-                COPIES * task.actions * dim**2,
-                "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer "
-                "them by gymnasium.wrappers.TransformAction",
-            )
-        return self._learner_of(task, lookup, len(row))
+            check_size(task, dim)
+        return BoundedLearner(task, lookup, len(row), self._planning)
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        lookup = self._lookup(task)
-        history = (read_history if lookup.table else read_episodes)(file, task.actions)
-        N, width = history.x.shape
-        learner = self._learner_of(task, lookup, width)
-        lookup.ranges = _read_ranges(lookup.ranges, file)
-        if lookup.waves is not None:
-            features, length = file.take("waves", (2,))
-            whole("features", int(features), 1, lookup.waves.features)
-            learner.lookup = lookup = lookup.with_waves(int(features), positive("length", float(length)))
-        learner.history = history
-        learner.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
-        whole("repeat", int(learner.counters[REPEAT]), 1, 2**16)
-        learner.build()
-        assert learner.regression is not None
-        sums = learner.regression.sums
-        held = file.take("sums", sums.shape)
-        if not np.allclose(held, sums):
-            raise ArchiveError("is damaged: its sums do not fit its observations")
-        sums[:] = held  # equal up to rounding before, and now bit for bit
-        if "start" in file:
-            rows, _ = file.shape("start", 2)  # episodes that came after the features changed have none yet
-            learner.start = file.take("start", (min(rows, N), task.actions))
-        if "theta" in file:
-            _, d = file.shape("theta", 2)
-            if d > learner.regression.dim:
-                raise ArchiveError("is damaged: its weights do not fit its observations")
-            if not lookup.table and learner.start is None and d != learner.regression.dim:
-                raise ArchiveError("is damaged: its weights do not fit its features")
-            learner.theta = file.take("theta", (task.actions, d))
-        return learner
-
-    def _learner_of(self, task: Task, lookup: Lookup, width: int) -> BoundedLearner:
-        return BoundedLearner(task, lookup, width, self._planning)
+        return read_learner(task, self._lookup(task), self._planning, file)
 
     def _lookup(self, task: Task) -> Lookup:
         """Return the mapping from observations of the task to features."""
@@ -248,14 +257,6 @@ class BoundedRLSVI(Holding):
                 layout = replace(layout, basis=picture_in(layout.layout) or Waves())
             return Lookup(layout, table, task, given=False)
         return Lookup(replace(layout, basis=given), False, task, given=False)
-
-
-def _read_ranges(begun: Ranges, file: Archive) -> Ranges:
-    """Read the ranges from a file and check that they fit the observations."""
-    low, high = (file.take(f"ranges.{end}", begun.low.shape) for end in ("low", "high"))
-    if not ((low < high) & np.isfinite(high - low)).all():
-        raise ArchiveError("is damaged: its ranges do not fit the observations")
-    return begun._replace(low=low, high=high)
 
 
 def _bounds(given: Any) -> Any:

@@ -5,7 +5,7 @@ arrays, and each appends its own steps after those in common, so a copy costs no
 """
 
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,6 +23,14 @@ class EpisodeHistory:
         self._columns = Transitions(whole[0], whole[1], real[0], whole[2], real[1])
         self._last = np.zeros(64, dtype=np.bool_)
         self._rows = self._steps = 0
+
+    @classmethod
+    def of(cls, x: Floats, legal: Bools, steps: Transitions, last: Bools) -> Self:
+        """Return a history made of checked arrays."""
+        history = cls(0, 0)
+        history._x, history._legal, history._columns, history._last = x, legal, steps, last
+        history._rows, history._steps = len(x), len(last)
+        return history
 
     @property
     def x(self) -> Floats:
@@ -105,20 +113,15 @@ def read_episodes(file: Archive, actions: int) -> EpisodeHistory:
     (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
     if N < 1 or T < 1:
         raise ArchiveError("is damaged: its history is empty")
-    history = EpisodeHistory(width, actions)
-    history._x, history._legal = (
-        file.take("history.x", (N, width)),
-        file.take("history.legal", (N, actions), np.bool_),
-    )
-    history._columns = Transitions(
+    x, legal = file.take("history.x", (N, width)), file.take("history.legal", (N, actions), np.bool_)
+    steps = Transitions(
         file.take_within("history.row", (T,), np.int64, 0, N - 1),
         file.take_within("history.action", (T,), np.int64, 0, actions - 1),
         file.take("history.reward", (T,)),
         file.take_within("history.next", (T,), np.int64, END, N - 1),
         np.ones(T),
     )
-    history._last, history._rows, history._steps = file.take("history.last", (T,), np.bool_), N, T
-    over = (history._columns.next == END) & ~history._last
-    if over.any() or not history._legal.any(axis=1).all():
+    last = file.take("history.last", (T,), np.bool_)
+    if ((steps.next == END) & ~last).any() or not legal.any(axis=1).all():
         raise ArchiveError("is damaged: an observation or a step in its history makes no sense")
-    return history
+    return EpisodeHistory.of(x, legal, steps, last)

@@ -2,6 +2,7 @@
 
 import logging
 import warnings
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -195,25 +196,15 @@ class BoundedLearner:
         """Return a sample of the posterior, or its mean if there is no stream, after at most `most` sweeps."""
         assert self.regression is not None
         within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
-        largest, model = self._largest(gamma, within), self._model(Q)
         settings = within, most, self.planning.tolerance, self.planning.trace, self.lookup.centred
-        for trial in range(TRIALS):
-            with np.errstate(over="ignore", invalid="ignore"):
-                outcome = sweep(self.history, self.regression, model, Q, stream, *settings)
-            if not diverged(outcome, largest):
-                return outcome._replace(recoveries=trial)
-            least, greatest = outcome.span
-            warnings.warn(
-                f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "
-                "times the ridge; a larger lam, or bounds of the targets, would prevent it",
-                DivergenceWarning,
-                stacklevel=2,
+
+        def swept(model: Model, first: bool) -> SweptValues:
+            assert self.regression is not None
+            return sweep(
+                self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
             )
-            model, Q = model._replace(ridge=10 * model.ridge), self._prior(len(Q))
-        raise FactorError(
-            f"the values diverge, with a ridge of {model.ridge / 10:g} too: scale the features down, or put the "
-            'targets into bounds="attainable"'
-        )
+
+        return steadied(swept, self._model(Q), self._largest(gamma, within))
 
     def _bounds(self) -> tuple[float, float]:
         """Return the bounds of values."""
@@ -223,9 +214,9 @@ class BoundedLearner:
     def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
         """Return the largest plausible value: the largest reward in every step, or the bounds given."""
         steps = self.history.transitions
-        longest = min(1 / max(1 - gamma, 1e-300), float(steps.times.sum()))
-        size = float(np.abs(steps.reward).max()) or 1.0
-        return max(abs(v) for v in (size * longest, self.begin, *bounds) if np.isfinite(v))
+        return largest_value(
+            float(np.abs(steps.reward).max()), float(steps.times.sum()), gamma, self.begin, *bounds
+        )
 
     def _model(self, Q: Floats) -> Model:
         """Return prior and noise; with a table, the prior that the values Q support best, unless it was given."""
@@ -260,6 +251,36 @@ class BoundedLearner:
             arrays["waves"] = np.array([self.lookup.waves.features, self.lookup.waves.length])
         kept = {"theta": self.theta, "start": self.start}
         return arrays | {name: array for name, array in kept.items() if array is not None}
+
+
+def largest_value(reward: float, steps: float, gamma: float, *known: float) -> float:
+    """Return the largest plausible value: the largest reward in every step, or what is known of it."""
+    longest = min(1 / max(1 - gamma, 1e-300), steps)
+    return max(abs(v) for v in ((reward or 1.0) * longest, *known) if np.isfinite(v))
+
+
+def steadied(swept: Callable[[Model, bool], SweptValues], model: Model, largest: float) -> SweptValues:
+    """Return the result of sweeps; if values diverge, that of others with ten times the ridge.
+
+    swept : a function of the model, and of whether this is the first attempt.
+    """
+    for trial in range(TRIALS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            outcome = swept(model, trial == 0)
+        if not diverged(outcome, largest):
+            return outcome._replace(recoveries=trial)
+        least, greatest = outcome.span
+        warnings.warn(
+            f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "
+            "times the ridge; a larger lam, or bounds of the targets, would prevent it",
+            DivergenceWarning,
+            stacklevel=3,
+        )
+        model = model._replace(ridge=10 * model.ridge)
+    raise FactorError(
+        f"the values diverge, with a ridge of {model.ridge / 10:g} too: scale the features down, or put the "
+        'targets into bounds="attainable"'
+    )
 
 
 def diverged(outcome: SweptValues, largest: float) -> bool:

@@ -18,7 +18,7 @@ from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
 from rlsvi.bases.pixel_pairs import SINGLE, pairs_of
 from rlsvi.bases.radial import centres_of
-from rlsvi.bases.scaling import grown, ranges_of, spread
+from rlsvi.bases.scaling import Seen, grown, ranges_of, seen_in, spread
 from rlsvi.bases.waves import directions
 from rlsvi.core.blocks import blocks
 from rlsvi.core.compile import Floats
@@ -82,7 +82,7 @@ class Lookup:
         """Return the number of features of x, or raise an error before the first step if there are none."""
         trial = copy(self)
         trial.follow(x[None])
-        trial.rescale(x[None])
+        trial.rescale(trial.seen(x[None]))
         return int(trial.features(x[None]).shape[1])
 
     def follow(self, x: Floats) -> bool:
@@ -93,11 +93,15 @@ class Lookup:
         self.ranges = ranges or self.ranges
         return ranges is not None
 
-    def rescale(self, x: Floats) -> None:
-        """Scale waves and pictures by the mean and spread of all rows x, as far as no bounds were given."""
+    def seen(self, x: Floats) -> Seen:
+        """Return what scaling depends on, of all rows x."""
+        return seen_in(x[:, : len(self.ranges.low)])
+
+    def rescale(self, seen: Seen) -> None:
+        """Scale waves and pictures by the mean and spread of all rows, as far as no bounds were given."""
         spreading = self.pixels.spread if self.pixels is not None else spread
         if self.centred:
-            self.ranges = spreading(self.ranges, x[:, : len(self.ranges.low)])
+            self.ranges = spreading(self.ranges, seen)
 
     def with_waves(self, features: int, length: float) -> Self:
         """Return a lookup with other waves."""

@@ -184,12 +184,20 @@ class FeatureRegression(SharedRegression):
 
     def fit(self, sums: Floats, mean: Floats) -> Floats:
         """Return the posterior mean, given the sums of the targets of every state and action (N, A)."""
+        return self.solve(self.products(sums), mean)
+
+    def products(self, sums: Floats) -> Floats:
+        """Return Phi' sums of every action, (A, d)."""
 
         def product(block: tuple[slice, Floats]) -> Floats:
             rows, phi = block
             return sums[rows].T @ phi
 
-        y = sum(on_all_cores(product, self._blocks(), sums.size * self.dim))
+        y: Floats = sum(on_all_cores(product, self._blocks(), sums.size * self.dim), np.zeros(()))
+        return y
+
+    def solve(self, y: Floats, mean: Floats) -> Floats:
+        """Return the posterior mean, given the products of features and targets of every action (A, d)."""
         y = y - np.einsum("aij,aj->ai", self.sums, mean)
         w = np.stack([_solve(L, of_a) for L, of_a in zip(self._own, y, strict=True)])
         if self.alike > 0:

@@ -57,14 +57,18 @@ def attainable(history: History, gamma: float) -> tuple[float, float]:
     usual = usual_reward(history)
     if isinstance(history, EpisodeHistory):
         returns = returns_to_go(history, gamma)
-        least, most = float(returns.min()), float(returns.max())
-        margin = max(MARGIN * (most - least), usual)
-        return least - margin, most + margin
+        return with_margin(float(returns.min()), float(returns.max()), usual)
     rewards = history.transitions.reward
     least, most = float(rewards.min()), float(rewards.max())
     if gamma >= 1:
         return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
     return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
+
+
+def with_margin(least: float, most: float, usual: float) -> tuple[float, float]:
+    """Return bounds of values, given the least and the greatest return observed, and the usual reward."""
+    margin = max(MARGIN * (most - least), usual)
+    return least - margin, most + margin
 
 
 def usual_reward(history: History) -> float:
