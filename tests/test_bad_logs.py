@@ -75,6 +75,18 @@ def test_numbers_that_cannot_be(table, vectors, tmp_path):
     refuses(at(flags, 3, terminated=2), "column 'terminated', row 3: neither True nor False", tmp_path)
 
 
+def test_a_numbered_column_is_missing(vectors, tmp_path):
+    wide = vectors.with_columns(
+        pl.col("observation").arr.get(k).alias(f"observation_{i}") for i, k in ((0, 0), (2, 1))
+    )
+    for env in (drifting, lambda: None):
+        agent = bounded()
+        with pytest.raises(ValueError, match="no column 'observation_1', but it has observation_2"):
+            agent.fit(wide.drop("observation"), env())
+    three = wide.drop("observation").with_columns(observation_1=pl.lit(0.0))
+    refuses(three, r"3 columns for observation .* there must be 2 numbers", tmp_path, drifting, bounded)
+
+
 def test_pictures_whose_rows_differ(tmp_path):
     pictures = pl.Series([[[1, 2], [3, 4]], [[1, 2, 3], [4]], [[1, 2], [3, 4]]])
     columns = {"episode": [0, 1, 2], "step": 0, "action": 0, "reward": 0.0, "terminated": True, "truncated": False}

@@ -1,7 +1,7 @@
 """Observations of a log: how each space of Gymnasium is written to a column, and read from it.
 
-Discrete: a whole number. Text: text. Box: a list of numbers, or one column for each. Any other space that features
-serve: the list of its numbers, measured ones first (bases/layout.py).
+Discrete: a whole number. Text: text. Box: a list of numbers, or one column for each. MultiDiscrete, MultiBinary,
+Dict and Tuple: the list of their numbers (parts.py).
 """
 
 from collections.abc import Callable
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
-from rlsvi.bases.layout import layout_of, observation_of, vector_of
+from rlsvi.bases.layout import layout_of, observation_of
 from rlsvi.core.compile import Bools
 from rlsvi.logs.columns import Columns, refuse
+from rlsvi.logs.parts import raw_numbers, read_parts
 
 
 class Observations:
@@ -39,8 +40,7 @@ def written(space: Any) -> Callable[[Any], Any]:
         return str
     if isinstance(space, Box):
         return lambda observation: np.array(observation).ravel()
-    layout = layout_of(space)
-    return lambda observation: vector_of(layout, observation).copy()
+    return raw_numbers(layout_of(space))
 
 
 def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations:
@@ -54,10 +54,7 @@ def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations
         x = columns.vectors(name, int(np.prod(shape)), needed)
         return Observations(_typed(columns, name, x, space.dtype), lambda row: row.reshape(shape))
     layout = layout_of(space)
-    x = columns.vectors(name, layout.measured + len(layout.counts), needed).astype(np.float64)
-    counted = x[:, layout.measured :]
-    outside = (counted < 0) | (counted >= np.array(layout.counts)) | (counted != np.floor(counted))
-    columns.refuse(columns.of(name)[0], outside.any(axis=1), f"outside of {space}")
+    x = read_parts(columns, name, layout, needed)
     return Observations(x, lambda row: observation_of(layout, row))
 
 

@@ -34,7 +34,8 @@ def replay_of(log: Any, env: Env[Any, Any] | None = None, columns: Mapping[str, 
     if env is not None:
         checked_env(env)
     if env is None and all(hasattr(log, name) for name in ("observation_space", "action_space")):
-        env = Spaces(log.observation_space, log.action_space)  # a Minari data set knows them
+        env = Spaces(log.observation_space, log.action_space)  # a Minari data set knows them, and often more
+        env.spec = getattr(log, "env_spec", None)
         checked_env(env)
     found = ordered(frame_of(log), columns)
     env = spaces_in(found) if env is None else env
@@ -141,4 +142,6 @@ def _width(columns: Columns, name: str) -> int | None:
         return int(series.list.len()[0]) if len(series) else None
     if isinstance(series.dtype, pl.Array):
         return int(series.dtype.size)
-    return len(names) if series.dtype.is_numeric() or series.dtype == pl.Boolean else None
+    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        return None
+    return len(columns.equal_parts(name, len(names)))
