@@ -270,12 +270,12 @@ def test_masks_and_time_limit_of_a_minari_data_set(tmp_path, monkeypatch):
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     env = minari.DataCollector(gymnasium.make("Taxi-v4", max_episode_steps=20), record_infos=True)
-    agent = rlsvi.PSRL(seed=1).learn(env, episodes=4)
+    agent = rlsvi.RLSVI(seed=1).learn(env, episodes=4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it asks for an author
         data = env.create_dataset("rlsvi/taxi-v0")
         env.close()
-    fitted = rlsvi.PSRL(seed=1).fit(data)
+    fitted = rlsvi.RLSVI(seed=1).fit(data)
     assert fitted._task == agent._task == (20, 6, 500, 0, 0)
     lived, fitted = (everything(one, tmp_path).contents for one in (agent, fitted))
     assert fitted.arrays == lived.arrays

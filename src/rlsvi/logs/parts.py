@@ -29,7 +29,7 @@ def read_parts(columns: Columns, name: str, layout: Layout, needed: Bools) -> Fl
     """Return the vectors of a column of observations, (rows, n), checked; 0 where not needed."""
     order, firsts = _order(layout)
     raw = columns.joined(list(_columns(columns, name, layout)), needed).astype(np.float64)
-    x = np.zeros_like(raw)
+    x: Floats = np.zeros(raw.shape)
     x[:, order] = np.where(needed[:, None], raw - firsts, 0.0)
     counted = x[:, layout.measured :]
     outside = (counted < 0) | (counted >= np.array(layout.counts)) | (counted != np.floor(counted))
