@@ -108,6 +108,8 @@ def test_masks_and_propensities(table, tmp_path):
     refuses(at(table, 6, mask=[False] * 3), "column 'mask', row 6: the mask allows no action", tmp_path)
     refuses(at(table, 6, mask=[True] * 2), "column 'mask', row 6: there must be 3 numbers", tmp_path)
     refuses(at(table, 6, propensity=0.0), r"column 'propensity', row 6: it must lie in \(0, 1\]", tmp_path)
+    partly = at(at(table, 2, propensity=None), 6, propensity=2.0)
+    refuses(partly, r"column 'propensity', row 6: it must lie in \(0, 1\]", tmp_path)
 
 
 def test_episodes_with_gaps_or_out_of_order(table, vectors, tmp_path):

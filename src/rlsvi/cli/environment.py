@@ -78,12 +78,3 @@ def remembered(
     steps = made.max_episode_steps if max_episode_steps is None else max_episode_steps
     named(made.id, None, None)
     return made._replace(arguments={**made.arguments, **arguments_of(pairs)}, max_episode_steps=steps)
-
-
-def check_folder(*paths: Path | None) -> None:
-    """Check that files can be written there, before any work is done."""
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
-        if path is not None and path.is_dir():
-            raise IsADirectoryError(f"cannot write {path}: it is a folder, name a file in it")

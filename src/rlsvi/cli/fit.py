@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, named
+from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import told
 from rlsvi.cli.named import arguments_of, found_in_module
+from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
     from rlsvi.logs.replay import Replay

@@ -13,8 +13,9 @@ import typer
 
 import rlsvi
 from rlsvi.cli.curve import chart, picture
-from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, loaded, named
+from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, loaded, named
 from rlsvi.cli.errors import told
+from rlsvi.core.files import check_folder
 from rlsvi.core.progress import bar
 
 if TYPE_CHECKING:

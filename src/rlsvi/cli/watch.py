@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, check_folder, loaded, remembered
+from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, loaded, remembered
 from rlsvi.cli.errors import told
 from rlsvi.cli.show import show
+from rlsvi.core.files import check_folder
 from rlsvi.envs.making import Made
 
 if TYPE_CHECKING:
