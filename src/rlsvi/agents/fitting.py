@@ -18,6 +18,7 @@ class Fitting:
     learn: Any
     task_of: Any
     arguments: Any
+    steps: Any
 
     def fit(
         self,
@@ -63,12 +64,27 @@ class Fitting:
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
-        """Context manager that restores everything learned before on an error, but not on an interrupt."""
+        """Context manager that restores everything learned before on an error, but not on an interrupt.
+
+        What cannot be copied is kept as it is: a learner whose `remember` returns a new one does not change.
+        """
         shared = [self, self.__dict__.get("_env"), *self.arguments().values()]
-        before = deepcopy(self.__dict__, {id(thing): thing for thing in shared})
+        known, before = {id(thing): thing for thing in shared}, {}
+        for name, value in self.__dict__.items():
+            copies = dict(known)
+            try:
+                before[name], known = deepcopy(value, copies), copies
+            except Exception:  # of any kind: it is what the class of the user raises
+                before[name] = value
+        steps = self.steps
         try:
             yield
-        except Exception:
+        except Exception as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if self.steps != steps:
+                error.add_note(
+                    "the agent keeps what it had learned from the log by then: its learner cannot be copied, and "
+                    "its remember changes it instead of returning a new one"
+                )
             raise
