@@ -324,6 +324,16 @@ def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
         rlsvi.RLSVI(seed=1).fit(table)
 
 
+def test_after_a_log_alone_the_environment_may_differ(log):
+    table = rlsvi.record(numbered(), None, 3)
+    for agent, env in (
+        (rlsvi.BoundedRLSVI(seed=1).fit(log), drifting()),
+        (rlsvi.PSRL(seed=1, horizon=3).fit(table.filter(pl.col("episode") == 0)), numbered()),
+    ):
+        with pytest.raises(ValueError, match=r"fitted to a log without env, fit a new one with fit\(log, env\)"):
+            agent.learn(env, episodes=1)
+
+
 # ---- actions that are held --------------------------------------------------------------------------------
 
 

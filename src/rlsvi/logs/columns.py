@@ -16,21 +16,41 @@ OPTIONAL = "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 
 
+class WrongRow(ValueError):
+    """A row of a log is wrong. `file` is the file or piece in which it is that row, if there are several."""
+
+    def __init__(self, column: str, row: int, what: str, file: str = "") -> None:
+        super().__init__(column, row, what, file)
+        self.column, self.row, self.what, self.file = column, row, what, file
+
+    def __str__(self) -> str:
+        where = f"row {self.row} of {self.file}" if self.file else f"row {self.row}"
+        return f"the log is wrong in column {self.column!r}, {where}: {self.what}"
+
+
 def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
     """Raise an error that names the first row that is wrong, if any is."""
     if wrong.any():
-        raise ValueError(f"the log is wrong in column {column!r}, row {rows[wrong].min()}: {what}")
+        raise WrongRow(column, int(rows[wrong].min()), what)
 
 
 class Columns:
     """The columns of a frame by what they mean, whatever they are called."""
 
     def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> None:
+        if not isinstance(names, Mapping | None):
+            raise TypeError(f'columns must be a dictionary, such as {{"reward": "r"}}, got {names!r:.80}')
         self.frame, self.names = frame, dict(names or {})
         unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
             known = ", ".join((*REQUIRED, *OPTIONAL))
             raise ValueError(f"columns has {unknown[0]!r}: a log has {known}")
+        for name, given in self.names.items():
+            several = isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given)
+            if not (isinstance(given, str) or several):
+                raise TypeError(
+                    f"columns[{name!r}] must be the name of a column, or a list of them, got {given!r:.80}"
+                )
         for name in (*REQUIRED, *self.names):
             self.of(name)
 

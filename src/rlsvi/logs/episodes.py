@@ -48,7 +48,7 @@ def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
     series, step = columns.one("episode"), columns.whole("step")
     if not (series.dtype.is_integer() or str(series.dtype) == "String"):
         raise ValueError(
-            f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers or text"
+            f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not whole numbers or text"
         )
     columns.refuse(columns.name("step"), step < 0, "steps count from 0")
     columns.frame = columns.frame.sort([series.name, columns.name("step")], maintain_order=True)

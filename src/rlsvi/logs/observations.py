@@ -48,7 +48,7 @@ def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations
     if isinstance(space, Discrete):
         return Observations(_states(columns, name, space, needed), int)
     if isinstance(space, Text):
-        return Observations(_texts(columns, name, needed), str)
+        return Observations(_texts(columns, name, space, needed), str)
     if isinstance(space, Box):
         shape = space.shape
         x = columns.vectors(name, int(np.prod(shape)), needed)
@@ -73,7 +73,7 @@ def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Any:
     return found
 
 
-def _texts(columns: Columns, name: str, needed: Bools) -> Any:
+def _texts(columns: Columns, name: str, space: Text, needed: Bools) -> Any:
     import polars as pl
 
     column = columns.name(name)
@@ -81,6 +81,8 @@ def _texts(columns: Columns, name: str, needed: Bools) -> Any:
     if series.dtype != pl.String:
         raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not text")
     columns.refuse(column, series.is_null().to_numpy() & needed, "there is no value")
+    longer = series.str.len_chars().fill_null(0).to_numpy() > space.max_length
+    columns.refuse(column, longer & needed, f"texts have at most {space.max_length} characters")
     return np.array(series.to_list(), dtype=object)
 
 
