@@ -42,7 +42,8 @@ class Fitting:
             reward, next_observation, terminated and truncated, and optionally mask and next_mask (which actions
             are legal) and propensity. The order of its rows does not matter: episodes are learned from in the
             order of their numbers. An observation of several numbers is a list, or has a column for each:
-            observation_0, observation_1, ..
+            observation_0, observation_1, ..; one of several parts may be a Struct, or have a column for each part:
+            observation_KEY. Numbers are those that the environment gives.
         env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
