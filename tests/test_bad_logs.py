@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Text
 
 import rlsvi
 from contract.environments import drifting, numbered
@@ -53,7 +53,7 @@ def test_a_column_is_missing_or_has_a_gap_or_another_type(table, column, tmp_pat
     ending = int(np.flatnonzero(~table["terminated"].to_numpy())[3])
     refuses(at(table, ending, **{column: None}), f"column '{column}', row {ending}: there is no value", tmp_path)
     wrong = table.with_columns(pl.lit(0.5 if column == "episode" else "high").alias(column))
-    refuses(wrong, f"column '{column}': it holds (Float64|String), not", tmp_path)
+    refuses(wrong, f"column '{column}': it holds (Float64, not whole numbers|String, not)", tmp_path)
 
 
 def test_numbers_that_cannot_be(table, vectors, tmp_path):
@@ -73,6 +73,18 @@ def test_numbers_that_cannot_be(table, vectors, tmp_path):
     refuses(gap, "column 'observation', row 4: a number is missing", tmp_path, drifting, bounded)
     flags = table.with_columns(pl.col("terminated").cast(pl.Int8))
     refuses(at(flags, 3, terminated=2), "column 'terminated', row 3: neither True nor False", tmp_path)
+
+
+def test_a_numbered_column_is_missing(vectors, tmp_path):
+    wide = vectors.with_columns(
+        pl.col("observation").arr.get(k).alias(f"observation_{i}") for i, k in ((0, 0), (2, 1))
+    )
+    for env in (drifting, lambda: None):
+        agent = bounded()
+        with pytest.raises(ValueError, match="no column 'observation_1', but it has observation_2"):
+            agent.fit(wide.drop("observation"), env())
+    three = wide.drop("observation").with_columns(observation_1=pl.lit(0.0))
+    refuses(three, r"3 columns for observation .* there must be 2 numbers", tmp_path, drifting, bounded)
 
 
 def test_pictures_whose_rows_differ(tmp_path):
@@ -96,6 +108,8 @@ def test_masks_and_propensities(table, tmp_path):
     refuses(at(table, 6, mask=[False] * 3), "column 'mask', row 6: the mask allows no action", tmp_path)
     refuses(at(table, 6, mask=[True] * 2), "column 'mask', row 6: there must be 3 numbers", tmp_path)
     refuses(at(table, 6, propensity=0.0), r"column 'propensity', row 6: it must lie in \(0, 1\]", tmp_path)
+    partly = at(at(table, 2, propensity=None), 6, propensity=2.0)
+    refuses(partly, r"column 'propensity', row 6: it must lie in \(0, 1\]", tmp_path)
 
 
 def test_episodes_with_gaps_or_out_of_order(table, vectors, tmp_path):
@@ -120,6 +134,7 @@ def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
         (tmp_path / "cut.parquet").write_bytes(data[:size])
         refuses(tmp_path / "cut.parquet", "cut.parquet is not a whole Parquet file", tmp_path)
     refuses(tmp_path, "cut.parquet is not a whole Parquet file", tmp_path)
+    refuses(pl.scan_parquet(tmp_path / "cut.parquet"), "the log is not a whole Parquet file", tmp_path)
     refuses(tmp_path / "none.parquet", "there is no log", tmp_path, error=FileNotFoundError)
     (tmp_path / "folder").mkdir()
     refuses(tmp_path / "folder", "no Parquet file in the folder", tmp_path, error=FileNotFoundError)
@@ -128,7 +143,59 @@ def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
     refuses(pl.DataFrame(), "no column 'episode', it has none", tmp_path)
 
 
+def test_the_file_and_the_row_in_it_are_named(table, tmp_path):
+    folder = tmp_path / "log"
+    (folder / "more").mkdir(parents=True)
+    wrong = at(table, 9, reward=np.nan)
+    wrong[:7].write_parquet(folder / "a.parquet")
+    wrong[7:].write_parquet(folder / "more" / "b.parquet")
+    refuses(folder, r"column 'reward', row 2 of more/b\.parquet: NaN", tmp_path)
+    refuses([wrong[7:], wrong[:7]], "column 'reward', row 2 of piece 0: NaN", tmp_path)
+    refuses([wrong[:4], wrong[:0], folder], "column 'step', row .* of (piece 0|a.parquet): .*twice", tmp_path)
+
+
+def test_pieces_without_rows_are_left_out(table, tmp_path):
+    agent = rlsvi.RLSVI(seed=1).fit([pl.DataFrame(), table[:5], table[:0].drop("mask"), table[5:]], numbered())
+    assert agent.steps == table.height
+    refuses([table[:0], table[:0]], "the log is empty: it has no rows", tmp_path)
+
+
+def test_numbers_of_a_log_alone_are_bounded(table, vectors):
+    cases = [
+        (at(table, 5, action=10**12), "column 'action', row 5: without an environment, actions are numbered 0 to"),
+        (at(table, 5, observation=10**12), "column 'observation', row 5: without an environment, states are"),
+        (at(vectors, 5, action=10**9), "column 'action', row 5: without an environment, actions"),
+    ]
+    for log, match in cases:
+        with pytest.raises(ValueError, match=match):
+            rlsvi.PSRL(seed=1, horizon=3).fit(log)
+
+
+def test_texts_that_are_too_long():
+    log = pl.DataFrame({"episode": [0, 1], "step": [0, 0], "observation": ["ab", "abcd"], "action": [0, 1]})
+    ended = {"reward": 1.0, "next_observation": "abcdef", "terminated": True, "truncated": False}
+    log = log.with_columns(pl.lit(value).alias(name) for name, value in ended.items())
+    env = rlsvi.envs.Spaces(Text(3), Discrete(2))
+    with pytest.raises(ValueError, match="column 'observation', row 1: texts have at most 3 characters"):
+        rlsvi.agent_for(env).fit(log, env)
+    assert rlsvi.agent_for(env).fit(log[:1], env).steps == 1
+
+
+def test_tables_of_pandas_with_cells_of_several_types(table, vectors, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    log = pandas.DataFrame(table.drop("mask", "next_mask").to_dict(as_series=False))
+    log["action"] = [*log["action"][:5], "left", *log["action"][6:]]
+    refuses(log, "column 'action', row 5: it holds str, and row 0 holds int", tmp_path)
+    refuses([table[:0], log], "column 'action', row 5 of piece 1: it holds str", tmp_path)
+    ragged = pandas.DataFrame(vectors.drop("mask", "next_mask").to_dict(as_series=False))
+    ragged["observation"] = [np.ones(3 if i == 4 else 2) for i in range(len(ragged))]
+    refuses(ragged, "column 'observation', row 4", tmp_path, drifting, bounded)
+
+
 def test_arguments(table, tmp_path):
+    refuses(table, "must be the name of a column, or a list", tmp_path, columns={"reward": 3}, error=TypeError)
+    refuses(table, "columns must be a dictionary, such as", tmp_path, columns=["a"], error=TypeError)
     refuses(table, "columns has 'rewards': a log has episode, step", tmp_path, columns={"rewards": "r"})
     refuses(table, "no column 'r', it has", tmp_path, columns={"reward": "r"})
     refuses(17, "log must be a polars frame, .* got int", tmp_path, error=TypeError)

@@ -2,9 +2,11 @@
 
 import json
 import shlex
+import subprocess
 import sys
 
 import gymnasium as gym
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -19,6 +21,12 @@ import rlsvi
 
 class Mine(rlsvi.RLSVI):
     pass
+
+def made(env, seed, sigma=1.0):
+    assert env.action_space.n == 3
+    return Mine(seed=seed, horizon=3, sigma=sigma)
+
+one = Mine(horizon=3)
 """
 
 
@@ -68,12 +76,61 @@ def test_spaces_of_the_log_and_other_names(tmp_path):
 def test_an_agent_by_its_name(tmp_path):
     log = rlsvi.record(numbered(), None, 5, path="log.parquet")
     (tmp_path / "own_agents.py").write_text(OWN)
-    for name in ("RLSVI", "own_agents:Mine"):
-        done = run("fit", "log.parquet", "--agent", name, "--agent-arg", "horizon=3")
+    for name in ("RLSVI", "rlsvi", "own_agents:Mine", "own_agents:one"):
+        done = run("fit", "log.parquet", "--agent", name, "--agent-arg", "horizon=3", "--seed", 7)
         assert done.exit_code == 0, done.output
         agent = rlsvi.load("policy.rlsvi")
-        assert type(agent).__name__ == name.split(":")[-1]
-        assert agent.steps == log.height
+        assert type(agent).__name__ == ("Mine" if ":" in name else "RLSVI")
+        assert (agent.steps, agent.seed) == (log.height, 7)
+    done = run("fit", "log.parquet", "--agent", "own_agents:made", "--agent-arg", "sigma=0.5", "--seed", 7)
+    assert done.exit_code == 0, done.output
+    agent = rlsvi.load("policy.rlsvi")
+    assert (agent.steps, agent.seed, agent.sigma) == (log.height, 7, 0.5)
+
+
+OTHER = """
+import rlsvi
+
+class Elsewhere(rlsvi.RLSVI):
+    pass
+"""
+
+
+def command(*arguments):
+    """The exit code and stderr of the command in a new process."""
+    code = "from rlsvi.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_saved_agent_of_the_users_own(tmp_path):
+    (tmp_path / "elsewhere.py").write_text(OTHER)
+    rlsvi.record(gym.make("FrozenLake-v1"), None, 5, path="log.parquet")
+    fit = "fit", "log.parquet", "--env", "FrozenLake-v1", "--agent", "elsewhere:Elsewhere"
+    assert command(*fit)[0] == 0
+    evaluate = "evaluate", "policy.rlsvi", "--episodes", "2", "--quiet"
+    code, said = command(*evaluate)
+    assert code == 2
+    assert "import the module that defines it first, on the command line with --import MODULE" in said
+    assert command(*evaluate, "--import", "elsewhere") == (0, "")
+    train = "train", "FrozenLake-v1", "--resume", "policy.rlsvi", "--out", "more.rlsvi"
+    for arguments in (evaluate, ("watch", "policy.rlsvi"), train):
+        done = run(*arguments, "--import", "nowhere")
+        assert done.exit_code == 2
+        assert "--import names nowhere, but there is no module nowhere" in done.stderr
+    done = run(*train, "--episodes", 2, "--evaluate", 1, "--import", "elsewhere")
+    assert done.exit_code == 0, done.output
+
+
+def test_observations_in_several_columns(tmp_path):
+    log = rlsvi.record(drifting(), None, 5)
+    names = [("observation", "x", "clock"), ("next_observation", "later_x", "later")]
+    wide = [pl.col(name).arr.get(i).alias(new) for name, *columns in names for i, new in enumerate(columns)]
+    log.with_columns(wide).drop("observation", "next_observation").write_parquet("log.parquet")
+    columns = "--column", "observation=x,clock", "--column", "next_observation=later_x,later"
+    done = run("fit", "log.parquet", *columns)
+    assert done.exit_code == 0, done.output
+    assert rlsvi.load("policy.rlsvi").steps == log.height
 
 
 @pytest.mark.parametrize(
@@ -84,7 +141,15 @@ def test_an_agent_by_its_name(tmp_path):
         (("log.parquet", "--agent", "compare"), "there is no agent 'compare'"),
         (("log.parquet", "--agent", "RLSVI"), "pass horizon="),
         (("log.parquet", "--agent-arg", "horizon"), "--agent-arg takes NAME=VALUE, such as horizon=20"),
+        (
+            ("log.parquet", "--agent", "RLSVI", "--agent-arg", "horizn=20"),
+            "--agent-arg horizn does not go with RLSVI",
+        ),
+        (("log.parquet", "--agent", "rlsvi", "--agent-arg", "horizn=20"), "which takes lam, basis, horizon"),
+        (("log.parquet", "--agent-arg", "horizn=20"), "--agent-arg does not go with default"),
+        (("log.parquet", "--agent", "json:loads"), "is called with env and seed"),
         (("log.parquet", "--column", "rewards=r"), "columns has 'rewards'"),
+        (("log.parquet", "--column", "reward"), "--column takes NAME=VALUE, such as reward=r"),
         (("cut.parquet",), "cut.parquet is not a whole Parquet file"),
     ],
 )

@@ -1,18 +1,20 @@
 """`agent.fit(log)`: learning from a log is learning from life, bit for bit."""
 
 import warnings
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
 import polars as pl
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
 
 import rlsvi
 from contract.cases import BY_NAME, predictions
 from contract.environments import drifting, numbered
 from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
+from rlsvi.logs.reading import replay_of
 from rlsvi.logs.recorder import Recorder
 
 NAMES = list(BY_NAME)
@@ -122,6 +124,11 @@ KINDS = {
         lambda x: {"a": np.array([x, x / 3]), "b": np.array([x, 1])},
     ),
     "text": (Text(9), lambda x: "abcde"[x]),
+    "counted from 1 and 2": (MultiDiscrete([5, 2], start=[1, 2]), lambda x: np.array([x + 1, 3])),
+    "a pair": (
+        Tuple((Discrete(5, start=3), Box(0.0, 4.0, (2,), np.float32))),
+        lambda x: (x + 3, np.array([x, x / 3], np.float32)),
+    ),
 }
 
 
@@ -135,6 +142,61 @@ def test_observations_of_any_kind(kind, tmp_path):
     fitted = rlsvi.agent_for(env(), seed=2).fit(tmp_path / "log.parquet", env())
     assert_equal(everything(fitted, tmp_path), everything(agent, tmp_path))
     assert log.equals(pl.read_parquet(tmp_path / "log.parquet"))
+
+
+def test_a_log_has_the_numbers_that_were_observed():
+    counted = rlsvi.record(Kinds(*KINDS["counted from 1 and 2"]), None, 3)
+    assert counted["observation"][0].to_list() == [1, 3]
+    pair = rlsvi.record(Kinds(*KINDS["a pair"]), None, 3)
+    assert pair["observation"][0].to_list() == [3, 0, 0]  # in the order of the space
+
+
+def test_numbers_of_a_users_log_are_learned_as_they_are():
+    space = MultiDiscrete([3, 3], start=[1, 1])
+    spaces = rlsvi.envs.Spaces(space, Discrete(2))
+    seen = [[1, 1] if k % 2 else [2, 2] for k in range(60)]
+    action = [(k // 2) % 2 for k in range(60)]
+    log = single_steps(observation=seen, action=action).with_columns(
+        reward=pl.Series([float((a == 0) == (o == [1, 1])) for a, o in zip(action, seen, strict=True)])
+    )
+    agent = rlsvi.agent_for(spaces, seed=0).fit(log, spaces)
+    assert [agent.predict(np.array(o), deterministic=True)[0] for o in ([1, 1], [2, 2])] == [0, 1]
+    with pytest.raises(ValueError, match=r"column 'observation', row 0: outside .* are 1 to 3, 1 to 3"):
+        rlsvi.agent_for(spaces).fit(single_steps(observation=[[0, 1]], action=[0]), spaces)
+
+
+def single_steps(observation, **columns):
+    """A log of episodes of one step."""
+    n = len(observation)
+    fixed = {"step": 0, "reward": 0.0, "terminated": True, "truncated": False}
+    given = {"episode": list(range(n)), "observation": observation, "next_observation": observation, **columns}
+    return pl.DataFrame(given).with_columns(pl.lit(value).alias(name) for name, value in fixed.items())
+
+
+def test_parts_of_an_observation_in_one_column_or_several(tmp_path):
+    env = Kinds(
+        Dict(n=Discrete(5, start=2), x=Box(0.0, 4.0, (2,))), lambda x: {"n": x + 2, "x": np.array([x, 1.0])}
+    )
+    log = rlsvi.record(env, None, 8)
+    parts, wide = {}, {}
+    for name in ("observation", "next_observation"):
+        numbers = log[name].to_numpy()
+        parts[name] = pl.Series([{"x": [x, y], "n": int(n)} for n, x, y in numbers])
+        wide |= {f"{name}_x": numbers[:, 1:], f"{name}_n": numbers[:, 0].astype(int)}
+    several = log.drop("observation", "next_observation").with_columns(pl.Series(k, v) for k, v in wide.items())
+    mapped = {name: [f"{name}_n", f"{name}_x"] for name in ("observation", "next_observation")}
+    expected = everything(rlsvi.agent_for(env, seed=1).fit(log, env), tmp_path)
+    for other, names in ((log.with_columns(**parts), None), (several, None), (several, mapped)):
+        agent = rlsvi.agent_for(env, seed=1).fit(other, env, columns=names)
+        assert_equal(everything(agent, tmp_path), expected)
+    with pytest.raises(ValueError, match="no column 'observation_x', it has"):
+        rlsvi.agent_for(env).fit(several.drop("observation_x"), env)
+    less = pl.Series([{"n": int(n)} for n in log["observation"].arr.get(0)])
+    with pytest.raises(ValueError, match="column 'observation': it has no field 'x', it has n"):
+        rlsvi.agent_for(env).fit(log.with_columns(observation=less), env)
+    box = rlsvi.envs.Spaces(Box(0, 9, (3,)), env.action_space)
+    with pytest.raises(ValueError, match="order of the columns observation_x, observation_n is not known"):
+        rlsvi.BoundedRLSVI().fit(several, box)
 
 
 # ---- inputs -----------------------------------------------------------------------------------------------
@@ -201,6 +263,56 @@ def test_a_minari_data_set(tmp_path, monkeypatch):
     assert fitted.arrays == lived.arrays == everything(inferred, tmp_path).contents.arrays
 
 
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # its own
+def test_masks_and_time_limit_of_a_minari_data_set(tmp_path, monkeypatch):
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    env = minari.DataCollector(gymnasium.make("Taxi-v4", max_episode_steps=20), record_infos=True)
+    agent = rlsvi.RLSVI(seed=1).learn(env, episodes=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it asks for an author
+        data = env.create_dataset("rlsvi/taxi-v0")
+        env.close()
+    fitted = rlsvi.RLSVI(seed=1).fit(data)
+    assert fitted._task == agent._task == (20, 6, 500, 0, 0)
+    lived, fitted = (everything(one, tmp_path).contents for one in (agent, fitted))
+    assert fitted.arrays == lived.arrays
+
+
+class Recorded:
+    """A data set in the form of Minari's, of two episodes of two steps."""
+
+    observation_space, action_space = Discrete(3), Discrete(2)
+    env_spec = gymnasium.envs.registration.EnvSpec("Some-v0", max_episode_steps=2)
+
+    def __init__(self, masks):
+        self.masks = masks
+
+    def iterate_episodes(self):
+        for id in range(2):
+            yield SimpleNamespace(
+                id=id,
+                observations=np.array([0, 1, 2]),
+                actions=np.array([0, 1]),
+                rewards=np.ones(2),
+                terminations=np.array([False, True]),
+                truncations=np.zeros(2, bool),
+                infos={"action_mask": np.array(self.masks, np.int8)},
+            )
+
+
+def test_a_data_set_tells_masks_and_periods(monkeypatch):
+    monkeypatch.setattr(Recorded, "__module__", "minari.dataset")
+    replay = replay_of(Recorded([[1, 1], [0, 1], [1, 0]]))
+    assert np.array(replay.log.mask).tolist() == [[True, True], [False, True]] * 2
+    assert np.array(replay.log.next_mask).tolist() == [[False, True], [True, False]] * 2
+    assert rlsvi.RLSVI(seed=0).fit(Recorded([[1, 1]] * 3))._task.horizon == 2
+    with pytest.raises(ValueError, match=r"episode 0 .* masks of shape \(2, 2\), .* each of its 3 observations"):
+        replay_of(Recorded([[1, 1]] * 2))
+
+
 def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
     agent = rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1)).fit(log)
     assert agent._task == (0, 3, None, 0, 0)
@@ -210,6 +322,16 @@ def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
     assert_equal(everything(known, tmp_path), everything(inferred, tmp_path))
     with pytest.raises(ValueError, match="the number of periods is not known: pass horizon="):
         rlsvi.RLSVI(seed=1).fit(table)
+
+
+def test_after_a_log_alone_the_environment_may_differ(log):
+    table = rlsvi.record(numbered(), None, 3)
+    for agent, env in (
+        (rlsvi.BoundedRLSVI(seed=1).fit(log), drifting()),
+        (rlsvi.PSRL(seed=1, horizon=3).fit(table.filter(pl.col("episode") == 0)), numbered()),
+    ):
+        with pytest.raises(ValueError, match=r"fitted to a log without env, fit a new one with fit\(log, env\)"):
+            agent.learn(env, episodes=1)
 
 
 # ---- actions that are held --------------------------------------------------------------------------------

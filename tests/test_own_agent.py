@@ -1,6 +1,9 @@
 """The agent of docs/how-to/own-agent.md learns, predicts, is saved and loaded as all others are."""
 
+import threading
+
 import numpy as np
+import polars as pl
 import pytest
 
 import rlsvi
@@ -41,6 +44,47 @@ def test_it_learns_from_a_log(own):
     fitted = own(seed=3).fit(log, env)
     assert np.array_equal(fitted._learner.sums, lived._learner.sums)
     assert np.array_equal(fitted._streams, lived._streams)
+
+
+class Locked:
+    """A learner that cannot be copied, because of a lock."""
+
+    in_place = False
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self.lock = threading.Lock()
+
+    def remember(self, steps, plan, ended):
+        if any(step.reward > 5 for step in steps):
+            raise OSError("the disk is full")
+        after = super().remember(steps, plan, ended)
+        if self.in_place:
+            self.sums, self.counters = after.sums, after.counters
+            return self
+        return type(self)(after.task, after.sums, after.counters)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_learner_that_cannot_be_copied_learns_from_logs(own, in_place):
+    env = FiniteMDPEnv(chain(4))
+    kind = type(own(seed=1).new_learner(own(seed=1).task_of(env), 0))
+    locked = type("LockedMeans", (Locked, kind), {"in_place": in_place})
+
+    class Agent(own):
+        def new_learner(self, task, example):
+            return locked(task)
+
+    log = rlsvi.record(env, None, 6)
+    agent = Agent(seed=1).fit(log, env).fit(log, env)
+    assert agent.steps == 2 * log.height
+    sums, streams = agent._learner.sums.copy(), agent._streams.copy()
+    last = log.with_columns(reward=pl.when(pl.col("episode") == 5).then(9.0).otherwise(pl.col("reward")))
+    with pytest.raises(OSError, match="the disk is full") as raised:
+        agent.fit(last, env)
+    assert np.array_equal(agent._streams, streams)
+    assert np.array_equal(agent._learner.sums, sums) is not in_place
+    assert bool(getattr(raised.value, "__notes__", [])) is in_place  # which say so
 
 
 def test_it_is_as_it_was_when_the_environment_fails(own):

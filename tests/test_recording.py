@@ -51,6 +51,114 @@ def test_an_episode_beyond_the_limit_is_cut_off():
     assert (agent.episodes, agent.steps) == (3, 12)
 
 
+class Coin:
+    """Acts at random whatever it is asked for."""
+
+    def __init__(self):
+        self.random = np.random.default_rng(0)
+
+    def predict(self, observation, state=None, deterministic=True, action_mask=None):
+        return int(self.random.choice(np.flatnonzero(action_mask))), state
+
+
+def test_propensities_are_left_out_where_they_are_not_known():
+    assert "propensity" not in rlsvi.record(numbered(), Coin(), 5, epsilon=0.2).columns
+    assert "propensity" in rlsvi.record(numbered(), Coin(), 5, epsilon=1.0).columns
+    assert "propensity" not in rlsvi.record(drifting(), lambda observation: 1, 5).columns
+
+    class Moody(rlsvi.RLSVI):
+        def predict(self, *given, **options):
+            return Coin().predict(*given, **options)
+
+    agent = Moody(seed=1).learn(numbered(), episodes=5)
+    assert "propensity" not in rlsvi.record(numbered(), agent, 5).columns
+
+
+def test_a_policy_may_give_probabilities():
+    chances = np.array([0.7, 0.3, 0.0])
+    log = rlsvi.record(drifting(), lambda observation: chances, 300, epsilon=0.1)
+    action, legal = log["action"].to_numpy(), log["mask"].list.sum().fill_null(3).to_numpy()
+    assert log["propensity"].to_numpy() == pytest.approx(0.1 / legal + 0.9 * chances[action])
+    assert np.bincount(action, minlength=3) / len(action) == pytest.approx(0.1 / 3 + 0.9 * chances, abs=0.05)
+    with pytest.raises(ValueError, match=r"probabilities that add up to 0\.5"):
+        rlsvi.record(drifting(), lambda observation: chances / 2, 1)
+    with pytest.raises(ValueError, match="must give an action, 0 to 2, or 3 probabilities, got"):
+        rlsvi.record(drifting(), lambda observation: "left", 1)
+
+
+def test_an_illegal_action_of_a_policy():
+    with pytest.raises(ValueError, match="policy gives action 7: actions are 0 to 2"):
+        rlsvi.record(drifting(), lambda observation: 7, 1)
+    mask = rlsvi.record(numbered(), None, 1)["mask"][0].to_numpy()
+    illegal = int(np.flatnonzero(~mask)[0])
+    with pytest.raises(ValueError, match=f"policy gives action {illegal}: the mask does not allow it"):
+        rlsvi.record(numbered(), lambda observation: illegal, 1)
+
+
+def test_a_missing_folder_is_found_before_playing(tmp_path):
+    env = gym.wrappers.TransformReward(drifting(), lambda reward: pytest.fail("it was played"))
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        rlsvi.record(env, None, 1, path=tmp_path / "none" / "log.parquet")
+    with pytest.raises(IsADirectoryError, match="it is a folder"):
+        rlsvi.record(env, None, 1, path=tmp_path)
+
+
+class Failing(gym.Wrapper):
+    """Fails in some step."""
+
+    count = 0
+
+    def step(self, action):
+        self.count += 1
+        if self.count == 50:
+            raise OSError("the sensor is gone")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("piece", [7, 10_000])
+def test_finished_episodes_are_kept_when_the_environment_fails(piece, tmp_path, monkeypatch):
+    monkeypatch.setattr("rlsvi.logs.recorder.PIECE", piece)
+    path = tmp_path / "log.parquet"
+    whole = rlsvi.record(numbered(), None, 100)
+    with pytest.raises(OSError, match="the sensor is gone") as raised:
+        rlsvi.record(Failing(numbered()), None, 100, path=path)
+    kept = pl.read_parquet(path)
+    assert kept.equals(whole[: kept.height])
+    assert whole["episode"][kept.height] == whole["episode"][49] == kept["episode"].max() + 1
+    assert raised.value.__notes__ == [
+        f"{path} contains the {kept['episode'].max() + 1} episodes before, {kept.height} steps"
+    ]
+    with pytest.raises(OSError) as raised:
+        rlsvi.record(Failing(numbered()), None, 100)
+    assert "path=" in raised.value.__notes__[0]
+    path.unlink()
+    agent = rlsvi.RLSVI(seed=1)
+    with pytest.raises(OSError):
+        rlsvi.record(Failing(numbered()), agent, 100, learning=True, path=path)
+    fitted = rlsvi.RLSVI(seed=1).fit(path, numbered())
+    assert fitted.episodes == agent.episodes > 0
+
+
+def test_agents_that_learn_for_steps():
+    log = rlsvi.record(numbered(), rlsvi.ContinualRLSVI(seed=0, gamma=0.9), steps=30, learning=True)
+    assert log.height == 30
+    with pytest.raises(TypeError, match=r"needs an agent with learn\(env, episodes=..\).*record\(.., steps=..\)"):
+        rlsvi.record(numbered(), rlsvi.ContinualRLSVI(seed=0, gamma=0.9), 3, learning=True)
+    agent = rlsvi.RLSVI(seed=1)
+    assert rlsvi.record(numbered(), agent, steps=30, learning=True).height == agent.steps >= 30
+
+    class Elsewhere(Coin):
+        def learn(self, total_timesteps):
+            pass
+
+    with pytest.raises(
+        TypeError, match=r"Elsewhere has learn\(total_timesteps\): define learn\(self, env, episodes\)"
+    ):
+        rlsvi.record(numbered(), Elsewhere(), 3, learning=True)
+    with pytest.raises(ValueError, match="steps goes with learning=True"):
+        rlsvi.record(numbered(), None, steps=3)
+
+
 def test_arguments():
     with pytest.raises(TypeError, match="agent must have a method predict"):
         rlsvi.record(drifting(), 7, 1)

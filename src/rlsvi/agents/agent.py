@@ -125,11 +125,15 @@ class Agent(Learning, Fitting, Predicting, Parameters):
         if self.steps == 0:
             self._task, self._learner = task, None
         elif self._task != task:
-            raise ValueError(
-                f"this agent has learned {self._task}, it cannot go on with {task}: use agent.clone()"
-            )
+            raise ValueError(f"this agent has learned {self._task}, it cannot go on with {task}: {self.how_else}")
         if env is not None:
             self.environment = Made.of(env)
+
+    @property
+    def how_else(self) -> str:
+        """How to learn another task than the one learned so far."""
+        log = "; or, if it was fitted to a log without env, fit a new one with fit(log, env)"
+        return "use agent.clone()" + (log if self.environment is None else "")
 
     def _episode(self, env: Env[Any, Any]) -> float:
         """Play and learn one episode, and return its return. If anything fails, the agent is unchanged."""

@@ -18,6 +18,7 @@ class Fitting:
     learn: Any
     task_of: Any
     arguments: Any
+    steps: Any
 
     def fit(
         self,
@@ -41,7 +42,8 @@ class Fitting:
             reward, next_observation, terminated and truncated, and optionally mask and next_mask (which actions
             are legal) and propensity. The order of its rows does not matter: episodes are learned from in the
             order of their numbers. An observation of several numbers is a list, or has a column for each:
-            observation_0, observation_1, ..
+            observation_0, observation_1, ..; one of several parts may be a Struct, or have a column for each part:
+            observation_KEY. Numbers are those that the environment gives.
         env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
@@ -63,12 +65,27 @@ class Fitting:
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:
-        """Context manager that restores everything learned before on an error, but not on an interrupt."""
+        """Context manager that restores everything learned before on an error, but not on an interrupt.
+
+        What cannot be copied is kept as it is: a learner whose `remember` returns a new one does not change.
+        """
         shared = [self, self.__dict__.get("_env"), *self.arguments().values()]
-        before = deepcopy(self.__dict__, {id(thing): thing for thing in shared})
+        known, before = {id(thing): thing for thing in shared}, {}
+        for name, value in self.__dict__.items():
+            copies = dict(known)
+            try:
+                before[name], known = deepcopy(value, copies), copies
+            except Exception:  # of any kind: it is what the class of the user raises
+                before[name] = value
+        steps = self.steps
         try:
             yield
-        except Exception:
+        except Exception as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if self.steps != steps:
+                error.add_note(
+                    "the agent keeps what it had learned from the log by then: its learner cannot be copied, and "
+                    "its remember changes it instead of returning a new one"
+                )
             raise

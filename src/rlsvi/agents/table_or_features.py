@@ -209,8 +209,8 @@ class TableOrFeatures(Holding):
             self._problem_basis = layout
         elif layout.layout != self.layout:
             raise ValueError(
-                f"this agent has learned {self._task} with other observations, it cannot go on with these: use "
-                "agent.clone()"
+                f"this agent has learned {self._task} with other observations, it cannot go on with these: "
+                f"{self.how_else}"
             )
         super().take_on(task, env)
 

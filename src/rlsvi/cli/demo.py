@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.environment import check_folder
 from rlsvi.cli.errors import told
+from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
     from rlsvi.cli.tour.guide import Guide

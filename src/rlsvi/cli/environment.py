@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.named import arguments_of, look_here_too
+from rlsvi.cli.named import arguments_of, imported_module, look_here_too
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
@@ -29,6 +29,12 @@ StepsOption = Annotated[
     int | None,
     environment_option(min=1, help="Cut episodes off after this many steps.", show_default="the environment's"),
 ]
+ImportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import", metavar="MODULE", help="A module that defines the class of the agent; can be repeated."
+    ),
+]
 
 
 def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
@@ -40,10 +46,12 @@ def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choic
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 
-def loaded(path: Path) -> "Agent":
-    """The agent of a file, which has learned something."""
+def loaded(path: Path, modules: list[str] | None = None) -> "Agent":
+    """The agent of a file, which has learned something; the user names the modules that its class needs."""
     from rlsvi import load
 
+    for module in modules or []:
+        imported_module(module, "--import")
     if not path.exists():
         raise FileNotFoundError(
             f"there is no file {path}: name the file of a saved agent, or train one with `rlsvi train "
@@ -78,12 +86,3 @@ def remembered(
     steps = made.max_episode_steps if max_episode_steps is None else max_episode_steps
     named(made.id, None, None)
     return made._replace(arguments={**made.arguments, **arguments_of(pairs)}, max_episode_steps=steps)
-
-
-def check_folder(*paths: Path | None) -> None:
-    """Check that files can be written there, before any work is done."""
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
-        if path is not None and path.is_dir():
-            raise IsADirectoryError(f"cannot write {path}: it is a folder, name a file in it")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, loaded, remembered
+from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
 from rlsvi.cli.errors import told
 
 
@@ -18,6 +18,7 @@ def evaluate(
     env: EnvOption = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
+    modules: ImportOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, with all returns.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
 ) -> None:
@@ -25,14 +26,16 @@ def evaluate(
 
     Prints the mean return with its standard error and 95% interval (Student's), and the smallest and the largest
     return. The file remembers the environment. An environment of a third party is made only if you name it again
-    with --env, because that imports its code.
+    with --env, because that imports its code. So is an agent of your own, with --import.
 
     Example: rlsvi evaluate cartpole.rlsvi --episodes 200 --seed 1
 
     Example: rlsvi evaluate mine.rlsvi --env my_envs:Mine-v0 --json
+
+    Example: rlsvi evaluate mine.rlsvi --import my_agents
     """
     with told(lambda: "there is no result"):
-        agent = loaded(file)
+        agent = loaded(file, modules)
         made = remembered(file, agent, env, env_arg, max_episode_steps)
         world = made.make()
         import rlsvi

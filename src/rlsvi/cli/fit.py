@@ -2,15 +2,18 @@
 
 import json
 import sys
-from inspect import isclass
+from functools import partial
+from inspect import isclass, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, named
+from rlsvi.cli.contestants import AGENTS, agent_named
+from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import told
 from rlsvi.cli.named import arguments_of, found_in_module
+from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
     from rlsvi.logs.replay import Replay
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 def fit(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A Parquet file, or a folder of such files.")],
     agent: Annotated[
-        str, typer.Option(help="default, a class of this library such as PSRL, or my_module:MyAgent.")
+        str,
+        typer.Option(help="As for `rlsvi compare`: default, psrl, .., or my_module:MyAgent; or a class, as PSRL."),
     ] = "default",
     agent_arg: Annotated[
         list[str] | None,
@@ -28,7 +32,11 @@ def fit(
     out: Annotated[Path, typer.Option(help="Where to save the agent.")] = Path("policy.rlsvi"),
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=COLUMN", help="Another name of a column, such as reward=r; can be repeated."),
+        typer.Option(
+            metavar="NAME=COLUMN",
+            help="Another name of a column, such as reward=r; can be repeated."
+            " Several columns: observation=position,speed.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
     env: Annotated[
@@ -46,7 +54,8 @@ def fit(
     column for each: observation_0, observation_1, and so on. `rlsvi.record` writes such logs.
 
     With --env, states and actions are those of the environment, and `rlsvi evaluate` and `rlsvi watch` need
-    nothing else. Without it they are those that occur in the log.
+    nothing else, unless the agent is your own: then also --import my_module. Without --env, states and actions
+    are those that occur in the log.
 
     Example: rlsvi fit log.parquet --env CartPole-v1 --out policy.rlsvi
 
@@ -57,9 +66,8 @@ def fit(
         from rlsvi.logs.reading import replay_of
 
         made = named(env, env_arg, max_episode_steps) if env is not None else None
-        names = {name: str(text) for name, text in arguments_of(column, "--column", "reward=r").items()}
-        replay = replay_of(log, made.make() if made else None, names)
-        learner = _agent(agent, replay, {"seed": seed, **arguments_of(agent_arg, "--agent-arg", "horizon=20")})
+        replay = replay_of(log, made.make() if made else None, _columns(column))
+        learner = _agent(agent, replay, seed, arguments_of(agent_arg, "--agent-arg", "horizon=20"))
         learner.fit(replay, progress=not quiet)
         learner.environment = made
         learner.save(out)
@@ -71,15 +79,56 @@ def fit(
             print(f"agent: {out}", file=sys.stderr)
 
 
-def _agent(name: str, replay: "Replay", arguments: dict[str, Any]) -> Any:
-    """The agent that the user names; only the module that is named is imported."""
+def _agent(name: str, replay: "Replay", seed: int, arguments: dict[str, Any]) -> Any:
+    """The agent that the user names, made in the same way as for a comparison."""
+    from rlsvi.agents.agent import Agent
+    from rlsvi.study.entrants import check_entrants, entrant
+
+    found = _found(name, replay)
+    check_entrants({name: found})
+    is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)
+    _check_arguments(type(found) if is_agent else found, arguments, name)
+    try:
+        if is_agent:
+            agent = found.clone(seed=seed, **arguments)
+        else:
+            agent = entrant(name, partial(found, **arguments) if arguments else found, replay, seed)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise ValueError(f"--agent-arg does not go with {name}: {error}") from None
+    if not callable(getattr(agent, "fit", None)):
+        raise ValueError(f"--agent {name} cannot learn from a log: it has no method fit")
+    return agent
+
+
+def _check_arguments(maker: Any, given: dict[str, Any], name: str) -> None:
+    """Raise an error if what makes the agent does not take an argument."""
+    takes = signature(maker).parameters
+    other = [argument for argument in given if argument not in takes]
+    if other and not any(it.kind is it.VAR_KEYWORD for it in takes.values()):
+        raise ValueError(f"--agent-arg {other[0]} does not go with {name}, which takes {', '.join(takes)}")
+
+
+def _found(name: str, replay: "Replay") -> Any:
+    """What the user names: an agent, its class, or a function of env and seed; only a named module is imported."""
     import rlsvi
 
-    if name == "default":
-        return rlsvi.agent_for(replay, **arguments)
-    found = found_in_module(name, "--agent") if ":" in name else getattr(rlsvi, name, None)
+    if ":" in name:
+        return found_in_module(name, "--agent")
+    if name in AGENTS:
+        return agent_named(name, {"episodes": replay.log.episodes, "epsilon": 0.1, "eta": 0.1})
+    found = getattr(rlsvi, name, None)
     if not (isclass(found) and callable(getattr(found, "fit", None))):
         raise ValueError(
-            f"there is no agent {name!r}: name a class, such as PSRL or my_module:MyAgent, or default"
+            f"there is no agent {name!r}: name {', '.join(AGENTS)}, a class of this library such as PSRL, or "
+            "my_module:MyAgent"
         )
-    return found(**arguments)
+    return found
+
+
+def _columns(pairs: list[str] | None) -> dict[str, Any]:
+    """NAME=COLUMN, or NAME=COLUMN,COLUMN,.. for an observation that has several."""
+    given = {pair.partition("=")[0]: pair.partition("=")[2].split(",") for pair in pairs or []}
+    arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
+    return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}

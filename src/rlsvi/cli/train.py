@@ -13,7 +13,7 @@ import typer
 
 import rlsvi
 from rlsvi.cli.curve import chart, picture
-from rlsvi.cli.environment import EnvArgs, StepsOption, check_folder, environment_option, loaded, named
+from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, named
 from rlsvi.cli.errors import told
 from rlsvi.cli.while_learning import (
     CheckpointEvery,
@@ -23,6 +23,7 @@ from rlsvi.cli.while_learning import (
     TensorBoardFolder,
     callbacks,
 )
+from rlsvi.core.files import check_folder
 from rlsvi.core.progress import bar
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Where to save the agent.", show_default="ENV.rlsvi")] = None,
     resume: Annotated[Path | None, typer.Option(help="Continue with the agent in this file.")] = None,
+    modules: ImportOption = None,
     evaluate: Annotated[int, typer.Option(min=0, help="Fresh episodes to play at the end; 0: none.")] = 100,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
@@ -105,12 +107,12 @@ def train(
             )
         made = named(env, env_arg, max_episode_steps, choices)
         if resume is not None and not (env_arg or max_episode_steps or choices):
-            made = _remembered(resume, made)
+            made = _remembered(resume, modules, made)
         given = {"gamma": gamma, "sigma": sigma, "lam": lam, "basis": basis}
         options = evaluate_every, keep_best, checkpoint_every, csv, tensorboard
         wanted, evaluations = callbacks(made, target, *options)
         world = made.make()
-        agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume)
+        agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume, modules)
         returns: list[float] = []
         evaluation, before = None, agent.steps
         _, failure = _attempted(lambda: _learn(agent, world, episodes, returns, wanted, not quiet))
@@ -129,9 +131,9 @@ def train(
             _end(failure, agent, target if kept else None)
 
 
-def _remembered(resume: Path, made: "Made") -> "Made":
+def _remembered(resume: Path, modules: list[str] | None, made: "Made") -> "Made":
     """The environment as the agent of a file knew it, if it is of the same name; else the one asked for."""
-    known: Made | None = loaded(resume).environment
+    known: Made | None = loaded(resume, modules).environment
     return known if known is not None and known.id == made.id else made
 
 
@@ -143,7 +145,7 @@ def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
         return None, error
 
 
-def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Path | None) -> Any:
+def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Path | None, modules: Any) -> Any:
     """A new agent, or that of a file."""
     from gymnasium.spaces import Box
 
@@ -154,7 +156,7 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
     if resume is not None:
         if given:
             raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned")
-        return loaded(resume)
+        return loaded(resume, modules)
     if "basis" in given:
         name = given["basis"].value
         given["basis"] = getattr(rlsvi.bases, "Tabular" if name == "table" else name.capitalize())()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, EnvOption, StepsOption, check_folder, loaded, remembered
+from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
 from rlsvi.cli.errors import told
 from rlsvi.cli.show import show
+from rlsvi.core.files import check_folder
 from rlsvi.envs.making import Made
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def watch(
     env: EnvOption = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
+    modules: ImportOption = None,
     games: Annotated[int, _tetris(min=1, help="Games to learn from, if an agent is trained first.")] = 150,
     height: Annotated[int | None, _tetris(help="Rows.", show_default="20, or the file's")] = None,
     width: Annotated[int | None, _tetris(help="Columns.", show_default="10, or the file's")] = None,
@@ -71,7 +73,7 @@ def watch(
         elif save is not None:
             raise ValueError("--save goes with tetris, which trains an agent; this agent is in a file already")
         else:
-            agent = loaded(Path(what))
+            agent = loaded(Path(what), modules)
             board = _rules_learned(what, agent, given) if _plays_tetris(agent) else None
         if board is None:
             if given:

@@ -47,6 +47,15 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def check_folder(*paths: Path | None) -> None:
+    """Check that files can be written there, before any work is done."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise FileNotFoundError(f"cannot write {path}: there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            raise IsADirectoryError(f"cannot write {path}: it is a folder, name a file in it")
+
+
 def remove_left_over(folder: Path, target: str | None = None) -> None:
     """Remove the temporary files of writers that have ended: of one target, or of all in a folder."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:

@@ -16,37 +16,83 @@ OPTIONAL = "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 
 
+class WrongRow(ValueError):
+    """A row of a log is wrong. `file` is the file or piece in which it is that row, if there are several."""
+
+    def __init__(self, column: str, row: int, what: str, file: str = "") -> None:
+        super().__init__(column, row, what, file)
+        self.column, self.row, self.what, self.file = column, row, what, file
+
+    def __str__(self) -> str:
+        where = f"row {self.row} of {self.file}" if self.file else f"row {self.row}"
+        return f"the log is wrong in column {self.column!r}, {where}: {self.what}"
+
+
 def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
     """Raise an error that names the first row that is wrong, if any is."""
     if wrong.any():
-        raise ValueError(f"the log is wrong in column {column!r}, row {rows[wrong].min()}: {what}")
+        raise WrongRow(column, int(rows[wrong].min()), what)
 
 
 class Columns:
     """The columns of a frame by what they mean, whatever they are called."""
 
     def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> None:
+        if not isinstance(names, Mapping | None):
+            raise TypeError(f'columns must be a dictionary, such as {{"reward": "r"}}, got {names!r:.80}')
         self.frame, self.names = frame, dict(names or {})
         unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
             known = ", ".join((*REQUIRED, *OPTIONAL))
             raise ValueError(f"columns has {unknown[0]!r}: a log has {known}")
+        for name, given in self.names.items():
+            several = isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given)
+            if not (isinstance(given, str) or several):
+                raise TypeError(
+                    f"columns[{name!r}] must be the name of a column, or a list of them, got {given!r:.80}"
+                )
         for name in (*REQUIRED, *self.names):
             self.of(name)
 
     def of(self, name: str) -> list[str]:
         """Return the columns of a name: one, or one for each number, such as observation_0, observation_1, .."""
-        found, given = self.frame.columns, self.names.get(name, name)
+        given = self.names.get(name, name)
         wanted = [given] if isinstance(given, str) else list(given)
-        if wanted == [name] and name not in found:
-            wanted = [f"{name}_{i}" for i in range(len(found)) if f"{name}_{i}" in found] or wanted
+        if wanted == [name] and name not in self.frame.columns:
+            wanted = self._numbered(name) or self._named(name) or wanted
         for column in wanted:
-            if column not in found:
-                raise ValueError(
-                    f"the log has no column {column!r}, it has {', '.join(found[1:]) or 'none'}: say which one is "
-                    f"meant by columns={{{name!r}: ..}}"
-                )
+            self.column(column, name)
         return wanted
+
+    def column(self, column: str, name: str = "observation") -> "pl.Series":
+        """Return a column of the frame, or raise an error if there is none; `name` is what it means."""
+        if column not in self.frame.columns:
+            there = ", ".join(self.frame.columns[1:]) or "none"
+            raise ValueError(
+                f"the log has no column {column!r}, it has {there}: say which one is meant by "
+                f"columns={{{name!r}: ..}}"
+            )
+        return self.frame[column]
+
+    def _numbered(self, name: str) -> list[str]:
+        """Return the columns observation_0, observation_1, .., of which none may be missing."""
+        ends = [column.removeprefix(f"{name}_") for column in self.frame.columns if column.startswith(f"{name}_")]
+        numbers = [int(end) for end in ends if end.isdecimal() and end == str(int(end))]
+        columns = [f"{name}_{i}" for i in range(len(numbers))]
+        for column in columns:
+            if column not in self.frame.columns:
+                raise ValueError(f"the log has no column {column!r}, but it has {name}_{max(numbers)}: add it")
+        return columns
+
+    def _named(self, name: str) -> list[str]:
+        """Return the columns observation_KEY of an observation that is a dictionary."""
+        keyed = name in ("observation", "next_observation")
+        return [column for column in self.frame.columns if keyed and column.startswith(f"{name}_")]
+
+    def is_named(self, name: str) -> bool:
+        """Return whether the columns of a name are told apart by keys, which do not say their order."""
+        found = self.frame.columns
+        return name not in (*self.names, *found) and f"{name}_0" not in found and bool(self._named(name))
 
     def has(self, name: str) -> bool:
         """Return whether an optional column is there."""
@@ -55,6 +101,8 @@ class Columns:
     def name(self, name: str) -> str:
         """Return the column of a name that must be one column."""
         column, *more = self.of(name)
+        if self.is_named(name):
+            self.column(name, name)
         if more:
             raise ValueError(f"the log must have one column for {name}, got {', '.join((column, *more))}")
         return column
@@ -105,22 +153,33 @@ class Columns:
 
     def vectors(self, name: str, size: int, needed: Bools) -> Any:
         """Return lists of `size` numbers, or one column for each number, (rows, size); 0 where not needed."""
-        found: Any = None
-        names, width = self.of(name), 0
-        for column in names:
-            part = self._flat(column, size // len(names) if size % len(names) == 0 else 0, needed)
-            if found is None:
-                found = np.zeros((len(needed), size), part.dtype)
-            found = found if found.dtype == part.dtype else found.astype(np.result_type(found, part))
-            found[np.flatnonzero(needed), width : width + part.shape[1]] = part
-            width += part.shape[1]
+        return self.joined(self.equal_parts(name, size), needed)
+
+    def equal_parts(self, name: str, size: int) -> "list[tuple[pl.Series, int]]":
+        """Return the columns of `size` numbers in all, and how many numbers each of them has in a row."""
+        names = self.of(name)
+        if self.is_named(name):
+            raise ValueError(
+                f"the order of the columns {', '.join(names)} is not known: say it by columns={{{name!r}: [..]}}"
+            )
+        if size % len(names):
+            raise ValueError(
+                f"the log has {len(names)} columns for {name} ({', '.join(names)}), there must be {size} numbers"
+            )
+        return [(self.frame[column], size // len(names)) for column in names]
+
+    def joined(self, parts: "list[tuple[pl.Series, int]]", needed: Bools) -> Any:
+        """Return the numbers of several columns side by side, (rows, numbers); 0 where not needed."""
+        each = [self._flat(series, size, needed) for series, size in parts]
+        found = np.zeros((len(needed), sum(size for _, size in parts)), np.result_type(*each))
+        found[needed] = np.concatenate(each, axis=1)
         return found
 
-    def _flat(self, column: str, size: int, needed: Bools) -> Any:
+    def _flat(self, series: "pl.Series", size: int, needed: Bools) -> Any:
         """Return the numbers of one column where needed, (needed rows, size)."""
         import polars as pl
 
-        series, rows = self.frame[column].filter(pl.Series(needed)), self.rows[needed]
+        column, series, rows = series.name, series.filter(pl.Series(needed)), self.rows[needed]
         refuse(column, rows, series.is_null().to_numpy(), "there is no value")
         nested, owner = depth(series.dtype), rows  # the row of each element
         for _ in range(nested):

@@ -33,5 +33,20 @@ def episodes_of(data: Any) -> "Iterator[pl.DataFrame]":
                 "next_observation": column_of(seen[1:]),
                 "terminated": np.asarray(episode.terminations, np.bool_),
                 "truncated": np.asarray(episode.truncations, np.bool_),
+                **_masks(episode, steps),
             }
         )
+
+
+def _masks(episode: Any, steps: int) -> dict[str, Any]:
+    """Return the columns of legal actions, if the data were recorded with record_infos=True and have them."""
+    given = (episode.infos or {}).get("action_mask")
+    if given is None:
+        return {}
+    masks = np.asarray(given).astype(np.bool_)
+    if masks.ndim != 2 or len(masks) != steps + 1:
+        raise ValueError(
+            f"episode {episode.id} of the data set has action masks of shape {masks.shape}, there must be one for "
+            f"each of its {steps + 1} observations"
+        )
+    return {"mask": masks[:-1], "next_mask": masks[1:]}

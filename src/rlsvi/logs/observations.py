@@ -1,7 +1,7 @@
 """Observations of a log: how each space of Gymnasium is written to a column, and read from it.
 
-Discrete: a whole number. Text: text. Box: a list of numbers, or one column for each. Any other space that features
-serve: the list of its numbers, measured ones first (bases/layout.py).
+Discrete: a whole number. Text: text. Box: a list of numbers, or one column for each. MultiDiscrete, MultiBinary,
+Dict and Tuple: the list of their numbers (parts.py).
 """
 
 from collections.abc import Callable
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
-from rlsvi.bases.layout import layout_of, observation_of, vector_of
+from rlsvi.bases.layout import layout_of, observation_of
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.logs.columns import Columns, refuse
+from rlsvi.logs.parts import raw_numbers, read_parts
 
 
 class Observations:
@@ -47,8 +48,7 @@ def written(space: Any) -> Callable[[Any], Any]:
         return str
     if isinstance(space, Box):
         return lambda observation: np.array(observation).ravel()
-    layout = layout_of(space)
-    return lambda observation: vector_of(layout, observation).copy()
+    return raw_numbers(layout_of(space))
 
 
 def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations:
@@ -56,16 +56,13 @@ def read(columns: Columns, name: str, space: Any, needed: Bools) -> Observations
     if isinstance(space, Discrete):
         return Observations(_states(columns, name, space, needed), int, int(space.start))
     if isinstance(space, Text):
-        return Observations(_texts(columns, name, needed), str)
+        return Observations(_texts(columns, name, space, needed), str)
     if isinstance(space, Box):
         shape = space.shape
         x = columns.vectors(name, int(np.prod(shape)), needed)
         return Observations(_typed(columns, name, x, space.dtype), lambda row: row.reshape(shape))
     layout = layout_of(space)
-    x = columns.vectors(name, layout.measured + len(layout.counts), needed).astype(np.float64)
-    counted = x[:, layout.measured :]
-    outside = (counted < 0) | (counted >= np.array(layout.counts)) | (counted != np.floor(counted))
-    columns.refuse(columns.of(name)[0], outside.any(axis=1), f"outside of {space}")
+    x = read_parts(columns, name, layout, needed)
     return Observations(x, lambda row: observation_of(layout, row))
 
 
@@ -84,7 +81,7 @@ def _states(columns: Columns, name: str, space: Discrete, needed: Bools) -> Any:
     return found
 
 
-def _texts(columns: Columns, name: str, needed: Bools) -> Any:
+def _texts(columns: Columns, name: str, space: Text, needed: Bools) -> Any:
     import polars as pl
 
     column = columns.name(name)
@@ -92,6 +89,8 @@ def _texts(columns: Columns, name: str, needed: Bools) -> Any:
     if series.dtype != pl.String:
         raise ValueError(f"the log is wrong in column {column!r}: it holds {series.dtype}, not text")
     columns.refuse(column, series.is_null().to_numpy() & needed, "there is no value")
+    longer = series.str.len_chars().fill_null(0).to_numpy() > space.max_length
+    columns.refuse(column, longer & needed, f"texts have at most {space.max_length} characters")
     return np.array(series.to_list(), dtype=object)
 
 

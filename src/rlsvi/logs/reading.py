@@ -1,26 +1,20 @@
-"""Logs of any kind as one frame, and as an environment to learn in."""
+"""Logs of any kind as an environment to learn in."""
 
-from collections.abc import Iterable, Mapping
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import Env, spaces
 
 from rlsvi.agents.task import checked_env
+from rlsvi.core.compile import Longs
 from rlsvi.envs.spaces import Spaces
 from rlsvi.logs.columns import Columns, depth
 from rlsvi.logs.episodes import checked, ordered
+from rlsvi.logs.pieces import joined, naming_pieces, pieces_of
 from rlsvi.logs.replay import Replay
 
-if TYPE_CHECKING:
-    import polars as pl
-
-KINDS = (
-    "a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a Minari "
-    "data set, or an iterator of such pieces"
-)
+ACTIONS, STATES = 10_000, 1_000_000  # the most that a log alone may number
 
 
 def replay_of(log: Any, env: Env[Any, Any] | None = None, columns: Mapping[str, Any] | None = None) -> Replay:
@@ -34,81 +28,21 @@ def replay_of(log: Any, env: Env[Any, Any] | None = None, columns: Mapping[str, 
     if env is not None:
         checked_env(env)
     if env is None and all(hasattr(log, name) for name in ("observation_space", "action_space")):
-        env = Spaces(log.observation_space, log.action_space)  # a Minari data set knows them
+        env = Spaces(log.observation_space, log.action_space)  # a Minari data set knows them, and often more
+        env.spec = getattr(log, "env_spec", None)
         checked_env(env)
-    found = ordered(frame_of(log), columns)
-    env = spaces_in(found) if env is None else env
-    return Replay(checked(found, env), env)
-
-
-def frame_of(log: Any) -> "pl.DataFrame":
-    """Return a log as one frame, with its rows in the order in which they are given."""
-    import polars as pl
-
-    if isinstance(log, pl.DataFrame):
-        return log
-    if isinstance(log, pl.LazyFrame):
-        return log.collect()
-    if isinstance(log, str | PathLike):
-        return _from_path(Path(log))
-    if type(log).__module__.split(".")[0] == "minari":
-        from rlsvi.logs.minari_data import episodes_of
-
-        return _joined(episodes_of(log))
-    if hasattr(log, "iloc") and hasattr(log, "columns"):  # pandas
-        return pl.from_pandas(log)
-    if hasattr(log, "__arrow_c_stream__"):
-        return pl.DataFrame(log)
-    if isinstance(log, Iterable) and not isinstance(log, bytes | Mapping | np.ndarray):
-        return _joined(log)
-    raise TypeError(f"log must be {KINDS}, got {type(log).__name__}")
-
-
-def files_in(path: Path) -> list[Path]:
-    """Return the Parquet files of a log."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    if not files:
-        raise FileNotFoundError(f"there is no Parquet file in the folder {path}")
-    if not files[0].exists():
-        raise FileNotFoundError(f"there is no log {path}: give {KINDS}")
-    return files
-
-
-def _from_path(path: Path) -> "pl.DataFrame":
-    import polars as pl
-
-    pieces = []
-    for file in files_in(path):
-        try:
-            pieces.append(pl.read_parquet(file, hive_partitioning=False))
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise ValueError(f"{file} is not a whole Parquet file: {error!s:.200}") from error
-    return _joined(pieces)
-
-
-def _joined(pieces: Iterable[Any]) -> "pl.DataFrame":
-    """Return pieces one below another; they must have the same columns."""
-    import polars as pl
-
-    frames = [frame_of(piece) for piece in pieces]
-    if not frames:
-        raise ValueError("the log is empty: it has no pieces")
-    for i, frame in enumerate(frames):
-        if sorted(frame.columns) != sorted(frames[0].columns):
-            raise ValueError(
-                f"piece {i} of the log has the columns {', '.join(frame.columns)}, piece 0 has "
-                f"{', '.join(frames[0].columns)}: all pieces need the same"
-            )
-    try:
-        return pl.concat([frame.select(frames[0].columns) for frame in frames], how="vertical_relaxed")
-    except pl.exceptions.PolarsError as error:
-        raise ValueError(f"the pieces of the log have columns of different types: {error!s:.200}") from error
+    pieces = pieces_of(log)
+    with naming_pieces(pieces):
+        found = ordered(joined(pieces), columns)
+        env = spaces_in(found) if env is None else env
+        return Replay(checked(found, env), env)
 
 
 def spaces_in(columns: Columns) -> Spaces:
     """Return the spaces of a log alone: numbers up to the largest one met, or vectors without bounds."""
     action = columns.whole("action")
     columns.refuse(columns.of("action")[0], action < 0, "actions count from 0")
+    columns.refuse(columns.of("action")[0], action >= ACTIONS, _too_large("actions", ACTIONS))
     n = int(action.max()) + 1
     if columns.has("mask"):
         n = max(n, _width(columns, "mask") or 0)
@@ -121,10 +55,9 @@ def _observation_space(columns: Columns) -> Any:
     names = columns.of("observation")
     dtype: Any = columns.frame[names[0]].dtype
     if len(names) == 1 and dtype.is_integer():
-        both = [columns.frame[columns.of(name)[0]].drop_nulls() for name in ("observation", "next_observation")]
-        met = np.concatenate([series.cast(pl.Int64, strict=False).drop_nulls().to_numpy() for series in both])
-        columns.refuse(names[0], columns.frame[names[0]].to_numpy() < 0, "states count from 0")
-        return spaces.Discrete(int(met.max(initial=0)) + 1)
+        return spaces.Discrete(
+            max(_largest_state(columns, name) for name in ("observation", "next_observation")) + 1
+        )
     if len(names) == 1 and dtype == pl.String:
         return spaces.Text(2**20)
     width = _width(columns, "observation")
@@ -134,6 +67,24 @@ def _observation_space(columns: Columns) -> Any:
             "environment by agent.fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
         )
     return spaces.Box(-np.inf, np.inf, (width,), np.float64)
+
+
+def _largest_state(columns: Columns, name: str) -> int:
+    """Return the largest number of a column of states; values that are missing are found out later."""
+    import polars as pl
+
+    series = columns.frame[columns.name(name)].cast(pl.Int64, strict=False).fill_null(0)
+    states: Longs = series.to_numpy()
+    columns.refuse(series.name, states < 0, "states count from 0")
+    columns.refuse(series.name, states >= STATES, _too_large("states", STATES))
+    return int(states.max(initial=0))
+
+
+def _too_large(things: str, many: int) -> str:
+    return (
+        f"without an environment, {things} are numbered 0 to at most {many - 1}: number those that there are, or "
+        "give env"
+    )
 
 
 def _width(columns: Columns, name: str) -> int | None:
@@ -146,4 +97,6 @@ def _width(columns: Columns, name: str) -> int | None:
         return int(series.list.len()[0]) if len(series) else None
     if isinstance(series.dtype, pl.Array):
         return int(series.dtype.size)
-    return len(names) if series.dtype.is_numeric() or series.dtype == pl.Boolean else None
+    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        return None
+    return len(columns.equal_parts(name, len(names)))

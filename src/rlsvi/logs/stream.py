@@ -19,7 +19,7 @@ from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.logs.columns import REQUIRED, ROW, Columns
 from rlsvi.logs.episodes import actions_of, masks_of, places_in
 from rlsvi.logs.observations import Observations, read
-from rlsvi.logs.reading import files_in, frame_of
+from rlsvi.logs.pieces import files_in, frame_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,18 +1,22 @@
 """Logs of episodes, to be learned from or judged later."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.playing import check_player, play
+from rlsvi.agents.playing import play
 from rlsvi.agents.task import checked_env
 from rlsvi.core.checks import flag, whole
-from rlsvi.core.files import whole_file
+from rlsvi.core.files import check_folder, whole_file
 from rlsvi.core.progress import bar
 from rlsvi.logs.recorder import Recorder
+from rlsvi.study.behaviour import Behaviour
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,8 +25,9 @@ if TYPE_CHECKING:
 def record(
     env: Env[Any, Any],
     policy: Any = None,
-    episodes: int = 100,
+    episodes: int | None = None,
     *,
+    steps: int | None = None,
     epsilon: float = 0.0,
     deterministic: bool = True,
     learning: bool = False,
@@ -35,69 +40,96 @@ def record(
 
     The log has the columns episode, step, observation, action, reward, next_observation, terminated and truncated;
     mask and next_mask, if the environment says which actions are legal; and propensity, the probability of the
-    action under the policy, where it is known.
+    action under the policy, where it is known. It is known for agents of this library, for random play, and for
+    policies that return probabilities.
 
     Parameters
     ----------
     env : the environment, with Discrete actions.
-    policy : anything with a `predict` method. If None, all legal actions are equally likely.
-    episodes : the number of episodes.
+    policy : anything with a `predict` method, or a function of an observation. Either returns an action, or the
+        probabilities of all actions, one of which is then drawn. If None, all legal actions are equally likely.
+    episodes : the number of episodes; by default 100.
+    steps : with learning=True, the number of steps instead, for agents whose `learn` takes that.
     epsilon : the probability of a random legal action instead of the policy's.
     deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode. The
         propensities are not known then.
     learning : let the agent `policy` learn while it plays, and record what it lives through. Its own seed decides
         everything, and `epsilon`, `deterministic`, `seed` and `limit` do not apply.
     seed : determines where each episode begins, and all other randomness of the environment and of `epsilon`.
-    path : a Parquet file to write the log to as well, completely or not at all.
+    path : a Parquet file to write the log to as well, completely or not at all. If the environment fails, or after
+        an interrupt, it contains the episodes that were finished.
     limit : the maximum number of steps of an episode. A longer one is cut off there.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     checked_env(env)
-    whole("episodes", episodes, 1, 10**8)
+    if steps is not None and (episodes is not None or not learning):
+        raise ValueError("steps goes with learning=True and without episodes")
+    if steps is None:
+        episodes = whole("episodes", 100 if episodes is None else episodes, 1, 10**8)
+    check_folder(None if path is None else Path(path))
     recorder = Recorder(env)
     if flag("learning", learning):
-        if not callable(getattr(policy, "learn", None)):
-            raise TypeError(f"learning=True needs an agent that learns, got {policy!r:.80}")
-        policy.learn(recorder, episodes=episodes, progress=progress)
+        live = _lived(policy, recorder, {"episodes": episodes} if steps is None else {"steps": steps}, progress)
+        with _kept(recorder, path, all_steps="episodes" not in signature(policy.learn).parameters):
+            live()
         log = recorder.frame()
     else:
+        assert episodes is not None
         player = Behaviour(policy, env.action_space, epsilon, flag("deterministic", deterministic), seed)
         starts = np.random.SeedSequence(whole("seed", seed, 0)).generate_state(episodes)
-        with bar(episodes, "episodes", progress) as advance:
+        whole("limit", limit, 1)
+        with _kept(recorder, path, player), bar(episodes, "episodes", progress) as advance:
             for start in starts:
-                play(player, recorder, int(start), deterministic, whole("limit", limit, 1))
+                play(player, recorder, int(start), deterministic, limit)
                 advance(1)
-        log = recorder.frame(player.chances if deterministic or player.epsilon == 1 else None)
+        log = player.with_propensities(recorder.frame())
     if path is not None:
-        with whole_file(Path(path)) as file:
-            log.write_parquet(file)
+        _write(log, path)
     return log
 
 
-class Behaviour:
-    """A policy mixed with random actions, and the probability of each action taken."""
+def _lived(policy: Any, recorder: Recorder, amount: dict[str, Any], progress: bool | None) -> Callable[[], Any]:
+    """Return the call that lets an agent learn, after checking that it can be called so."""
+    if not callable(getattr(policy, "learn", None)):
+        raise TypeError(f"learning=True needs an agent that learns, got {policy!r:.80}")
+    takes = signature(policy.learn)
+    options = {"progress": progress} if "progress" in takes.parameters else {}
+    try:
+        takes.bind(recorder, **amount, **options)
+    except TypeError:
+        (unit,) = amount
+        other = {"episodes": "steps", "steps": "episodes"}[unit]
+        remedy = f"record(.., {other}=..)" if other in takes.parameters else f"define learn(self, env, {unit})"
+        raise TypeError(
+            f"learning=True needs an agent with learn(env, {unit}=..), but {type(policy).__name__} has "
+            f"learn{takes}: {remedy}"
+        ) from None
+    return lambda: policy.learn(recorder, **amount, **options)
 
-    def __init__(self, policy: Any, actions: Any, epsilon: float, deterministic: bool, seed: int) -> None:
-        if policy is not None:
-            check_player(policy)
-        if not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
-        self.policy, self.epsilon = policy, 1.0 if policy is None else float(epsilon)
-        self.first, self.n, self.deterministic = int(actions.start), int(actions.n), deterministic
-        self.random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-        self.chances: list[float] = []
 
-    def predict(
-        self, observation: Any, state: Any = None, deterministic: bool = True, action_mask: Any = None
-    ) -> tuple[int, Any]:
-        """Return an action, and the state to pass to the next call."""
-        options = {} if action_mask is None else {"action_mask": action_mask}
-        legal = np.arange(self.n) if action_mask is None else np.flatnonzero(action_mask)
-        proposed = None
-        if self.policy is not None:
-            given, state = self.policy.predict(observation, state, deterministic=deterministic, **options)
-            proposed = int(np.asarray(given).item()) - self.first
-        randomly = self.epsilon > 0 and self.random.random() < self.epsilon
-        a = int(self.random.choice(legal)) if proposed is None or randomly else proposed
-        self.chances.append(self.epsilon / len(legal) + (1 - self.epsilon) * (a == proposed))
-        return self.first + a, state
+@contextmanager
+def _kept(
+    recorder: Recorder, path: Any, player: Behaviour | None = None, all_steps: bool = False
+) -> Iterator[None]:
+    """Context manager that writes what was finished before an error or interrupt, and adds to the error where."""
+    import polars as pl
+
+    try:
+        yield
+    except BaseException as error:
+        if recorder.steps == 0 or not (all_steps or recorder.finished):
+            raise
+        if path is None:
+            error.add_note("rlsvi.record(.., path=..) would have kept the episodes that were finished")
+            raise
+        log = recorder.frame()
+        log = log if player is None else player.with_propensities(log)
+        log = log if all_steps else log.filter(pl.col("episode") < recorder.finished)
+        _write(log, path)
+        error.add_note(f"{path} contains the {log['episode'].n_unique()} episodes before, {log.height} steps")
+        raise
+
+
+def _write(log: "pl.DataFrame", path: str | os.PathLike[str]) -> None:
+    with whole_file(Path(path)) as file:
+        log.write_parquet(file)

@@ -168,8 +168,8 @@ class BoundedRLSVI(Holding):
             self._problem_basis = layout
         elif layout and self._problem_basis and layout.layout != self._problem_basis.layout:
             raise ValueError(
-                f"this agent has learned {self._task} with other observations, it cannot go on with these: use "
-                "agent.clone()"
+                f"this agent has learned {self._task} with other observations, it cannot go on with these: "
+                f"{self.how_else}"
             )
         super().take_on(task, env)
 

@@ -97,8 +97,8 @@ class DiscountedPSRL(Agent):
             self._problem_basis = layout
         elif env is not None and (layout and layout.layout) != (known and known.layout):
             raise ValueError(
-                f"this agent has learned {self._task} with other observations, it cannot go on with these: use "
-                "agent.clone()"
+                f"this agent has learned {self._task} with other observations, it cannot go on with these: "
+                f"{self.how_else}"
             )
         super().take_on(task, env)
 
