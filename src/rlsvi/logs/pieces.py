@@ -38,7 +38,7 @@ def pieces_of(log: Any) -> list[Piece]:
     if isinstance(log, pl.DataFrame):
         return [Piece("", log)]
     if isinstance(log, pl.LazyFrame):
-        with _readable("the log"):
+        with _readable("the log cannot be read, is it of whole Parquet files?"):
             return [Piece("", log.collect())]
     if isinstance(log, str | PathLike):
         return _files(Path(log))
@@ -79,21 +79,21 @@ def _files(path: Path) -> list[Piece]:
 
     pieces = []
     for file in files_in(path):
-        with _readable(str(file)):
+        with _readable(f"{file} is not a whole Parquet file:"):
             name = "" if file == path else file.relative_to(path).as_posix()
             pieces.append(Piece(name, pl.read_parquet(file, hive_partitioning=False)))
     return pieces
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Context manager that turns errors of reading into ours."""
+def _readable(otherwise: str) -> Iterator[None]:
+    """Context manager that turns errors of reading into ours, which begin with what is said otherwise."""
     import polars as pl
 
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"{name} is not a whole Parquet file: {error!s:.200}") from error
+        raise ValueError(f"{otherwise} {error!s:.200}") from error
 
 
 def _from_pandas(log: Any) -> "pl.DataFrame":

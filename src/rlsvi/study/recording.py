@@ -102,7 +102,7 @@ def _lived(policy: Any, recorder: Recorder, amount: dict[str, Any], progress: bo
         remedy = f"record(.., {other}=..)" if other in takes.parameters else f"define learn(self, env, {unit})"
         raise TypeError(
             f"learning=True needs an agent with learn(env, {unit}=..), but {type(policy).__name__} has "
-            f"learn{takes}: {remedy}"
+            f"learn({', '.join(takes.parameters)}): {remedy}"
         ) from None
     return lambda: policy.learn(recorder, **amount, **options)
 
