@@ -5,6 +5,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from rlsvi.core.machine import cores
@@ -47,6 +48,7 @@ def ray_cluster(workers: int | None = None, address: str | None = None) -> Calla
             if started:
                 ray.shutdown()
 
+    run.dumps = lambda value: _imported(address).cloudpickle.dumps(value)  # type: ignore[attr-defined]
     return run
 
 
@@ -58,11 +60,8 @@ def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
 
 def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
     """Return Ray, connected, and whether it was connected by this call."""
-    with environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ}):
-        try:
-            import ray
-        except ImportError as error:
-            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
+    ray = _imported(address)
+    with _settings(address):
         if ray.is_initialized():
             return ray, False
         quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
@@ -74,6 +73,20 @@ def _connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
         except (OSError, ValueError, RuntimeError) as error:
             raise ConnectionError(f"no Ray cluster answers at {address!r}: {error}") from error
         return ray, True
+
+
+def _imported(address: str | None) -> Any:
+    """Return Ray, which reads its settings when it is imported."""
+    with _settings(address):
+        try:
+            import ray
+        except ImportError as error:
+            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
+        return ray
+
+
+def _settings(address: str | None) -> AbstractContextManager[None]:
+    return environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ})
 
 
 def _answers(address: str, seconds: float = 5.0) -> None:
