@@ -177,8 +177,7 @@ def test_an_environment_of_which_the_table_may_not_be_true_is_not_solved():
             observation, reward, *rest = super().step(action)
             return observation, reward - 1.0, *rest
 
-    dear = gym.wrappers.TimeLimit(Dear(), 20)
-    runs = small({"Q": QLearning}, lambda: dear)
+    runs = small({"Q": QLearning}, gym.wrappers.TimeLimit(Dear(), 20))
     assert not runs.exact
     assert runs.frame["reward"].max() < 0
     shaped = gym.wrappers.TransformReward(gym.make("FrozenLake-v1"), lambda reward: reward + 1)

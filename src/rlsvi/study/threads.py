@@ -3,11 +3,13 @@
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
+POLL = 0.1  # seconds, after which an interrupt that another thread has received is seen
 PATIENCE = 2.0  # seconds in which threads that are no longer needed may end
 
 
@@ -49,9 +51,10 @@ def in_threads(
         for thread in crew:
             thread.start()
         while len(results) < len(jobs):
-            i, results[i], error = done.get()
-            if error is not None:
-                raise error
+            with suppress(Empty):
+                i, results[i], error = done.get(timeout=POLL)
+                if error is not None:
+                    raise error
     finally:
         stop.set()
         _join(crew)
