@@ -565,7 +565,7 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
 
 def test_markdown_names_a_missing_picture(folder, tmp_path):
     (folder / "length.png").unlink()
-    with pytest.raises(ValueError, match=r"length\.png is missing: .*`rlsvi paper length --out"):
+    with pytest.raises(ValueError, match=r"length\.png is missing: .*`rlsvi paper length --scale paper`"):
         write_markdown(folder, tmp_path / "docs" / "results.md", tmp_path / "docs")
     assert not (tmp_path / "docs").exists()
 
@@ -581,7 +581,7 @@ def test_a_folder_without_figures_says_what_to_do(tmp_path):
 
 def test_a_missing_drawing_is_named(folder):
     (folder / "length.svg").unlink()
-    with pytest.raises(ValueError, match=r"length\.svg is missing: .*`rlsvi paper length --out"):
+    with pytest.raises(ValueError, match=r"length\.svg is missing: .*`rlsvi paper length --scale paper`"):
         write_html(folder)
 
 
