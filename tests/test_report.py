@@ -436,7 +436,7 @@ DAMAGED = {
 def test_a_damaged_drawing_is_named(tmp_path, kind, content):
     put(tmp_path, "one")
     (tmp_path / f"one.{kind}").write_bytes(content)
-    remedy = f"it is no {kind.upper()}: .*`rlsvi paper one --out"
+    remedy = f"it is no {kind.upper()}: .*`rlsvi paper MODULE:NAME --out"
     with pytest.raises(ValueError, match=rf"one\.{kind} cannot be drawn, {remedy}"):
         write_html(tmp_path)
     assert not (tmp_path / "report.html").exists()
@@ -620,7 +620,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path, content, words):
     with pytest.raises(ValueError, match=words) as caught:
         write_html(tmp_path)
     assert str(tmp_path / "one.json") in str(caught.value)
-    assert f"`rlsvi paper one --out {tmp_path}`" in str(caught.value)
+    assert f"`rlsvi paper MODULE:NAME --out {tmp_path}`" in str(caught.value)
 
 
 def test_a_name_that_could_do_harm_in_a_link_is_refused(tmp_path):
