@@ -436,7 +436,7 @@ DAMAGED = {
 def test_a_damaged_drawing_is_named(tmp_path, kind, content):
     put(tmp_path, "one")
     (tmp_path / f"one.{kind}").write_bytes(content)
-    remedy = f"it is no {kind.upper()}: .*`rlsvi paper MODULE:NAME --out"
+    remedy = f"it is no {kind.upper()}: .*`rlsvi paper one --scale paper`"
     with pytest.raises(ValueError, match=rf"one\.{kind} cannot be drawn, {remedy}"):
         write_html(tmp_path)
     assert not (tmp_path / "report.html").exists()

@@ -121,7 +121,9 @@ def compare(
         options = arguments_of(problem_arg, "--problem-arg", "length=50")
         drawn = problem_named(problem, options)
         solved = is_solved(drawn)
-        names = [name.strip() for name in (agents or (USUAL if solved else ANYWHERE)).split(",")]
+        names = [
+            name.strip() for name in ((USUAL if solved else ANYWHERE) if agents is None else agents).split(",")
+        ]
         usual = FUSED if solved and not all(is_in_module(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]
         entered = {name: agent_named(name, settings | {"episodes": episodes}) for name in names}
