@@ -1,5 +1,6 @@
 """What a user may bring: an agent of another kind, one of stable-baselines3, problems and environments."""
 
+import threading
 from collections import defaultdict
 
 import gymnasium as gym
@@ -72,3 +73,30 @@ class Corridor(gym.Env):
 
 def corridor(length=3):
     return gym.wrappers.TimeLimit(Corridor(length), 10)
+
+
+class Counting(gym.Env):
+    """Five steps that pay their action; counts what was opened and closed, and cannot be sent or copied."""
+
+    observation_space, action_space = gym.spaces.Discrete(5), gym.spaces.Discrete(2)
+    opened = closed = 0
+
+    def __init__(self):
+        Counting.opened += 1
+        self.lock = threading.Lock()
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return 0, {}
+
+    def step(self, action):
+        self.t += 1
+        return self.t % 5, float(action), self.t == 5, False, {}
+
+    def close(self):
+        Counting.closed += 1
+
+
+def counting():
+    return Counting()

@@ -313,6 +313,47 @@ def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_
     assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
 
 
+def test_a_file_of_the_current_folder_does_not_replace_a_package(tmp_path, monkeypatch):
+    for name in ("rich", "polars", "matplotlib"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "mine_too.py").write_text("import rlsvi\nlake = rlsvi.problems.chain(3)\n")
+    monkeypatch.chdir(tmp_path)
+    environment = {**os.environ, "PYTHONSAFEPATH": "1"}  # else -m puts the folder first
+    for executor in ("threads", "processes"):
+        command = [sys.executable, "-m", "rlsvi", "compare", "mine_too:lake", *map(str, TINY[:-1])]
+        command += ["--agents", "rlsvi", "--executor", executor]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert "rlsvi" in done.stdout
+
+
+def test_fewer_episodes_and_seeds_are_usual_where_no_loop_is_compiled(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        rlsvi, "compare", lambda _, __, episodes, seeds, **___: asked.append((episodes, seeds)) or 1 / 0
+    )
+    for words in (
+        ("chain",),
+        ("CartPole-v1",),
+        ("chain", "--agents", "own_things:QLearning"),
+        ("chain", "--seeds", 3),
+    ):
+        assert run("compare", *words, "-q").exit_code == 2
+    assert asked == [(2000, 20), (50, 10), (50, 10), (2000, 3)]
+    out = " ".join(command("compare", "--help").stdout.replace("│", " ").split())
+    assert "2000; or 50, if no agent has a compiled loop there" in out
+
+
+def test_an_error_names_agent_and_seed():
+    result = run(
+        "compare", "recommendation", "--agents", "own_things:QLearning", "--seeds", 1, "--episodes", 50, "-q"
+    )
+    assert result.exit_code == 2
+    assert "is not legal" in result.stderr
+    assert "an agent that does not heed it cannot play this problem" in result.stderr
+    assert "in the run of agents['own_things:QLearning'] with seed 0" in result.stderr
+
+
 def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
     (tmp_path / "broken_module.py").write_text("import os\n1 / 0\n")
     (tmp_path / "needy_module.py").write_text("import not_installed_anywhere\n")

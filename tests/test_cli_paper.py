@@ -111,9 +111,15 @@ def test_a_figure_of_the_user_is_computed_judged_and_reported_with_its_title(sma
     assert "walks: Walks of a user" in flat(result.stdout)
     entry = strict_json((small / "walks.json").read_text())
     assert [claim["outcome"] for claim in entry["claims"]] == ["reproduced"]
+    assert [claim["kind"] for claim in entry["claims"]] == ["ours"]  # none of the paper's
+    assert "checks of our own: 1 reproduced" in flat(result.stdout)
     page = run("report", small, "-q")
     assert page.exit_code == 0, page.stderr
     assert "Walks of a user" in (small / "report.html").read_text()
+    (small / "walks.svg").unlink()
+    assert f"walks.svg is missing: make it again with `{entry['command']}`" in run("report", small, "-q").stderr
+    (small / "walks.json").write_text("{}")
+    assert "make it again with `rlsvi paper MODULE:NAME --out" in run("report", small, "-q").stderr
 
 
 @pytest.mark.parametrize(

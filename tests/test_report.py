@@ -436,7 +436,7 @@ DAMAGED = {
 def test_a_damaged_drawing_is_named(tmp_path, kind, content):
     put(tmp_path, "one")
     (tmp_path / f"one.{kind}").write_bytes(content)
-    remedy = f"it is no {kind.upper()}: .*`rlsvi paper one --out"
+    remedy = f"it is no {kind.upper()}: .*`rlsvi paper one --scale paper`"
     with pytest.raises(ValueError, match=rf"one\.{kind} cannot be drawn, {remedy}"):
         write_html(tmp_path)
     assert not (tmp_path / "report.html").exists()
@@ -565,7 +565,7 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
 
 def test_markdown_names_a_missing_picture(folder, tmp_path):
     (folder / "length.png").unlink()
-    with pytest.raises(ValueError, match=r"length\.png is missing: .*`rlsvi paper length --out"):
+    with pytest.raises(ValueError, match=r"length\.png is missing: .*`rlsvi paper length --scale paper`"):
         write_markdown(folder, tmp_path / "docs" / "results.md", tmp_path / "docs")
     assert not (tmp_path / "docs").exists()
 
@@ -581,7 +581,7 @@ def test_a_folder_without_figures_says_what_to_do(tmp_path):
 
 def test_a_missing_drawing_is_named(folder):
     (folder / "length.svg").unlink()
-    with pytest.raises(ValueError, match=r"length\.svg is missing: .*`rlsvi paper length --out"):
+    with pytest.raises(ValueError, match=r"length\.svg is missing: .*`rlsvi paper length --scale paper`"):
         write_html(folder)
 
 
@@ -620,7 +620,7 @@ def test_a_damaged_file_is_named_with_its_remedy(tmp_path, content, words):
     with pytest.raises(ValueError, match=words) as caught:
         write_html(tmp_path)
     assert str(tmp_path / "one.json") in str(caught.value)
-    assert f"`rlsvi paper one --out {tmp_path}`" in str(caught.value)
+    assert f"`rlsvi paper MODULE:NAME --out {tmp_path}`" in str(caught.value)
 
 
 def test_a_name_that_could_do_harm_in_a_link_is_refused(tmp_path):

@@ -395,5 +395,5 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path, log):
         assert until(lambda: not marked(process.mark), 60)
     assert err.count("processes cannot start processes") <= 2
     assert "RuntimeError: a process could not start" in err.strip().splitlines()[-1]
-    assert "call sweep under if __name__ == '__main__':" in err.strip().splitlines()[-1]
+    assert "call sweep or compare under if __name__ == '__main__':" in err.strip().splitlines()[-1]
     assert lines(log) == []

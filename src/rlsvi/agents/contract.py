@@ -26,6 +26,10 @@ POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # the random streams of an agent
 EPISODES, STEPS = range(2)  # the counters of a learner
 
 
+class NothingLearned(RuntimeError):
+    """An agent was asked to act on what it has learned, and has learned nothing yet."""
+
+
 class Place(NamedTuple):
     """An observation in its period, as a learner sees it."""
 

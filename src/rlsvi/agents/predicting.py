@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.agents.contract import EPISODES, PREDICT, STEPS, Broken, Learner, broken, checked_values
+from rlsvi.agents.contract import EPISODES, PREDICT, STEPS, Broken, Learner, NothingLearned, broken, checked_values
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.task import Task
 from rlsvi.bases import Observed
@@ -82,7 +82,7 @@ class Predicting:
         episode with its own sample.
         """
         if self._task is None or not self._can_predict():
-            raise RuntimeError("this agent has learned nothing yet: call learn first")
+            raise NothingLearned("this agent has learned nothing yet: call learn first")
         basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
         layout = basis.layout if isinstance(basis, Observed) else None
         if np.ndim(state) == np.ndim(episode_start) == 0 and not is_batch(self._task, layout, observation):

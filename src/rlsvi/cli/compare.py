@@ -8,15 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.contestants import AGENTS, PROBLEMS, agent_named, defaults, problem_named, usual_agents
+from rlsvi.cli.contestants import (
+    AGENTS,
+    ANYWHERE,
+    PROBLEMS,
+    USUAL,
+    agent_named,
+    defaults,
+    is_solved,
+    problem_named,
+)
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import arguments_of
+from rlsvi.cli.named import arguments_of, is_in_module
 
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
+FUSED, STEPPED = (2000, 20), (50, 10)  # episodes and seeds, if none are given
 EXECUTORS = ("threads", "processes", "serial", "ray")
 _learning = partial(typer.Option, rich_help_panel="Agents")
+
+
+def _either(many: int, few: int) -> str:
+    return f"{many}; or {few}, if no agent has a compiled loop there"
 
 
 def compare(
@@ -35,8 +49,17 @@ def compare(
             show_default="rlsvi,lsvi-epsilon; or default, if the problem is not a finite one",
         ),
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes of each run.")] = 2000,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each agent; every seed draws its own problem.")] = 20,
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="Episodes of each run.", show_default=_either(FUSED[0], STEPPED[0]))
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Runs of each agent; every seed draws its own problem.",
+            show_default=_either(FUSED[1], STEPPED[1]),
+        ),
+    ] = None,
     problem_arg: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,6 +101,9 @@ def compare(
     and a 95% bootstrap interval), the share of random play's regret that is left in the last tenth of the
     episodes, how many seeds got that below 5% for good, and after how many episodes. Otherwise it shows returns.
 
+    Agents without a compiled loop for the problem, as all are on CartPole-v1, are stepped through the environment,
+    which takes longer.
+
     Modules that you name are looked for in the current folder too; nothing else is imported.
 
     Example: rlsvi compare chain -p length=50 -p features=10 --agents rlsvi,lsvi-boltzmann
@@ -94,7 +120,12 @@ def compare(
 
         options = arguments_of(problem_arg, "--problem-arg", "length=50")
         drawn = problem_named(problem, options)
-        names = [name.strip() for name in (usual_agents(drawn) if agents is None else agents).split(",")]
+        solved = is_solved(drawn)
+        names = [
+            name.strip() for name in ((USUAL if solved else ANYWHERE) if agents is None else agents).split(",")
+        ]
+        usual = FUSED if solved and not all(is_in_module(name) for name in names) else STEPPED
+        episodes, seeds = episodes or usual[0], seeds or usual[1]
         entered = {name: agent_named(name, settings | {"episodes": episodes}) for name in names}
         if len(entered) < len(names):
             raise ValueError(f"--agents names an agent twice: {agents}")

@@ -98,17 +98,23 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
     if ":" in id:
         look_here_too()
     try:
-        return problems.gymnasium(id, **options) if "horizon" in options else gymnasium.make(id, **options)
+        if "horizon" in options:
+            return problems.gymnasium(id, **options)
+        gymnasium.make(id, **options).close()
     except (gymnasium.error.Error, ImportError) as error:
         known = f"there are {', '.join(PROBLEMS)}, module:name, or {TOY_TEXT}"
         raise ValueError(f"unknown problem {id!r}: {known} (Gymnasium says: {error})") from error
+    return partial(gymnasium.make, id, **options) if options else id
 
 
-def usual_agents(problem: Any) -> str:
-    """The agents to compare if the user names none."""
+def is_solved(problem: Any) -> bool:
+    """Whether the solution of a problem is known."""
     from rlsvi.study.arena import arena_of
 
-    return ANYWHERE if arena_of(problem, 0).problem is None else USUAL
+    arena = arena_of(problem, 0)
+    if callable(problem):
+        arena.make().close()
+    return arena.problem is not None
 
 
 def defaults(problem: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def told(stopped: Callable[[], str]) -> Iterator[None]:
     except (ValueError, TypeError, ArithmeticError, LookupError, OSError, RuntimeError) as error:
         if isinstance(error, BrokenPipeError) and left():
             raise  # not an error of ours: see `quiet_pipes`
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {'; '.join([str(error), *getattr(error, '__notes__', [])])}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         print(f"stopped; {stopped()}", file=sys.stderr)

@@ -34,9 +34,9 @@ def value_of(text: str) -> Any:
 
 
 def look_here_too() -> None:
-    """Let modules be imported from the current folder."""
+    """Let modules be imported from the current folder too, but not in place of others of the same name."""
     if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+        sys.path.append(os.getcwd())
 
 
 def is_in_module(name: str) -> bool:

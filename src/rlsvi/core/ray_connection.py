@@ -2,6 +2,7 @@
 
 import os
 import socket
+from contextlib import AbstractContextManager
 from typing import Any
 
 from rlsvi.core.machine import cores, environment
@@ -13,11 +14,8 @@ RAY_ELSEWHERE = {**RAY, "RAY_NUM_REDIS_GET_RETRIES": "1"}  # by default it retri
 
 def connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
     """Return Ray, connected, and whether it was connected by this call."""
-    with environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ}):
-        try:
-            import ray
-        except ImportError as error:
-            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
+    ray = imported(address)
+    with _settings(address):
         if ray.is_initialized():
             return ray, False
         quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
@@ -29,6 +27,20 @@ def connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
         except (OSError, ValueError, RuntimeError) as error:
             raise ConnectionError(f"no Ray cluster answers at {address!r}: {error}") from error
         return ray, True
+
+
+def imported(address: str | None) -> Any:
+    """Return Ray, which reads its settings when it is imported."""
+    with _settings(address):
+        try:
+            import ray
+        except ImportError as error:
+            raise ValueError("the executor 'ray' needs Ray: pip install ray") from error
+        return ray
+
+
+def _settings(address: str | None) -> AbstractContextManager[None]:
+    return environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ})
 
 
 def answers(address: str, seconds: float = 5.0) -> None:

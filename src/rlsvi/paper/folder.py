@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from rlsvi.core.files import write_file
+from rlsvi.paper import FIGURES
 from rlsvi.paper.claim import Claim, Outcome, Verdict
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import imported_files
@@ -60,7 +61,7 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
         **entry,
         **{name: getattr(figure, name) for name in ("name", "title", "where", "caption")},
         "seeds": figure.seeds(frame),
-        "claims": [_told(claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
+        "claims": [_told(figure, claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
         "digest": digest(figure, folder),
     }
     _write_entry(folder, told)
@@ -126,14 +127,15 @@ def digest(figure: Figure, folder: Path) -> str:
     return found.hexdigest()[:16]
 
 
-def _told(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+def _told(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    """A claim and its verdict; claims of a figure that is not of the paper are none of the paper's."""
     why = {Outcome.REPRODUCED: "", Outcome.INCONCLUSIVE: "scale"}.get(verdict.outcome, claim.otherwise)
     ends = verdict.interval or (math.nan, math.nan, math.nan)
     return {
         "words": claim.words,
         "where": claim.where,
         "criterion": claim.criterion,
-        "kind": claim.kind,
+        "kind": claim.kind if figure.name in FIGURES else "ours",
         "headline": claim.headline,
         "outcome": str(verdict.outcome),
         "why": why,

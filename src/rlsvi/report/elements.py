@@ -78,7 +78,7 @@ def drawing(figure: FigureRecord) -> str:
     """The picture as an image, in which browsers run nothing and for which they load nothing."""
     source, path = figure.read("svg"), figure.file("svg")
     if b"<svg" not in source[:2000]:
-        raise ValueError(f"{path} cannot be drawn, it is no SVG: {remedy(path)}")
+        raise ValueError(f"{path} cannot be drawn, it is no SVG: {remedy(path, figure.command)}")
     return f'<img alt="{text(figure.title)}" src="data:image/svg+xml;base64,{b64encode(source).decode()}">'
 
 
@@ -89,7 +89,7 @@ def thumbnail(figure: FigureRecord) -> str:
         with Image.open(BytesIO(source), formats=["PNG"]) as image:
             full = image.convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{path} cannot be drawn, it is no PNG: {remedy(path)}") from error
+        raise ValueError(f"{path} cannot be drawn, it is no PNG: {remedy(path, figure.command)}") from error
     full.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
     full.quantize(64).save(small, "PNG", optimize=True)
     data = b64encode(small.getvalue()).decode()

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rlsvi.paper import FIGURES
+
 FORMAT = 2
 OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
 KINDS = ("experiment", "proof", "ours")
@@ -61,12 +63,14 @@ class FigureRecord:
         try:
             return self.file(kind).read_bytes()
         except FileNotFoundError:
-            raise ValueError(f"{self.file(kind)} is missing: {remedy(self.file(kind))}") from None
+            raise ValueError(f"{self.file(kind)} is missing: {remedy(self.file(kind), self.command)}") from None
 
 
-def remedy(path: Path) -> str:
-    """What to do about a file that cannot be used."""
-    return f"make it again with `rlsvi paper {path.stem} --out {path.parent}`"
+def remedy(path: Path, command: str = "") -> str:
+    """What to do about a file that cannot be used; `command` has made it, if that is known."""
+    if path.stem in FIGURES:
+        return f"make it again with `rlsvi paper {path.stem} --out {path.parent}`"
+    return f"make it again with `{command or f'rlsvi paper MODULE:NAME --out {path.parent}'}`"
 
 
 def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:

@@ -13,7 +13,7 @@ from rlsvi.agents.learner import MindLearner
 # What the fused loop calls too, and what no loop calls.
 HEEDED = {
     *("_start", "arguments", "check", "check_task", "clone", "take_on"),
-    *("adopt", "broken", "episodes_on_the_mean", "failure", "mind_for", "settle", "task_in"),
+    *("adopt", "broken", "episodes_on_the_mean", "failure", "mind_for", "task_in"),
     *("features", "learner_of", "linear", "new_learner", "numbers", "parameters", "prior", "prior_weights"),
     *("export", "restored_learner", "rewards", "save", "state"),
 }
@@ -34,14 +34,29 @@ def overridden(cls: type) -> list[str]:
     return sorted(name for name in found & known if not name.startswith("__"))
 
 
+def replaced(thing: Any) -> list[str]:
+    """Return the methods of this library that were set on an instance, as in `agent.reward = f`."""
+    fields = getattr(thing, "__dataclass_fields__", {})
+    cached = {
+        name for base in type(thing).__mro__ for name, it in vars(base).items() if isinstance(it, cached_property)
+    }
+    own = getattr(thing, "__dict__", {}).keys() - fields - cached
+    theirs = [vars(base) for base in type(thing).__mro__ if ours(base)]
+    return sorted(name for name in own if any(_is_method(names.get(name)) for names in theirs))
+
+
 def _is_method(value: Any) -> bool:
     return isinstance(value, METHODS) or (callable(value) and not isinstance(value, type))
 
 
 def fused_for(agent: Agent) -> bool:
     """Return whether the fused loop does all that stepping would do with an agent."""
-    if not agent.fused or agent.update_every is not None or set(overridden(type(agent))) - HEEDED:
+    if not agent.fused or agent.update_every is not None or _changed(agent) - HEEDED:
         return False
     learner = agent._learner
     known = learner is None or isinstance(learner, MindLearner)
-    return known and not set(overridden(type(learner))) - OF_LEARNERS
+    return known and not _changed(learner) - OF_LEARNERS
+
+
+def _changed(thing: Any) -> set[str]:
+    return {*overridden(type(thing)), *replaced(thing)}

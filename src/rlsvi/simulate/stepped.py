@@ -1,7 +1,7 @@
 """Runs that are stepped through an environment: of any agent with `learn`, which need not count its episodes.
 
 `Recorded` stands between the agent and the environment. It notes the results of each episode, gives a seed to
-resets that have none, and ends `learn` when the last episode is over.
+resets that have none, and ends `learn` when the last episode is over. Only whole episodes count.
 """
 
 import inspect
@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import Place
+from rlsvi.agents.contract import NothingLearned, Place
 from rlsvi.agents.predicting import Predicting
 from rlsvi.agents.task import begun, checked_reward, taken
 from rlsvi.core.random import Seed, sequence
@@ -21,7 +21,7 @@ from rlsvi.mdp import Solution
 from rlsvi.simulate.history import History, blank_history
 
 STEPS = ("steps", "total_timesteps", "timesteps")  # what others call the number of steps to learn for
-LONG = 1000  # steps of an episode whose limit is not known
+MANY = 10**9  # steps to learn for if the limit of an episode is not known
 
 
 class EpisodesPlayed(BaseException):
@@ -34,7 +34,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
     solution : V* and Q* of the states that the environment shows, if they are known. The regret of an episode is
         then the sum of V*_h(s_h) - Q*_h(s_h, a_h) over its steps, whose expectation is the expected regret.
     seed : of resets without one, and of the action space.
-    advance : called with 1 after each episode.
+    advance : called with 1 after each episode, and with 0 before each step; it may raise an error to stop.
     """
 
     def __init__(
@@ -60,14 +60,23 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         return int(self.seeds.integers(2**31))
 
     @property
-    def limit(self) -> int:
-        """The largest number of steps of an episode, or a guess."""
-        limits = getattr(self.spec, "max_episode_steps", None), getattr(self.unwrapped, "horizon", None)
-        return min((int(limit) for limit in limits if limit is not None), default=LONG)
+    def limit(self) -> int | None:
+        """The largest number of steps of an episode, as wrappers and the environment have it; None if unknown."""
+        limits, env = [getattr(self.unwrapped, "horizon", None)], self.env
+        while isinstance(env, gymnasium.Wrapper):
+            limits.append(vars(env).get("_max_episode_steps"))
+            env = env.env
+        return min((int(limit) for limit in limits if isinstance(limit, int | np.integer) and limit), default=None)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode; one that was not over counts as it is."""
-        self.finish()
+        """Begin an episode; the last one must be over."""
+        self.advance(0)
+        if self._steps:
+            raise RuntimeError(
+                f"the environment was reset after {self._steps} steps of episode {self.played}, which was not "
+                "over: play episodes to their end. To compare in shorter ones, let the problem be "
+                "gymnasium.wrappers.TimeLimit(env, steps)"
+            )
         if self.played == self.episodes:
             raise EpisodesPlayed
         seed = self._seed() if seed is None else seed
@@ -77,21 +86,33 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> Any:
         """Take a step and note it; the last one of an episode finishes it."""
+        self.advance(0)
         before = self.observation
-        observation, reward, terminated, truncated, info = taken(self.env, action)
+        try:
+            observation, reward, terminated, truncated, info = taken(self.env, action)
+        except Exception as error:
+            if self._forbidden(action):
+                error.add_note(
+                    "info['action_mask'] of reset and step says which actions are legal: an agent that does not "
+                    "heed it cannot play this problem"
+                )
+            raise
         self._note(before, action, checked_reward(reward))
         self.observation, self.info = observation, info
         if terminated or truncated:
-            self.finish()
+            self._finish()
         return observation, reward, terminated, truncated, info
+
+    def _forbidden(self, action: Any) -> bool:
+        with suppress(Exception):  # this is only asked when something has failed already
+            return not self.info["action_mask"][int(np.asarray(action).item())]
+        return False
 
     def _note(self, observation: Any, action: Any, reward: float) -> None:
         if self.played == self.episodes:
             raise EpisodesPlayed
         history, i, h = self.history, self.played, self._steps
         self._steps += 1
-        if self._steps % LONG == 0:
-            self.advance(0)  # may stop an episode without end
         history.reward[i] += reward
         if self.solution is None:
             return
@@ -105,12 +126,16 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
             history.trace.states[i, h], history.trace.actions[i, h] = s, a
             history.trace.rewards[i, h] = reward
 
-    def finish(self) -> None:
-        """Count the episode that is being played, if any."""
-        if self._steps:
-            self.history.regret[self.played] = self.history.path_regret[self.played]
-            self.played, self._steps = self.played + 1, 0
-            self.advance(1)
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The episodes played, and the steps of the one that is not over."""
+        return self.played, self._steps
+
+    def _finish(self) -> None:
+        """Count the episode that is over."""
+        self.history.regret[self.played] = self.history.path_regret[self.played]
+        self.played, self._steps = self.played + 1, 0
+        self.advance(1)
 
 
 def stepped(agent: Any, env: Recorded) -> History:
@@ -119,7 +144,7 @@ def stepped(agent: Any, env: Recorded) -> History:
     `learn` is called with the environment, if it takes one, and with the episodes that are left, or with at least
     as many steps as they can have. If it returns earlier, it is called again.
     """
-    if isinstance(agent, Agent) and type(agent).predict is not Predicting.predict:
+    if isinstance(agent, Agent) and getattr(agent.predict, "__func__", None) is not Predicting.predict:
         agent.deciding = predicted_by(agent, env)
         try:
             return _taught(agent, env)
@@ -131,66 +156,79 @@ def stepped(agent: Any, env: Recorded) -> History:
 def _taught(agent: Any, env: Recorded) -> History:
     first = True
     while env.played < env.episodes:
-        before = env.played
+        before = env.progress
         with suppress(EpisodesPlayed):
-            _learn(agent.learn, env, first)
-        env.finish()
-        if env.played == before:
+            _learn(agent, env, first)
+        if env.progress == before:
             raise RuntimeError(
-                f"{type(agent).__name__}.learn returned after {before} of {env.episodes} episodes: let it play "
-                "the episodes or steps it is asked for, in the environment it is given"
+                f"{type(agent).__name__}.learn returned after {env.played} of {env.episodes} episodes: let it "
+                "play the episodes or steps it is asked for, in the environment it is given"
             )
         first = False
     return env.history
 
 
-def _learn(learn: Callable[..., Any], env: Recorded, first: bool) -> None:
+def _learn(agent: Any, env: Recorded, first: bool) -> None:
     """Call `learn` with those arguments that it takes."""
-    takes = inspect.signature(learn).parameters
-    any_name = any(it.kind is it.VAR_KEYWORD for it in takes.values())
+    signature = inspect.signature(agent.learn)
+    takes = signature.parameters
     left = env.episodes - env.played
     known = {"episodes": left, "progress": False, "reset_num_timesteps": first}
     given = {name: value for name, value in known.items() if name in takes}
     steps = next((name for name in STEPS if name in takes), None)
     if "episodes" not in takes and steps is not None:
-        given[steps] = left * env.limit
-    elif "episodes" not in takes and any_name:
+        given[steps] = MANY if env.limit is None else left * env.limit
+    elif "episodes" not in takes and _takes_any_name(takes):
         given["episodes"] = left
     begins = next(iter(takes.values()), None)
-    bound = (
-        begins is None
-        or begins.name in given
-        or begins.kind
-        not in (
-            begins.POSITIONAL_ONLY,
-            begins.POSITIONAL_OR_KEYWORD,
-            begins.VAR_POSITIONAL,
-        )
+    by_position = begins and begins.kind in (
+        begins.POSITIONAL_ONLY,
+        begins.POSITIONAL_OR_KEYWORD,
+        begins.VAR_POSITIONAL,
     )
-    learn(**given) if bound else learn(env, **given)
+    where = (env,) if begins and by_position and begins.name not in given else ()
+    try:
+        signature.bind(*where, **given)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(agent).__name__}.learn{signature} cannot be called ({error}): it may take the environment as "
+            f"its first argument, and episodes, or a number of steps called {', '.join(STEPS)}; all else needs a "
+            "default"
+        ) from None
+    agent.learn(*where, **given)
+
+
+def _takes_any_name(takes: Mapping[str, inspect.Parameter]) -> bool:
+    return any(it.kind is it.VAR_KEYWORD for it in takes.values())
 
 
 def predicted_by(agent: Agent, env: Recorded) -> Callable[[Place], int | None]:
     """Return a function that lets the agent's own `predict` decide in learning.
 
-    A `predict` that needs something to have been learned is not asked before.
+    It is called with the observation, and by name with what it takes of state, episode_start and action_mask. As
+    long as it raises NothingLearned, the agent decides as usual.
     """
+    takes = inspect.signature(agent.predict).parameters
+    name = f"{type(agent).__name__}.predict"
     state: Any = None
 
     def decide(place: Place) -> int | None:
         nonlocal state
-        mask = env.info.get("action_mask")
-        options = {} if mask is None else {"action_mask": mask}
         start = place.h == 0
+        known: dict[str, Any] = {"state": None if start else state, "episode_start": start}
+        if env.info.get("action_mask") is not None:
+            known["action_mask"] = env.info["action_mask"]
+        given = {key: value for key, value in known.items() if key in takes or _takes_any_name(takes)}
         try:
-            action, state = agent.predict(env.observation, None if start else state, start, **options)
-        except RuntimeError:
-            if agent.steps:
-                raise
+            returned: Any = agent.predict(env.observation, **given)
+        except NothingLearned:
             return None
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise TypeError(f"{name} must return an action and a state, got {returned!r:.80}")
+        action, state = returned
         decided = int(np.asarray(action).item()) - int(env.action_space.start)  # type: ignore[attr-defined]
         if not (0 <= decided < place.legal.size and place.legal[decided]):
-            raise ValueError(f"{type(agent).__name__}.predict returned {action!r}, which is not a legal action")
+            raise ValueError(f"{name} returned {action!r}, which is not a legal action")
         return decided
 
     return decide

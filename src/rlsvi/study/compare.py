@@ -1,9 +1,7 @@
 """Comparison of several agents on one problem, with many seeds each, on all cores."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from threading import Event
+from contextlib import ExitStack, closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +22,7 @@ from rlsvi.study.entrants import check_entrants, entrant, global_generators, is_
 from rlsvi.study.executors import Executor
 from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
 from rlsvi.study.spread import spread
+from rlsvi.study.threads import in_threads
 
 NATURE = (4,)  # the stream of environments, beside those of agents
 
@@ -50,17 +49,20 @@ def compare(
     agents : agents by name. An agent serves as a template: every run learns with a new clone. A class, or a
         function of `env` and `seed` (or one of them, by these names), makes the agent of each run. It may be
         anything with a method `learn`, such as a model of stable-baselines3:
-        `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`. `learn` gets the environment, if it takes one, and a
-        number of `episodes`, or of steps that is large enough: it is stopped when the last episode is over.
+        `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`. `learn` may take the environment as its first
+        argument, and `episodes`, or a number of steps called `steps`, `total_timesteps` or `timesteps`. Steps are
+        enough for all episodes: it is stopped when the last one is over.
         `rlsvi.agent_for` makes the default agent.
     problem : a problem, a Gymnasium environment or its id, or a function that returns one of these. A function
-        that takes `seed`, or requires an argument, is called with each seed; others are called without.
+        that takes `seed`, or requires an argument, is called with each seed; others are called without. It must
+        make a new environment at every call, which is closed after the run; of an environment that is given,
+        every run plays a copy.
     seeds : the number of seeds (0, 1, ..), or a list of seeds.
     workers : number of threads or processes. If None, one per core. The results do not depend on it.
     executor : None for threads, which suit the compiled loop. Agents that are stepped have to take turns in them,
         and use all cores with "processes"; "serial", "ray" and results of `study.executors.executor` are possible
-        too. Agents and problem must then be defined at the top level of a module, and a script must compare under
-        `if __name__ == "__main__":`.
+        too. Agents and problem must then be defined at the top level of a module (for "ray" they need not), and a
+        script must compare under `if __name__ == "__main__":`.
     device : "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results
         (`pip install rlsvi[cuda]`). It pays from about a thousand seeds on.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
@@ -73,7 +75,10 @@ def compare(
         raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r:.80}")
     if device == "cuda" and executor is not None:
         raise ValueError("executor goes with device='cpu': leave one of them out")
-    field = Field(agents, problem, episodes, arena_of(problem, numbers[0]))
+    first = arena_of(problem, numbers[0])
+    if callable(problem):
+        first.make().close()  # every run makes its own
+    field = Field(agents, problem, episodes, first)
     with bar(len(agents) * len(numbers) * episodes, "episodes", progress) as show:
         if device == "cuda":
             runs = _on_card(field, numbers, show)
@@ -81,40 +86,52 @@ def compare(
             runs = _on_cores(threads, field, numbers, show)
         else:
             runs = spread(field, numbers, executor, workers, show)
-    return Runs(field.first.name, tuple(agents), tuple(numbers), runs)
+    return Runs(first.name, tuple(agents), tuple(numbers), runs)
 
 
 class Field(NamedTuple):
-    """What is compared: agents and a problem as the user gave them, and the problem of the first seed."""
+    """What is compared: agents and a problem as the user gave them, and perhaps the problem of the first seed."""
 
     agents: Mapping[str, Any]
     problem: Arenas
     episodes: int
-    first: Arena
+    first: Arena | None = None
 
     def arena(self, seed: int) -> Arena:
         """Return what agents with this seed play."""
-        return arena_of(self.problem, seed) if callable(self.problem) else self.first
+        return arena_of(self.problem, seed) if self.first is None or callable(self.problem) else self.first
 
     def run(self, name: str, seed: int, advance: Callable[[int], None] = lambda n: None) -> Run:
         """Let a new agent learn."""
-        arena, given = self.arena(seed), self.agents[name]
-        known = arena.problem
-        solution = None if known is None else known.solution
+        given, nature = self.agents[name], np.random.SeedSequence(seed, spawn_key=NATURE)
         with ExitStack() as alone:
             if not is_ours(given):
                 alone.enter_context(global_generators(seed))
-            nature = np.random.SeedSequence(seed, spawn_key=NATURE)
-            env = Recorded(arena.make(), self.episodes, solution=solution, seed=nature, advance=advance)
-            agent = entrant(name, given, env, seed)
-            if isinstance(agent, Agent):
-                alone.close()
-            if known is not None and isinstance(agent, Agent) and agent.fused:
-                if fused_for(agent):
-                    history = simulate(agent, known, self.episodes, advance=advance)  # its learner may be stepped
-                    return Run(history, known.random_regret, FUSED if fused_for(agent) else STEPPED)
-                agent.adopt(known.mdp, known.basis)
-            return Run(stepped(agent, env), known.random_regret if known else np.nan, STEPPED)
+            advance(0)  # it may have been stopped while it waited for its turn
+            arena = self.arena(seed)
+            known = arena.problem
+            solution, regret = (None, np.nan) if known is None else (known.solution, known.random_regret)
+            played = Recorded(arena.make(), self.episodes, solution=solution, seed=nature, advance=advance)
+            with closing(played) as env:
+                agent = entrant(name, given, env, seed)
+                if is_ours(agent):
+                    alone.close()
+                if known is not None and isinstance(agent, Agent) and agent.fused:
+                    if fused_for(agent):
+                        history = simulate(
+                            agent, known, self.episodes, advance=advance
+                        )  # its learner may be stepped
+                        return Run(history, regret, FUSED if fused_for(agent) else STEPPED)
+                    agent.adopt(known.mdp, known.basis)
+                return Run(stepped(agent, env), regret, STEPPED)
+
+    def noted(self, name: str, seed: int, advance: Callable[[int], None]) -> Run:
+        """Let a new agent learn; an error says which."""
+        try:
+            return self.run(name, seed, advance)
+        except Exception as error:
+            error.add_note(f"in the run of agents[{name!r}] with seed {seed}")
+            raise
 
 
 Found = dict[tuple[str, int], Run]
@@ -124,11 +141,11 @@ Show = Callable[[int], None]
 def _on_card(field: Field, seeds: list[int], show: Show) -> Found:
     """Compute the runs on a graphics card, those of an agent at once."""
     cuda()
-    once = not callable(field.problem)
+    once, first = not callable(field.problem), _solved(field.first or field.arena(seeds[0]))
     for agent in field.agents.values():
         refuse(agent.clone() if isinstance(agent, Agent) else agent)
-        check_memory(bytes_of(agent, _solved(field.first), once), len(seeds))
-    drawn = [_solved(field.first if once else field.arena(seed)) for seed in seeds]
+        check_memory(bytes_of(agent, first, once), len(seeds))
+    drawn = [first if once else _solved(field.arena(seed)) for seed in seeds]
     runs = {}
     for name, agent in field.agents.items():
         batch = Batch([agent.clone(seed=seed) for seed in seeds], drawn)
@@ -149,26 +166,10 @@ def _solved(arena: Arena) -> Problem:
 
 def _on_cores(threads: int, field: Field, seeds: list[int], show: Show) -> Found:
     """Compute the runs with threads on this processor."""
-    if field.first.problem is not None:
+    if field.first is not None and field.first.problem is not None:
         warm_up()
-    stop = Event()
     jobs = [(name, seed) for name in field.agents for seed in seeds]
-    with ThreadPoolExecutor(threads) as pool:
-
-        def advance(n: int) -> None:
-            if stop.is_set():
-                raise InterruptedError("stopped")
-            show(n)
-
-        futures = [pool.submit(field.run, *job, advance) for job in jobs]
-        try:
-            finished, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-        for future in sorted(finished, key=futures.index):
-            future.result()  # raises an error of any run, before reading runs that were stopped because of it
-        return {job: future.result() for job, future in zip(jobs, futures, strict=True)}
+    return dict(zip(jobs, in_threads(field.noted, jobs, threads, show), strict=True))
 
 
 def warm_up() -> None:

@@ -7,12 +7,15 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from rlsvi.agents.agent import Agent
+from rlsvi.simulate.serving import ours, replaced
 
 one_at_a_time = Lock()  # for code that may draw from global generators
 
@@ -30,6 +33,7 @@ def check_entrants(agents: Any) -> None:
                 f"that makes anything with learn, such as lambda env, seed: PPO('MlpPolicy', env, seed=seed); got "
                 f"{given!r:.80}"
             )
+        _check_clone(name, given)
 
 
 def entrant(name: str, given: Any, env: Any, seed: int) -> Any:
@@ -38,10 +42,20 @@ def entrant(name: str, given: Any, env: Any, seed: int) -> Any:
         return given.clone(seed=seed)
     made = _called(name, given, env, seed)
     if isinstance(made, Agent) and getattr(made, "seed", None) is None:
+        _check_clone(name, made)
         made = made.clone(seed=seed)
     if isinstance(made, type) or not callable(getattr(made, "learn", None)):
         raise TypeError(f"agents[{name!r}] must make an agent with a method learn, got {made!r:.80}")
     return made
+
+
+def _check_clone(name: str, agent: Any) -> None:
+    """Raise an error if a clone would behave otherwise than the agent."""
+    if isinstance(agent, Agent) and (lost := replaced(agent)):
+        raise TypeError(
+            f"agents[{name!r}] has methods of its own, {', '.join(lost)}, that its clones would not have: "
+            "override them in a subclass, or pass a function of seed that makes the agent"
+        )
 
 
 def _called(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any:
@@ -66,25 +80,62 @@ def _called(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any
 
 
 def is_ours(given: Any) -> bool:
-    """Return whether making and teaching an agent uses no global generators: it has streams of its own."""
-    made_of_ours = isinstance(given, type) and issubclass(given, Agent)
-    return isinstance(given, Agent) or made_of_ours or str(getattr(given, "__module__", "")).startswith("rlsvi.")
+    """Return whether making and teaching an agent uses no global generators: all its code is of this library."""
+    kind = given if isinstance(given, type) else type(given)
+    if issubclass(kind, Agent):
+        return all(ours(base) for base in kind.__mro__[: kind.__mro__.index(Agent)])
+    return str(getattr(given, "__module__", "")).startswith("rlsvi.")
 
 
 @contextmanager
 def global_generators(seed: int) -> Iterator[None]:
-    """Seed the generators that all code of a process shares, for one user at a time, and restore them."""
-    torch: Any = sys.modules.get("torch")
+    """Seed the generators that all code of a process shares, for one user at a time, and restore them.
+
+    PyTorch is not imported here; its generator is seeded if it is there, or as soon as an agent imports it.
+    """
     with one_at_a_time:
-        kept = random.getstate(), np.random.get_state(), torch and torch.get_rng_state()
+        kept, kept_of_torch = (random.getstate(), np.random.get_state()), []
+
+        def seed_torch(torch: Any) -> None:
+            kept_of_torch.append((torch, torch.get_rng_state()))
+            torch.manual_seed(seed)
+
         random.seed(seed)
         np.random.seed(seed % 2**32)
-        if torch:
-            torch.manual_seed(seed)
+        import_seen = _ImportSeen("torch", seed_torch)
+        if "torch" in sys.modules:
+            seed_torch(sys.modules["torch"])
+        else:
+            sys.meta_path.insert(0, import_seen)
         try:
             yield
         finally:
+            if import_seen in sys.meta_path:
+                sys.meta_path.remove(import_seen)
             random.setstate(kept[0])
             np.random.set_state(kept[1])
-            if torch:
-                torch.set_rng_state(kept[2])
+            for torch, state in kept_of_torch:
+                torch.set_rng_state(state)
+
+
+class _ImportSeen(MetaPathFinder):
+    """Calls a function with a module when it has been imported for the first time."""
+
+    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
+        self.name, self.call = name, call
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find the module as usual, and let its loader call the function."""
+        if name != self.name or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load: Any = spec.loader.exec_module
+
+            def load_and_call(module: Any) -> None:
+                load(module)
+                self.call(module)
+
+            spec.loader.exec_module = load_and_call  # type: ignore[method-assign]
+        return spec

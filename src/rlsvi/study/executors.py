@@ -138,7 +138,8 @@ class _Worker:
     def start(self) -> None:
         if parent_process() is not None:
             raise RuntimeError(
-                "processes cannot start processes: in a script, call sweep under if __name__ == '__main__':"
+                "processes cannot start processes: in a script, call sweep or compare under "
+                "if __name__ == '__main__':"
             )
         self.ready = False
         context = get_context("spawn")  # threads of numerical libraries do not survive a fork
@@ -169,8 +170,8 @@ class _Worker:
             code = self.process.exitcode or 0
             if not self.ready and code > 0:
                 raise RuntimeError(
-                    "a process could not start, for the reason it has told above; in a script, call sweep under "
-                    "if __name__ == '__main__':"
+                    "a process could not start, for the reason it has told above; in a script, call sweep or "
+                    "compare under if __name__ == '__main__':"
                 ) from None
             failed = Failed(f"its process died (exit code {code}); if it was killed, memory may be short")
             lost, self.jobs = self.jobs, {}

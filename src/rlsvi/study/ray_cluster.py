@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlsvi.core.ray_connection import answers, connected
+from rlsvi.core.ray_connection import answers, connected, imported
 from rlsvi.study.attempt import attempt
 from rlsvi.study.job import Done, Failed, Job, Outcomes
 
@@ -41,6 +41,7 @@ def ray_cluster(workers: int | None = None, address: str | None = None) -> Calla
             if started:
                 ray.shutdown()
 
+    run.dumps = lambda value: imported(address).cloudpickle.dumps(value)  # type: ignore[attr-defined]
     return run
 
 

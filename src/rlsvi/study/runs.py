@@ -104,7 +104,8 @@ class Runs:
     def caption(self) -> str:
         """What the columns mean, and which agents were stepped."""
         slow = [agent for agent, loop in self.loops.items() if loop != FUSED]
-        told = f" Stepped through the environment: {', '.join(slow)}." if slow else ""
+        regret = ", so that regret is that of the actions taken" if self.exact else ""
+        told = f" Stepped through the environment{regret}: {', '.join(slow)}." if slow else ""
         return (CAPTION if self.exact else RETURN_CAPTION) + told
 
     @property

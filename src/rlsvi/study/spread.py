@@ -2,11 +2,12 @@
 
 import base64
 import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rlsvi.simulate.history import blank_history
-from rlsvi.study.executors import Executor
+from rlsvi.study.executors import Executor, serial
 from rlsvi.study.executors import executor as executor_called
 from rlsvi.study.job import Columns, Failed, Job
 from rlsvi.study.runs import Run
@@ -31,7 +32,8 @@ def spread(
     chosen = executor_called(executor, workers) if isinstance(executor, str) else executor
     if not callable(chosen):
         raise TypeError(f"executor must be a name or what executors.executor returns, got {executor!r:.80}")
-    sent = packed(field)
+    elsewhere = chosen is not serial
+    sent = packed(field, getattr(chosen, "dumps", None), elsewhere)
     jobs = [Job.of(played, field=sent, name=name, number=seed) for name in field.agents for seed in seeds]
     found = {}
     outcomes = chosen(jobs)
@@ -50,18 +52,30 @@ def spread(
     return {(name, seed): found[name, seed] for name in field.agents for seed in seeds}
 
 
-def packed(field: Any) -> str:
-    """Return everything as text, or raise an error that names what other processes could not import."""
+def packed(field: Any, dumps: Callable[[Any], bytes] | None = None, elsewhere: bool = False) -> str:
+    """Return everything as text, or raise an error that names what other processes could not import.
+
+    dumps : like pickle.dumps, but including the code of what is defined in a script or a notebook.
+    elsewhere : whether the runs are in other processes.
+    """
     named = {f"agents[{name!r}]": agent for name, agent in field.agents.items()}
     for what, value in {**named, "problem": field.problem}.items():
+        remedy = "define it by name at the top level of a module, or leave executor out"
         try:
-            pickle.dumps(value)
+            data = (dumps or pickle.dumps)(value)
         except Exception as error:
+            raise TypeError(f"{what} cannot be sent to other processes ({error}): {remedy}") from error
+        if (
+            elsewhere
+            and dumps is None
+            and b"__main__" in data
+            and not hasattr(sys.modules["__main__"], "__file__")
+        ):
             raise TypeError(
-                f"{what} cannot be sent to other processes ({error}): define it by name at the top level of a "
-                "module, or leave executor out"
-            ) from error
-    return base64.b64encode(pickle.dumps(field)).decode()
+                f"{what} is defined in a notebook or on a command line, where other processes cannot find it: "
+                f"{remedy}"
+            )
+    return base64.b64encode((dumps or pickle.dumps)(field._replace(first=None))).decode()
 
 
 def played(*, field: str, name: str, number: int) -> dict[str, Any]:
