@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rlsvi.agents import *
     from rlsvi.agents.evidence import evidence
     from rlsvi.core.posterior import Posterior
+    from rlsvi.judge.result import OfflineValue
+    from rlsvi.judge.value import value_of
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
@@ -60,6 +62,7 @@ __all__ = [
     "Job",
     "Linear",
     "NoProgressWarning",
+    "OfflineValue",
     "OptimalPolicy",
     "Posterior",
     "Problem",
@@ -86,6 +89,7 @@ __all__ = [
     "tensorboard",
     "tetris",
     "theory",
+    "value_of",
 ]
 
 _MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
@@ -93,6 +97,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "Evaluation": "study.evaluation",
     "FiniteMDP": "mdp",
     "Job": "study.job",
+    "OfflineValue": "judge.result",
     "Posterior": "core.posterior",
     "Problem": "problems",
     "Runs": "study.runs",
@@ -103,6 +108,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "record": "study.recording",
     "sweep": "study.sweep",
     "tensorboard": "study.tensorboard",
+    "value_of": "judge.value",
 }
 
 

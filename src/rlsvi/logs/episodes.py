@@ -26,7 +26,7 @@ class LoggedEpisodes(NamedTuple):
     truncated: Bools
     mask: list[Bools | None]  # the legal actions where they are known
     next_mask: list[Bools | None]  # at the next observation, which is that of the next step unless it is the last
-    propensity: Floats | None  # the probability of each action under the policy that took it
+    propensity: Floats | None  # the probability of each action under the policy that took it; NaN: not known
     row: Longs  # the number of the row in the log as it was given
 
     @property
@@ -126,9 +126,15 @@ def _masks(columns: Columns, name: str, actions: int) -> list[Bools | None]:
 
 
 def _propensities(columns: Columns) -> Floats | None:
-    """Return the probabilities of the actions, if the log has them."""
-    if not columns.has("propensity") or columns.frame[columns.name("propensity")].null_count():
+    """Return the probabilities of the actions, if the log has them; NaN in rows where it has none."""
+    if not columns.has("propensity"):
         return None
-    chances: Floats = columns.real("propensity")
-    columns.refuse(columns.name("propensity"), ~((chances > 0) & (chances <= 1)), "it must lie in (0, 1]")
-    return chances
+    series = columns.frame[columns.name("propensity")]
+    known = series.is_not_null().to_numpy()
+    if not known.any():
+        return None
+    if not series.dtype.is_numeric():
+        raise ValueError(f"the log is wrong in column {series.name!r}: it holds {series.dtype}, not numbers")
+    chances: Floats = series.fill_null(1).to_numpy().astype(np.float64)
+    columns.refuse(series.name, ~((chances > 0) & (chances <= 1)), "it must lie in (0, 1]")
+    return np.where(known, chances, np.nan)
