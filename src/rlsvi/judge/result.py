@@ -24,9 +24,9 @@ class OfflineValue(NamedTuple):
     untried: float  # the share of the policy's actions that the log never tries in the same state; 0 for features
 
     @property
-    def fitted(self) -> Interval:
-        """The value by fitted Q evaluation."""
-        return self.estimates[FITTED]
+    def fitted(self) -> Interval | None:
+        """The value by fitted Q evaluation; None if it has diverged, which only features can."""
+        return self.estimates.get(FITTED)
 
     @property
     def weighted(self) -> Interval | None:
@@ -78,7 +78,7 @@ class OfflineValue(NamedTuple):
         return f"OfflineValue({values})"
 
     def __str__(self) -> str:
-        header = "", "value", f"{self.level:.4g} interval".replace("0.", ".")
+        header = "", "value", f"{100 * self.level:.4g}% interval"
         lines = [header, *self.rows()]
         widths = [max(len(line[k]) for line in lines) for k in range(2)]
         table = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c}".rstrip() for a, b, c in lines]

@@ -18,12 +18,10 @@ from rlsvi.judge.question import Fitted, Question
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
-from rlsvi.judge.weighting import Weights, weighted, weights_of
+from rlsvi.judge.weighting import FEW, Weights, weighted, weights_of
 from rlsvi.logs.columns import refuse
 from rlsvi.logs.reading import replay_of
 from rlsvi.study.bootstrap import Interval, check_bootstrap
-
-FEW = 100  # effective episodes, below which a warning is given
 
 
 def value_of(
@@ -82,15 +80,19 @@ def value_of(
         raise ValueError("per_period=True needs a horizon: give horizon=")
     _check_propensities(question, columns)
     fitted = _fitted(question, basis, positive("ridge", ridge), level, draws, whole("seed", seed, 0))
-    estimates, absent, effective = {FITTED: Interval(fitted.value, fitted.low, fitted.high)}, {}, None
+    estimates: dict[str, Interval] = {}
+    absent: dict[str, str] = {}
+    if why := diverged(question, fitted):
+        absent[FITTED] = why
+    else:
+        estimates[FITTED] = Interval(fitted.value, fitted.low, fitted.high)
     if replay.log.propensity is None:
-        absent = dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
+        absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
     else:
         weights = weights_of(question)
-        effective = weights.effective
-        more, absent = _weighted(question, weights, fitted, level)
-        estimates |= more
+        _add_weighted(question, weights, fitted, level, estimates, absent)
     counts = replay.log.episodes, replay.log.steps
+    effective = None if replay.log.propensity is None else weights.effective
     return OfflineValue(
         estimates, absent, level, float(gamma), periods or None, *counts, effective, fitted.untried
     )
@@ -159,31 +161,51 @@ def _observed(question: Question) -> Any:
     return of(space, low=low, high=np.where(high > low, high, low + 1))
 
 
-def _weighted(question: Question, weights: Weights, fitted: Fitted, level: float) -> Any:
-    """Return the estimates that need propensities, and why one is missing."""
-    found: dict[str, Interval] = {}
-    absent: dict[str, str] = {}
+def diverged(question: Question, fitted: Fitted) -> str:
+    """Return why fitted values cannot be right, if they lie outside of what the rewards of the log allow."""
+    reward, gamma, H = question.log.reward, question.gamma, question.horizon
+    steps = H if gamma == 1 else (1 - gamma**H if H else 1) / (1 - gamma)
+    low, high = steps * min(0.0, float(reward.min())), steps * max(0.0, float(reward.max()))
+    slack = 1e-6 * (high - low) + 1e-9
+    if low - slack <= fitted.value <= high + slack:
+        return ""
+    return (
+        f"the regression gives {fitted.value:.3g}, but the rewards of the log allow {low:.3g} to {high:.3g}: take "
+        "other features, a larger ridge or a shorter horizon"
+    )
+
+
+def _add_weighted(
+    question: Question,
+    weights: Weights,
+    fitted: Fitted,
+    level: float,
+    found: dict[str, Interval],
+    absent: dict[str, str],
+) -> None:
+    """Add the estimates that need propensities, or why one is missing."""
     log, episodes = question.log, question.log.episodes
     last, lengths = log.start[1:] - 1, np.diff(log.start)
     cut = ~log.terminated[last] & (lengths < (question.horizon or math.inf))
     reached = int(weights.followed.sum())
     if cut.any():
         absent[WEIGHTED] = (
-            f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known; "
-            f"horizon={int(lengths[cut].min())} would not need more"
+            f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known, the shortest "
+            f"after {int(lengths[cut].min())} steps"
         )
     elif reached < weights.share.shape[1]:
         absent[WEIGHTED] = f"no episode does what the policy would do for more than {reached} steps"
     else:
         found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(episodes), level))
-    if reached:
-        found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
-    else:
+    if FITTED in absent:
+        absent[ROBUST] = "it needs fitted Q evaluation"
+    elif not reached:
         absent[ROBUST] = "no episode begins with an action of the policy"
+    else:
+        found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
     if reached and weights.effective < FEW:
         warnings.warn(
             f"importance sampling rests on {weights.effective:.1f} effective episodes of {episodes}: the policy "
             "differs much from the one that made the log. Trust these intervals less, or take a shorter horizon",
             stacklevel=3,
         )
-    return found, absent

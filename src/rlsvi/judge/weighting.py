@@ -12,6 +12,8 @@ from scipy import stats
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.judge.question import Question
 
+FEW = 100  # effective episodes, below which the intervals are not to be trusted
+
 
 class Weights(NamedTuple):
     """Episodes by steps, up to the horizon."""
@@ -60,14 +62,15 @@ def weights_of(question: Question) -> Weights:
 def weighted(weights: Weights, numbers: Floats, first: Floats, level: float) -> tuple[float, float, float]:
     """Return the mean of `first` (E,) plus the weighted sum of numbers of rows (N,), with an interval.
 
-    The interval is Student's with the effective number of episodes: the estimate is linearised in the episodes.
+    The interval is Student's with the effective number of episodes: the estimate is linearised in the episodes. It
+    is unknown for fewer than two of them, and for a few that are all alike.
     """
     table = weights.spread_over(numbers)
     means = (weights.share * table).sum(axis=0)
     value = float(first.mean() + (means * weights.discount).sum())
     parts = (first - first.mean()) / len(first) + (weights.share * (table - means)) @ weights.discount
     freedom = weights.effective - 1
-    if freedom < 1:
+    if freedom < 1 or (freedom < FEW and not parts.any()):
         return value, -np.inf, np.inf
     spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)
     half = float(stats.t.ppf((1 + level) / 2, freedom) * spread)
