@@ -26,6 +26,7 @@ DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENT
 MODULES = ("bases", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
 RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
     "docs/how-to/graphics-card.md": "test_docs.py",
+    "docs/how-to/judge-a-policy.md": "test_cli_judge.py",
     "docs/how-to/own-agent.md": "test_own_agent.py",
     "docs/how-to/own-figure.md": "test_docs.py",
     "docs/how-to/recommendation-service.md": "test_readme.py",

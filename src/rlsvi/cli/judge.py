@@ -36,8 +36,8 @@ def judge(
 
     Prints the expected return of an episode on the agent's posterior mean, by fitted Q evaluation, and by weighted
     importance sampling and the doubly robust estimate if the log has the column propensity. The environment is
-    that of the agent's file, if it belongs to Gymnasium or to this library. Otherwise name it with --env, or states
-    and actions are those that occur in the log.
+    that of the agent's file, if it belongs to Gymnasium or to this library. Otherwise name it with --env, or
+    states and actions are those that occur in the log.
 
     Example: rlsvi judge policy.rlsvi log.parquet
 
