@@ -23,7 +23,7 @@ MEAN = 50  # draws for a mean alone
 NUMBERS = 2_000_000  # of transition probabilities at once
 
 
-class Model(NamedTuple):
+class LoggedModel(NamedTuple):
     """The log as a table. State S is the end. Cells are the states with actions that the policy can take."""
 
     states: int
@@ -37,7 +37,7 @@ class Model(NamedTuple):
     cell_group: Longs  # (C,)
     chances: list[Floats]  # (C,) of each cell, for every period or once
 
-    def without(self, rows: Bools) -> "Model":
+    def without(self, rows: Bools) -> "LoggedModel":
         """Return the model of the other rows."""
         return self._replace(**{name: getattr(self, name)[~rows] for name in OF_ROWS})
 
@@ -63,7 +63,7 @@ def fitted_table(question: Question, draws: int, level: float, rng: Any) -> Fitt
 
 
 def posterior(
-    model: Model, begin: Longs, question: Question, draws: int, rng: Any
+    model: LoggedModel, begin: Longs, question: Question, draws: int, rng: Any
 ) -> tuple[Floats, Floats, Floats]:
     """Return draws of the mean value of first states, and means over draws of V (H + 1, S + 1) and Q (H, C)."""
     periods = max(question.horizon, 1)
@@ -82,7 +82,7 @@ def posterior(
     return values, V / draws, Q / draws
 
 
-def errors(model: Model, V: Floats, Q: Floats, question: Question, rows: Longs) -> Floats:
+def errors(model: LoggedModel, V: Floats, Q: Floats, question: Question, rows: Longs) -> Floats:
     """Return r + gamma V(s') - Q(s, a) of the used rows, each in its own period."""
     step = np.minimum(question.step[rows], len(Q) - 1)
     after = V[step + 1 if question.horizon else step, model.following]
@@ -90,7 +90,7 @@ def errors(model: Model, V: Floats, Q: Floats, question: Question, rows: Longs) 
     return found
 
 
-def untried(model: Model) -> float:
+def untried(model: LoggedModel) -> float:
     """Return the share of the policy's actions at the observations of the log that are never tried there."""
     missing = np.bincount(model.cell[model.cell >= 0], minlength=len(model.cell_state)) == 0
     visits = np.bincount(model.state, minlength=model.states + 1)[model.cell_state]
@@ -98,7 +98,7 @@ def untried(model: Model) -> float:
     return float((missing * chances * visits).sum() / max((chances * visits).sum(), 1e-300))
 
 
-def swept(model: Model, transition: Any, reward: Floats, gamma: float, horizon: int) -> Any:
+def swept(model: LoggedModel, transition: Any, reward: Floats, gamma: float, horizon: int) -> Any:
     """Yield h, V_h (S + 1, B) and Q_h (C, B) of all draws, from the last period to the first; once if endless."""
     C, B = reward.shape
     acting = [
@@ -118,7 +118,7 @@ def swept(model: Model, transition: Any, reward: Floats, gamma: float, horizon: 
         yield h, V, Q
 
 
-def drawn_model(model: Model, draws: int, rng: Any) -> tuple[Any, Floats]:
+def drawn_model(model: LoggedModel, draws: int, rng: Any) -> tuple[Any, Floats]:
     """Draw models: transitions (C B, (S + 1) B), draw b in rows and columns b, b + B, .., and rewards (C, B)."""
     taken = model.cell >= 0
     seen, times = np.unique(
@@ -141,7 +141,7 @@ def drawn_model(model: Model, draws: int, rng: Any) -> tuple[Any, Floats]:
     return transition, sums @ (weight * reward[:, None]) + unseen * model.reward[other]
 
 
-def other_outcomes(model: Model, draws: int, rng: Any) -> Longs:
+def other_outcomes(model: LoggedModel, draws: int, rng: Any) -> Longs:
     """Return for each cell and draw a row whose outcome may follow as well, (C, draws)."""
     luck = rng.random(draws)
     in_state, many = _quantile(model.state, model.rank, model.cell_state, luck)
@@ -159,7 +159,7 @@ def _quantile(key: Longs, rank: Floats, wanted: Longs, luck: Floats) -> tuple[Lo
     return order[at], many
 
 
-def tabled(question: Question) -> Model:
+def tabled(question: Question) -> LoggedModel:
     """Return the log as a table, after asking for the policy in every state that occurs."""
     log, step, over, used = question.log, question.step, question.over, question.used
     rows, n = np.flatnonzero(used), log.steps
@@ -181,7 +181,7 @@ def tabled(question: Question) -> Model:
     group = period[: len(rows)]
     known = np.isin(periods, group)  # the last period of a log that is cut off has no rows
     groups = np.where(known, periods, group.max())
-    return Model(
+    return LoggedModel(
         S,
         before,
         after[rows],

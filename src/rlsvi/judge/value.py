@@ -18,7 +18,7 @@ from rlsvi.judge.question import Fitted, Question
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
-from rlsvi.judge.weighting import FEW, Weights, weighted, weights_of
+from rlsvi.judge.weighting import FEW, EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
 from rlsvi.logs.reading import replay_of
 from rlsvi.study.bootstrap import Interval, check_bootstrap
@@ -177,7 +177,7 @@ def diverged(question: Question, fitted: Fitted) -> str:
 
 def _add_weighted(
     question: Question,
-    weights: Weights,
+    weights: EpisodeWeights,
     fitted: Fitted,
     level: float,
     found: dict[str, Interval],

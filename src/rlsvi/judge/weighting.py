@@ -15,7 +15,7 @@ from rlsvi.judge.question import Question
 FEW = 100  # effective episodes, below which the intervals are not to be trusted
 
 
-class Weights(NamedTuple):
+class EpisodeWeights(NamedTuple):
     """Episodes by steps, up to the horizon."""
 
     share: Floats  # (E, T) adding up to one for each step; 0 where no episode follows the policy that far
@@ -39,7 +39,7 @@ class Weights(NamedTuple):
         return np.where(self.row < 0, 0.0, numbers[self.row])
 
 
-def weights_of(question: Question) -> Weights:
+def weights_of(question: Question) -> EpisodeWeights:
     """Return the weights of all episodes, after asking for the policy in every row up to the horizon."""
     log = question.log
     assert log.propensity is not None
@@ -56,10 +56,12 @@ def weights_of(question: Question) -> Weights:
     top = logs.max(axis=0)
     share = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
     total = share.sum(axis=0)
-    return Weights(share / np.where(total > 0, total, 1.0), row, np.power(question.gamma, steps, dtype=np.float64))
+    return EpisodeWeights(
+        share / np.where(total > 0, total, 1.0), row, np.power(question.gamma, steps, dtype=np.float64)
+    )
 
 
-def weighted(weights: Weights, numbers: Floats, first: Floats, level: float) -> tuple[float, float, float]:
+def weighted(weights: EpisodeWeights, numbers: Floats, first: Floats, level: float) -> tuple[float, float, float]:
     """Return the mean of `first` (E,) plus the weighted sum of numbers of rows (N,), with an interval.
 
     The interval is Student's with the effective number of episodes: the estimate is linearised in the episodes. It
