@@ -88,7 +88,7 @@ def cases():
     return {
         "FrozenLake": Case(rlsvi.mdp.from_gymnasium(lake), lake, 0.1, 0.3, (30, 100, 300, 1000)),
         "FrozenLake, features": Case(rlsvi.mdp.from_gymnasium(lake), lake, 0.1, 0.3, (30, 100), one_hot),
-        "Taxi": Case(rlsvi.mdp.from_gymnasium(taxi), taxi, 0.0, 0.3, (100, 300, 1000)),
+        "Taxi": Case(rlsvi.mdp.from_gymnasium(taxi), taxi, 0.0, 0.3, (100, 300)),
         "recommendation": Case(*of_shop, period=period),
         "recommendation, features": Case(*of_shop, rlsvi.bases.Recommendation(), period),
     }
