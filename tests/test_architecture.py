@@ -34,6 +34,7 @@ FLOORS = {
     "simulate": 3,
     "theory": 3,
     "study": 4,
+    "judge": 4,
     "paper": 5,
     "report": 6,
     "cli": 6,

@@ -27,6 +27,7 @@ MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "si
 RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
     "docs/how-to/callbacks.md": "test_callback_pages.py",
     "docs/how-to/graphics-card.md": "test_docs.py",
+    "docs/how-to/judge-a-policy.md": "test_cli_judge.py",
     "docs/how-to/own-agent.md": "test_own_agent.py",
     "docs/how-to/own-figure.md": "test_docs.py",
     "docs/how-to/recommendation-service.md": "test_readme.py",

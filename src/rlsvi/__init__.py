@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rlsvi.agents import *
     from rlsvi.agents.evidence import evidence
     from rlsvi.core.posterior import Posterior
+    from rlsvi.judge.result import OfflineValue
+    from rlsvi.judge.value import value_of
     from rlsvi.mdp import FiniteMDP
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
@@ -59,6 +61,7 @@ __all__ = [
     "Job",
     "Linear",
     "NoProgressWarning",
+    "OfflineValue",
     "OptimalPolicy",
     "Posterior",
     "Problem",
@@ -85,6 +88,7 @@ __all__ = [
     "sweep",
     "tetris",
     "theory",
+    "value_of",
 ]
 
 _MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
@@ -92,6 +96,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "Evaluation": "study.evaluation",
     "FiniteMDP": "mdp",
     "Job": "study.job",
+    "OfflineValue": "judge.result",
     "Posterior": "core.posterior",
     "Problem": "problems",
     "Runs": "study.runs",
@@ -101,6 +106,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "evidence": "agents.evidence",
     "record": "study.recording",
     "sweep": "study.sweep",
+    "value_of": "judge.value",
 }
 
 

@@ -12,6 +12,7 @@ from rlsvi.cli.demo import demo
 from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.fit import fit
+from rlsvi.cli.judge import judge
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.seeds import SeedsWithoutNumber
 from rlsvi.cli.train import train
@@ -22,7 +23,7 @@ from rlsvi.paper import FIGURES
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
-for command in (demo, train, fit, evaluate, watch, compare, paper, report):
+for command in (demo, train, fit, judge, evaluate, watch, compare, paper, report):
     app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
 
 

@@ -1,0 +1,211 @@
+"""`rlsvi.value_of`: what a policy is worth, by a log, without playing it."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.spaces import Box, Discrete, Text
+
+from rlsvi.bases import Tabular
+from rlsvi.bases.default import default
+from rlsvi.bases.observed import of
+from rlsvi.core.checks import flag, positive, whole
+from rlsvi.judge.linear import fitted_linear
+from rlsvi.judge.question import Fitted, Question
+from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
+from rlsvi.judge.table import fitted_table
+from rlsvi.judge.target import Target
+from rlsvi.judge.weighting import FEW, EpisodeWeights, weighted, weights_of
+from rlsvi.logs.columns import refuse
+from rlsvi.logs.reading import replay_of
+from rlsvi.study.bootstrap import Interval, check_bootstrap
+
+
+def value_of(
+    policy: Any,
+    log: Any,
+    env: Env[Any, Any] | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    gamma: float = 1.0,
+    horizon: int | None = None,
+    per_period: bool | None = None,
+    basis: Any = None,
+    ridge: float = 0.1,
+    level: float = 0.95,
+    draws: int = 1000,
+    seed: int = 0,
+) -> OfflineValue:
+    """Estimate what a policy is worth from a log of episodes of other policies, without playing it.
+
+    What is estimated is the expected sum of gamma^t r_t in an episode of the policy, over its first `horizon`
+    steps or until it terminates, from first observations like those of the log. An episode that is truncated in
+    the log would have gone on: only the horizon ends it.
+
+    There are up to three estimates: fitted Q evaluation with the interval of its posterior, and, if the log has
+    propensities, weighted importance sampling and the doubly robust combination of both.
+
+    Parameters
+    ----------
+    policy : an agent, judged by its posterior mean; anything else with `predict`; or a function of an observation
+        that returns an action or the probabilities of all actions, (A,).
+    log, env, columns : as for `Agent.fit`.
+    gamma : the discount, in [0, 1].
+    horizon : the number of steps whose rewards count. If None, that of the environment or of the agent. If these
+        have none, all steps count, which needs gamma < 1.
+    per_period : whether what follows an action depends on the period, so that each period has its own regression.
+        If None, this is so if the environment itself states its number of periods, as a finite MDP does. A time
+        limit is no reason.
+    basis : features, as for agents. If None, a table for numbered observations and text; otherwise those of
+        `bases.of`, over the range of the log.
+    ridge : the precision of the prior of the weights of features, in rows of the log. A table does not use it.
+    level : the probability of the intervals.
+    draws : the number of draws from the posterior of a table.
+    seed : determines these draws.
+
+    Raises
+    ------
+    ValueError, TypeError : an argument, the log or what the policy returns is wrong; the message names it.
+    """
+    checks(gamma, level, draws, horizon)
+    replay = replay_of(log, env, columns)
+    target = Target(policy, replay.action_space)  # type: ignore[arg-type]
+    periods, own = periods_of(horizon, replay.env, target, gamma)
+    alone = own if per_period is None else flag("per_period", per_period)
+    question = Question(replay.log, replay.env, target, float(gamma), periods, alone)
+    if question.per_period and not periods:
+        raise ValueError("per_period=True needs a horizon: give horizon=")
+    _check_propensities(question, columns)
+    fitted = _fitted(question, basis, positive("ridge", ridge), level, draws, whole("seed", seed, 0))
+    estimates: dict[str, Interval] = {}
+    absent: dict[str, str] = {}
+    if why := diverged(question, fitted):
+        absent[FITTED] = why
+    else:
+        estimates[FITTED] = Interval(fitted.value, fitted.low, fitted.high)
+    if replay.log.propensity is None:
+        absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
+    else:
+        weights = weights_of(question)
+        _add_weighted(question, weights, fitted, level, estimates, absent)
+    counts = replay.log.episodes, replay.log.steps
+    effective = None if replay.log.propensity is None else weights.effective
+    return OfflineValue(
+        estimates, absent, level, float(gamma), periods or None, *counts, effective, fitted.untried
+    )
+
+
+def checks(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
+    """Raise an error that names the first argument that is wrong."""
+    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 <= gamma <= 1:
+        raise ValueError(f"gamma must lie in [0, 1], got {gamma!r}")
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number):
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
+    whole("draws", draws, 1)
+    try:
+        check_bootstrap(draws, float(level))
+    except ValueError as error:
+        raise ValueError(str(error).replace("resamples", "draws")) from None
+    if horizon is not None:
+        whole("horizon", horizon, 1, 10**6)
+
+
+def periods_of(horizon: int | None, env: Any, target: Target, gamma: float) -> tuple[int, bool]:
+    """Return the number of steps that count, 0 if all do, and whether it is the environment's own."""
+    own = getattr(env.unwrapped, "horizon", None)
+    limit = getattr(env.spec, "max_episode_steps", None)
+    known = [int(n) for n in (horizon, own, limit, target.periods) if n]
+    if target.periods and horizon and horizon > target.periods:
+        raise ValueError(
+            f"horizon is {horizon}, but policy is an agent for {target.periods} periods: leave horizon out"
+        )
+    if known:
+        return min(known[0], target.periods or known[0]), own is not None
+    if gamma == 1:
+        raise ValueError(
+            "the value of episodes without a limit may be infinite: give horizon=, the number of steps that "
+            "count, an environment with max_episode_steps, or gamma < 1"
+        )
+    return 0, False
+
+
+def _check_propensities(question: Question, columns: Mapping[str, Any] | None) -> None:
+    log = question.log
+    if log.propensity is not None:
+        name = (columns or {}).get("propensity", "propensity")
+        refuse(name, log.row, np.isnan(log.propensity), "there is no value: fill it in, or drop the column")
+
+
+def _fitted(question: Question, basis: Any, ridge: float, level: float, draws: int, seed: int) -> Fitted:
+    """Return fitted Q evaluation with a table or with features."""
+    space = question.env.observation_space
+    if isinstance(basis, Tabular) and not isinstance(space, Discrete):
+        raise ValueError(f"the tabular basis needs observations that are numbered, not {space}: leave basis out")
+    if isinstance(space, Text) and basis is not None:
+        raise ValueError("text has no features: leave basis out")
+    if isinstance(basis, Tabular) or (basis is None and isinstance(space, Discrete | Text)):
+        return fitted_table(question, draws, level, np.random.default_rng(seed))
+    return fitted_linear(question, _observed(question) if basis is None else basis, ridge, level)
+
+
+def _observed(question: Question) -> Any:
+    """Return the default features, with the range that is observed in the log."""
+    log, space = question.log, question.env.observation_space
+    if not isinstance(space, Box):
+        return default(space)
+    x = np.concatenate([log.observation.values, log.following.values[~log.terminated]])
+    low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
+    return of(space, low=low, high=np.where(high > low, high, low + 1))
+
+
+def diverged(question: Question, fitted: Fitted) -> str:
+    """Return why fitted values cannot be right, if they lie outside of what the rewards of the log allow."""
+    reward, gamma, H = question.log.reward, question.gamma, question.horizon
+    steps = H if gamma == 1 else (1 - gamma**H if H else 1) / (1 - gamma)
+    low, high = steps * min(0.0, float(reward.min())), steps * max(0.0, float(reward.max()))
+    slack = 1e-6 * (high - low) + 1e-9
+    if low - slack <= fitted.value <= high + slack:
+        return ""
+    return (
+        f"the regression gives {fitted.value:.3g}, but the rewards of the log allow {low:.3g} to {high:.3g}: take "
+        "other features, a larger ridge or a shorter horizon"
+    )
+
+
+def _add_weighted(
+    question: Question,
+    weights: EpisodeWeights,
+    fitted: Fitted,
+    level: float,
+    found: dict[str, Interval],
+    absent: dict[str, str],
+) -> None:
+    """Add the estimates that need propensities, or why one is missing."""
+    log, episodes = question.log, question.log.episodes
+    last, lengths = log.start[1:] - 1, np.diff(log.start)
+    cut = ~log.terminated[last] & (lengths < (question.horizon or math.inf))
+    reached = int(weights.followed.sum())
+    if cut.any():
+        absent[WEIGHTED] = (
+            f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known, the shortest "
+            f"after {int(lengths[cut].min())} steps"
+        )
+    elif reached < weights.share.shape[1]:
+        absent[WEIGHTED] = f"no episode does what the policy would do for more than {reached} steps"
+    else:
+        found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(episodes), level))
+    if FITTED in absent:
+        absent[ROBUST] = "it needs fitted Q evaluation"
+    elif not reached:
+        absent[ROBUST] = "no episode begins with an action of the policy"
+    else:
+        found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
+    if reached and weights.effective < FEW:
+        warnings.warn(
+            f"importance sampling rests on {weights.effective:.1f} effective episodes of {episodes}: the policy "
+            "differs much from the one that made the log. Trust these intervals less, or take a shorter horizon",
+            stacklevel=3,
+        )

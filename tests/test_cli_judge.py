@@ -1,0 +1,84 @@
+"""`rlsvi judge`: what a saved agent is worth, by a log."""
+
+import json
+import shlex
+import sys
+
+import gymnasium as gym
+import pytest
+from typer.testing import CliRunner
+
+import rlsvi
+from contract.environments import numbered
+from pages import blocks, commands
+from rlsvi.cli import app
+
+pytestmark = pytest.mark.filterwarnings("always:importance sampling rests on")
+
+
+@pytest.fixture(scope="module")
+def log():
+    return rlsvi.record(numbered(), None, 12, seed=4)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+def test_the_command_prints_what_value_of_returns(log):
+    agent = rlsvi.RLSVI(seed=1).fit(log, numbered())
+    agent.save("policy.rlsvi")
+    log.rename({"reward": "points"}).write_parquet("log.parquet")
+    expected = rlsvi.value_of(agent, log, gamma=0.9, level=0.8, seed=2)
+    options = ["--gamma", 0.9, "--level", 0.8, "--seed", 2, "--column", "reward=points"]
+    done = run("judge", "policy.rlsvi", "log.parquet", *options, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected.summary()))
+    done = run("judge", "policy.rlsvi", "log.parquet", *options)
+    assert done.stdout == f"{expected}\n"
+    assert "warning: importance sampling rests on" in done.stderr
+
+
+def test_the_command_knows_the_environment_of_the_agent():
+    env = gym.make("FrozenLake-v1")
+    log = rlsvi.record(env, None, 50, path="log.parquet")
+    done = run("fit", "log.parquet", "--env", "FrozenLake-v1", "--out", "policy.rlsvi")
+    assert done.exit_code == 0, done.output
+    done = run("judge", "policy.rlsvi", "log.parquet", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["horizon"], found["episodes"], found["steps"]) == (100, 50, log.height)
+    done = run(
+        "judge", "policy.rlsvi", "log.parquet", "--env", "FrozenLake-v1", "--max-episode-steps", 7, "--json"
+    )
+    assert json.loads(done.stdout)["horizon"] == 7
+
+
+def test_errors_of_the_command(log):
+    done = run("judge", "policy.rlsvi", "log.parquet")
+    assert done.exit_code == 2
+    assert "there is no file policy.rlsvi" in done.stderr
+    rlsvi.RLSVI(seed=1).fit(log, numbered()).save("policy.rlsvi")
+    done = run("judge", "policy.rlsvi", "log.parquet")
+    assert done.exit_code == 2
+    assert "there is no log log.parquet" in done.stderr
+    log.write_parquet("log.parquet")
+    done = run("judge", "policy.rlsvi", "log.parquet", "--gamma", 2)
+    assert done.exit_code == 2
+    assert "gamma must lie in [0, 1]" in done.stderr
+
+
+def test_the_page_on_judging():
+    page = "docs/how-to/judge-a-policy.md"
+    names = {}
+    for block in blocks(page):
+        exec(block, names)
+    for command in commands(page):
+        done = run(*shlex.split(command))
+        assert done.exit_code == 0, done.output

@@ -1,0 +1,97 @@
+"""`rlsvi.value_of` with bad input: errors that name the argument, column or row."""
+
+import gymnasium as gym
+import numpy as np
+import polars as pl
+import pytest
+
+import rlsvi
+from contract.environments import numbered
+from rlsvi.envs import Spaces
+
+pytestmark = pytest.mark.filterwarnings("ignore:importance sampling rests on")
+SPACES = Spaces(gym.spaces.Discrete(4), gym.spaces.Discrete(3))
+
+
+@pytest.fixture(scope="module")
+def log():
+    return rlsvi.record(numbered(), None, 12, seed=4)
+
+
+def at(log, row, **values):
+    """The log with other values in one row."""
+    for name, value in values.items():
+        given = log[name].to_list()
+        given[row] = value
+        log = log.with_columns(pl.Series(name, given, dtype=log[name].dtype))
+    return log
+
+
+def refuses(log, match, policy=lambda s: 1, env=None, error=ValueError, **options):
+    with pytest.raises(error, match=match):
+        rlsvi.value_of(policy, log, numbered() if env is None else env, **{"draws": 50, **options})
+
+
+def test_arguments(log):
+    for gamma in (-0.1, 1.1, np.nan, "0.9", True):
+        refuses(log, "gamma must lie in", gamma=gamma)
+    for level in (0, 1, 95, np.nan, "high"):
+        refuses(log, "level must lie between 0 and 1", level=level)
+    refuses(log, "draws must be a whole number of at least 40", draws=10)
+    refuses(log, "draws must be a whole number", draws=2.5)
+    refuses(log, "horizon must be a whole number of at least 1", horizon=0)
+    refuses(log, "seed must be a whole number", seed=-1)
+    refuses(log, "ridge must be a positive", ridge=0)
+    refuses(log, "per_period must be True or False", per_period=1)
+    refuses(log, "give horizon=", env=SPACES)
+    refuses(log, "per_period=True needs a horizon", env=SPACES, per_period=True, gamma=0.9)
+    refuses(log, "basis must be an object with a method bind", basis=3, error=TypeError)
+    refuses(log, "env must be a Gymnasium environment", env=3, error=TypeError)
+
+
+def test_policies(log):
+    refuses(log, "policy must be an agent", policy=3, error=TypeError)
+    refuses(log, "policy must be an agent", policy=rlsvi.RLSVI, error=TypeError)
+    refuses(log, "has learned nothing yet", policy=rlsvi.RLSVI(), error=RuntimeError)
+    for action in (-1, 3):
+        refuses(log, f"row .* of the log: actions are 0 to 2, it gives {action}", policy=lambda s, a=action: a)
+    refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: 0.5)
+    refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: np.ones(4) / 4)
+    refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: "left")
+    refuses(log, "add up to 1; they add up to 0.9", policy=lambda s: [0.4, 0.5, 0.0])
+    refuses(log, "must not be negative", policy=lambda s: [1.5, -0.5, 0.0])
+    refuses(log, "must not be negative", policy=lambda s: [np.nan, 0.5, 0.5])
+    refuses(log, r"takes action 2 at the observation of row \d+ of the log, but the mask", policy=lambda s: 2)
+
+    class Recurrent:
+        def predict(self, observation, state=None, deterministic=False, action_mask=None):
+            return 1, np.zeros(3)
+
+    refuses(log, "returns a state", policy=Recurrent(), error=TypeError)
+    agent = rlsvi.RLSVI(seed=1).fit(log, numbered())
+    refuses(log, "policy is an agent for 3 periods", policy=agent, env=SPACES, horizon=5)
+    agent.held = 4
+    refuses(log, "holds each action for 4 steps", policy=agent)
+
+
+def test_logs(log, tmp_path):
+    refuses(log.head(0), "the log is empty")
+    refuses([], "the log is empty")
+    refuses(log.drop("reward"), "no column 'reward'")
+    refuses(tmp_path / "none.parquet", "there is no log", error=FileNotFoundError)
+    for chance in (0.0, -0.5, 1.5, np.nan):
+        refuses(at(log, 6, propensity=chance), r"column 'propensity', row 6: it must lie in \(0, 1\]")
+    refuses(at(log, 6, propensity=None), "column 'propensity', row 6: there is no value: fill it in, or drop")
+    named = at(log, 6, propensity=None).rename({"propensity": "chance"})
+    refuses(named, "column 'chance', row 6: there is no value", columns={"propensity": "chance"})
+    refuses(log.with_columns(propensity=pl.lit("often")), "column 'propensity': it holds String, not numbers")
+    text = log.with_columns(pl.col("observation", "next_observation").cast(pl.String))
+    spaces = Spaces(gym.spaces.Text(9), gym.spaces.Discrete(3))
+    refuses(text, "text has no features", env=spaces, horizon=3, basis=rlsvi.bases.Polynomial())
+    refuses(text, "the tabular basis needs", env=spaces, horizon=3, basis=rlsvi.bases.Tabular())
+
+
+def test_a_log_of_one_episode(log):
+    found = rlsvi.value_of(lambda s: 1, log.filter(pl.col("episode") == 0), numbered(), draws=50)
+    assert found.episodes == 1
+    assert np.isfinite(found.fitted.value)
