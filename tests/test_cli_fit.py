@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import gymnasium as gym
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -86,6 +87,22 @@ def test_an_agent_by_its_name(tmp_path):
     assert done.exit_code == 0, done.output
     agent = rlsvi.load("policy.rlsvi")
     assert (agent.steps, agent.seed, agent.sigma) == (log.height, 7, 0.5)
+
+
+def test_a_log_in_chunks(tmp_path):
+    env = gym.make("MountainCar-v0", max_episode_steps=30)
+    log = rlsvi.record(env, None, 10, seed=1, path="log.parquet")
+    given = "fit", "log.parquet", "--env", "MountainCar-v0", "--chunk", 64, "--agent-arg", "regressions=2"
+    for name in ("default", "BoundedRLSVI"):
+        done = run(*given, "--agent", name, "--seed", 3)
+        assert done.exit_code == 0, done.output
+        agent, same = rlsvi.load("policy.rlsvi"), rlsvi.BoundedRLSVI(regressions=2, seed=3)
+        assert agent.steps == log.height
+        same.fit("log.parquet", env, chunk=64)
+        x = np.array(log["observation"].to_list(), np.float32)
+        assert (agent.predict(x, deterministic=True)[0] == same.predict(x, deterministic=True)[0]).all()
+    assert "for --agent BoundedRLSVI" in run(*given, "--agent", "psrl").output
+    assert "need --env" in run("fit", "log.parquet", "--chunk", 64).output
 
 
 OTHER = """

@@ -39,6 +39,17 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides everything that is random.")] = 0,
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Read so many rows at a time, such as 65536, if the log does not fit into memory;"
+            " for BoundedRLSVI, which is then the default, and with --env.",
+        ),
+    ] = None,
+    executor: Annotated[
+        str | None, typer.Option(help="Compute chunks on Ray: ray, or the address of a cluster, HOST:PORT.")
+    ] = None,
     env: Annotated[
         str | None, environment_option(help="The id of the environment that the log comes from, if there is one.")
     ] = None,
@@ -60,15 +71,23 @@ def fit(
     Example: rlsvi fit log.parquet --env CartPole-v1 --out policy.rlsvi
 
     Example: rlsvi fit visits.parquet --agent RLSVI --agent-arg horizon=20 --column reward=clicks
+
+    Example: rlsvi fit large_folder --env CartPole-v1 --chunk 65536
     """
     with told(lambda: f"{out} was not written"):
         check_folder(out)
         from rlsvi.logs.reading import replay_of
 
         made = named(env, env_arg, max_episode_steps) if env is not None else None
-        replay = replay_of(log, made.make() if made else None, _columns(column))
-        learner = _agent(agent, replay, seed, arguments_of(agent_arg, "--agent-arg", "horizon=20"))
-        learner.fit(replay, progress=not quiet)
+        world, columns = made.make() if made else None, _columns(column)
+        arguments = arguments_of(agent_arg, "--agent-arg", "horizon=20")
+        if chunk is None and executor is None:
+            replay = replay_of(log, world, columns)
+            learner = _agent(_found(agent, replay), agent, replay, seed, arguments)
+            learner.fit(replay, progress=not quiet)
+        else:
+            learner = _agent(_found_for_chunks(agent, world), agent, world, seed, arguments)
+            learner.fit(log, world, columns=columns, progress=not quiet, chunk=chunk, executor=executor)
         learner.environment = made
         learner.save(out)
         told_of = {"agent": repr(learner), "episodes": learner.episodes, "steps": learner.steps, "file": str(out)}
@@ -79,12 +98,11 @@ def fit(
             print(f"agent: {out}", file=sys.stderr)
 
 
-def _agent(name: str, replay: "Replay", seed: int, arguments: dict[str, Any]) -> Any:
+def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]) -> Any:
     """The agent that the user names, made in the same way as for a comparison."""
     from rlsvi.agents.agent import Agent
     from rlsvi.study.entrants import check_entrants, entrant
 
-    found = _found(name, replay)
     check_entrants({name: found})
     is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)
     _check_arguments(type(found) if is_agent else found, arguments, name)
@@ -92,7 +110,7 @@ def _agent(name: str, replay: "Replay", seed: int, arguments: dict[str, Any]) ->
         if is_agent:
             agent = found.clone(seed=seed, **arguments)
         else:
-            agent = entrant(name, partial(found, **arguments) if arguments else found, replay, seed)
+            agent = entrant(name, partial(found, **arguments) if arguments else found, env, seed)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
@@ -124,6 +142,19 @@ def _found(name: str, replay: "Replay") -> Any:
             f"there is no agent {name!r}: name {', '.join(AGENTS)}, a class of this library such as PSRL, or "
             "my_module:MyAgent"
         )
+    return found
+
+
+def _found_for_chunks(name: str, env: Any) -> Any:
+    """The class of an agent that reads a log in chunks."""
+    import rlsvi
+
+    if env is None:
+        raise ValueError("--chunk and --executor need --env: rows that are not yet read say nothing of states")
+    found = found_in_module(name, "--agent") if ":" in name else getattr(rlsvi, name, None)
+    found = rlsvi.BoundedRLSVI if name == "default" else found
+    if not (isclass(found) and issubclass(found, rlsvi.BoundedRLSVI)):
+        raise ValueError(f"--chunk and --executor are for --agent BoundedRLSVI and classes made of it, not {name}")
     return found
 
 
