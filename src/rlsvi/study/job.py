@@ -100,6 +100,7 @@ def version(module: str) -> str:
         "callbacks",
         "logs",
         "envs",
+        "judge",
         "shop",
         "theory",
         "problems",
