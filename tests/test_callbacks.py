@@ -48,7 +48,12 @@ class Told(Callback):
 # ---- being told, and stopping -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [None, True, 0, np.False_, "no", []])
+@pytest.mark.parametrize("answer", [False, np.False_, np.float64(1) > 2])
+def test_false_of_python_and_of_numpy_ends_learning(answer):
+    assert agent().learn(lake(), episodes=3, on_episode=lambda *_: answer).episodes == 1
+
+
+@pytest.mark.parametrize("answer", [None, True, 0, np.True_, "no", []])
 def test_only_false_itself_ends_learning(answer):
     told = Told(answer)
     assert agent().learn(lake(), episodes=3, on_episode=told).episodes == 3

@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import gymnasium as gym
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -82,3 +83,41 @@ def test_the_page_on_judging():
     for command in commands(page):
         done = run(*shlex.split(command))
         assert done.exit_code == 0, done.output
+
+
+def test_the_environment_of_the_file_can_be_changed_and_columns_are_as_for_fit():
+    env = gym.make("MountainCar-v0", max_episode_steps=20)
+    log = rlsvi.record(env, None, 20, seed=1)
+    columns = {"observation": ["position", "speed"], "next_observation": ["position_after", "speed_after"]}
+    for name, parts in columns.items():
+        values = zip(*log[name].to_list(), strict=True)
+        log = log.drop(name).with_columns(pl.Series(part, list(x)) for part, x in zip(parts, values, strict=True))
+    log.drop("propensity").write_parquet("log.parquet")
+    named = [word for name, parts in columns.items() for word in ("--column", f"{name}={','.join(parts)}")]
+    done = run("fit", "log.parquet", "--env", "MountainCar-v0", *named)
+    assert done.exit_code == 0, done.output
+    options = "judge", "policy.rlsvi", "log.parquet", *named, "--max-episode-steps", 5, "--json"
+    done = run(*options)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["horizon"] == 5
+    assert rlsvi.load("policy.rlsvi").environment.max_episode_steps is None
+
+
+OWN = """
+import rlsvi
+
+class JudgedHere(rlsvi.RLSVI):
+    pass
+"""
+
+
+def test_an_agent_of_ones_own_needs_its_module(log, tmp_path):
+    (tmp_path / "judged_here.py").write_text(OWN)
+    log.drop("propensity").write_parquet("log.parquet")
+    done = run("fit", "log.parquet", "--agent", "judged_here:JudgedHere", "--agent-arg", "horizon=3")
+    assert done.exit_code == 0, done.output
+    done = run("judge", "policy.rlsvi", "log.parquet", "--import", "judged_here", "--horizon", 3)
+    assert done.exit_code == 0, done.output
+    done = run("judge", "policy.rlsvi", "log.parquet", "--import", "judged_here", "--max-episode-steps", 3)
+    assert done.exit_code != 0
+    assert "need --env" in done.output

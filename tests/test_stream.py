@@ -403,3 +403,11 @@ def test_an_interrupt_leaves_an_agent_that_can_be_fitted(log, monkeypatch):
         new.fit(log, env(), chunk=50)
     assert new.steps == 0
     assert np.array_equal(new.fit(log, env(), chunk=50).planned.theta, reference)
+
+
+@pytest.mark.parametrize("given", [{"chunk": 100}, {"executor": "ray"}])
+def test_agents_that_read_a_log_as_a_whole_name_the_one_that_does_not(given):
+    agent = rlsvi.PSRL(seed=0)
+    with pytest.raises(ValueError, match=r"PSRL reads a log as a whole.*use rlsvi\.BoundedRLSVI"):
+        agent.fit("log.parquet", **given)
+    assert agent.steps == 0

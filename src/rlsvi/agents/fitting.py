@@ -27,6 +27,8 @@ class Fitting:
         *,
         columns: Mapping[str, Any] | None = None,
         progress: bool | None = None,
+        chunk: int | None = None,
+        executor: str | None = None,
     ) -> Self:
         """Learn from a log of transitions, as if the agent had lived through it.
 
@@ -48,9 +50,14 @@ class Fitting:
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
         progress : as for `learn`.
+        chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
         """
         from rlsvi.logs.reading import replay_of  # which knows of tasks
 
+        if chunk is not None or executor is not None:
+            raise ValueError(
+                f"{type(self).__name__} reads a log as a whole: for chunk= and executor=, use rlsvi.BoundedRLSVI"
+            )
         replay = replay_of(log, env, columns)
         replay.check_length(self.task_of(replay).horizon)
         with self._unchanged_by_errors():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import numpy as np
 from gymnasium import Env
 
 Numbers = dict[str, float]
@@ -73,6 +74,6 @@ def begun_callbacks(
 
         def tell(numbers: Numbers) -> bool:
             answers = [callback.episode(agent, numbers) for callback in callbacks]  # all, to log the last episode
-            return any(answer is False for answer in answers)
+            return any(isinstance(answer, bool | np.bool_) and not answer for answer in answers)
 
         yield tell

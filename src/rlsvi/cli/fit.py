@@ -12,7 +12,7 @@ import typer
 from rlsvi.cli.contestants import AGENTS, agent_named
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import arguments_of, found_in_module
+from rlsvi.cli.named import arguments_of, columns_of, found_in_module
 from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def fit(
         from rlsvi.logs.reading import replay_of
 
         made = named(env, env_arg, max_episode_steps) if env is not None else None
-        world, columns = made.make() if made else None, _columns(column)
+        world, columns = made.make() if made else None, columns_of(column)
         arguments = arguments_of(agent_arg, "--agent-arg", "horizon=20")
         if chunk is None and executor is None:
             replay = replay_of(log, world, columns)
@@ -156,10 +156,3 @@ def _found_for_chunks(name: str, env: Any) -> Any:
     if not (isclass(found) and issubclass(found, rlsvi.BoundedRLSVI)):
         raise ValueError(f"--chunk and --executor are for --agent BoundedRLSVI and classes made of it, not {name}")
     return found
-
-
-def _columns(pairs: list[str] | None) -> dict[str, Any]:
-    """NAME=COLUMN, or NAME=COLUMN,COLUMN,.. for an observation that has several."""
-    given = {pair.partition("=")[0]: pair.partition("=")[2].split(",") for pair in pairs or []}
-    arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
-    return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}

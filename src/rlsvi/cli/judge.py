@@ -2,13 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, loaded, named
+from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, remembered
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import arguments_of
+from rlsvi.cli.named import columns_of
+
+if TYPE_CHECKING:
+    from rlsvi.agents.agent import Agent
+    from rlsvi.envs.making import Made
 
 
 def judge(
@@ -20,9 +24,17 @@ def judge(
         typer.Option(help="The number of steps whose rewards count.", show_default="the environment's or agent's"),
     ] = None,
     level: Annotated[float, typer.Option(help="The probability of the intervals.")] = 0.95,
+    per_period: Annotated[
+        bool | None,
+        typer.Option(
+            "--per-period/--pooled",
+            help="Whether each period has a regression of its own.",
+            show_default="as the environment says",
+        ),
+    ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=COLUMN", help="Another name of a column, such as reward=r; can be repeated."),
+        typer.Option(metavar="NAME=COLUMN", help="As for `rlsvi fit`: another name of a column; can be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides the draws from the posterior.")] = 0,
     env: Annotated[
@@ -30,6 +42,7 @@ def judge(
     ] = None,
     env_arg: EnvArgs = None,
     max_episode_steps: StepsOption = None,
+    modules: ImportOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Estimate what a saved agent is worth from a log of other policies, without playing.
@@ -44,15 +57,31 @@ def judge(
     Example: rlsvi judge policy.rlsvi visits.parquet --horizon 20 --column reward=clicks --json
     """
     with told(lambda: "there is no result"):
-        agent = loaded(file)
-        made = named(env, env_arg, max_episode_steps) if env is not None else agent.environment
-        if made is not None and env is None and not made.is_own:
-            made = None
+        agent = loaded(file, modules)
+        made = _environment(file, agent, env, env_arg, max_episode_steps)
         import rlsvi
 
-        names = {name: str(text) for name, text in arguments_of(column, "--column", "reward=r").items()}
+        asked: dict[str, Any] = {
+            "gamma": gamma,
+            "horizon": horizon,
+            "per_period": per_period,
+            "level": level,
+            "seed": seed,
+        }
         world = made.make() if made is not None else None
-        found = rlsvi.value_of(
-            agent, log, world, columns=names, gamma=gamma, horizon=horizon, level=level, seed=seed
-        )
+        found = rlsvi.value_of(agent, log, world, columns=columns_of(column), **asked)
         print(json.dumps(found.summary(), indent=1) if as_json else found)
+
+
+def _environment(
+    file: Path, agent: "Agent", env: str | None, pairs: list[str] | None, max_episode_steps: int | None
+) -> "Made | None":
+    """The environment that is named, or that of the file if it runs no code of others, or none."""
+    known = agent.environment is not None and agent.environment.is_own
+    if env is not None or known:
+        return remembered(file, agent, env, pairs, max_episode_steps)
+    if pairs or max_episode_steps:
+        raise ValueError(
+            f"--env-arg and --max-episode-steps need --env: {file} names none that can be made without it"
+        )
+    return None

@@ -25,6 +25,13 @@ def arguments_of(pairs: list[str] | None, option: str = "--env-arg", example: st
     return found
 
 
+def columns_of(pairs: list[str] | None) -> Arguments:
+    """NAME=COLUMN, or NAME=COLUMN,COLUMN,.. for an observation that has several."""
+    given = {pair.partition("=")[0]: pair.partition("=")[2].split(",") for pair in pairs or []}
+    arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
+    return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}
+
+
 def value_of(text: str) -> Any:
     """A literal of JSON or Python, else the text as it stands."""
     try:

@@ -151,7 +151,7 @@ def _scanned(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
         return log
     if not isinstance(log, str | PathLike):
         return frame_of(log).lazy()
-    return pl.scan_parquet(_ordered(files_in(Path(log)), names), hive_partitioning=False)
+    return pl.scan_parquet(_ordered(files_in(Path(log).absolute()), names), hive_partitioning=False)
 
 
 def _ordered(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
