@@ -202,7 +202,7 @@ def test_influences_are_derivatives(horizon, gamma):
 
     design = designed(question, ONE_HOT, np.arange(len(reward)))
     factors, _ = factored(design, 0.1)
-    found = influences(question, design, factors, reward, weights_of(question, design, factors, reward))
+    found, _ = influences(question, design, factors, reward, weights_of(question, design, factors, reward))
     for i in range(len(reward)):
         more = 1e-6 * (np.arange(len(reward)) == i)
         assert found[i] == pytest.approx((value(1 + more) - value(1 - more)) / 2e-6, abs=1e-7)
@@ -318,7 +318,8 @@ def test_few_effective_episodes_are_warned_of():
 
 def test_a_policy_that_no_episode_follows():
     log = log_of(200).filter(pl.col("step") == 0).filter(pl.col("action") == 0)
-    found = rlsvi.value_of(lambda s: 1, log, numbered(), draws=50)
+    with pytest.warns(UserWarning, match="100% of the policy's actions were never tried"):
+        found = rlsvi.value_of(lambda s: 1, log, numbered(), draws=50)
     assert found.absent["doubly robust"] == "no episode begins with an action of the policy"
     assert found.effective == 0
     assert found.untried == 1

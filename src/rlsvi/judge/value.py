@@ -14,7 +14,7 @@ from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.judge.linear import fitted_linear
-from rlsvi.judge.question import Fitted, Question
+from rlsvi.judge.question import MOST, Fitted, Question
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
@@ -80,6 +80,12 @@ def value_of(
         raise ValueError("per_period=True needs a horizon: give horizon=")
     _check_propensities(question, columns)
     fitted = _fitted(question, basis, positive("ridge", ridge), level, draws, whole("seed", seed, 0))
+    if fitted.untried > MOST:
+        warnings.warn(
+            f"{fitted.untried:.0%} of the policy's actions were never tried in the log, which says little about "
+            "what they are worth: judge a policy that is closer to the log",
+            stacklevel=2,
+        )
     estimates: dict[str, Interval] = {}
     absent: dict[str, str] = {}
     if why := diverged(question, fitted):
