@@ -355,8 +355,8 @@ def test_a_policy_of_periods_in_a_model_without():
     log = rlsvi.record(env, None, 400, seed=3)
     agent = rlsvi.RLSVI(seed=1).fit(log.filter(pl.col("episode") < 50), env)
     one_hot = rlsvi.bases.StateFeatures(lambda s: np.eye(16)[s])
-    found = rlsvi.value_of(agent, log, env, basis=one_hot, ridge=1e-6)
-    table = rlsvi.value_of(agent, log, env, draws=400)
+    found = rlsvi.value_of(agent, log, env, basis=one_hot, ridge=1e-6, per_period=False)
+    table = rlsvi.value_of(agent, log, env, draws=400, per_period=False)
     counts, rewards, after = np.zeros((16, 4)), np.zeros((16, 4)), np.zeros((16, 4, 16))
     for s, a, r, s2, over in log.select(
         "observation", "action", "reward", "next_observation", "terminated"

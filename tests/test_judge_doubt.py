@@ -79,3 +79,29 @@ def test_features_with_partial_overlap():
             rlsvi.value_of(lambda o: 1, overlapping(seed, paid), LINE, horizon=1).fitted for seed in range(12)
         ]
         assert sum(each.low <= truth <= each.high for each in found) >= 10
+
+
+# ---- ends -------------------------------------------------------------------------------------------------
+
+
+def test_episodes_of_a_fixed_length_that_terminate():
+    """Time ends these episodes, not what was done in the only state: the value is 8."""
+    rows = [(e, t, 0, (e + t) % 2, 1.0, 0, t == 7, False) for e in range(100) for t in range(8)]
+    log, env = frame(rows), Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+    assert rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, draws=50).fitted.value == pytest.approx(8)
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    found = rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, basis=ones, ridge=1e-6)
+    assert found.fitted.value == pytest.approx(8, abs=1e-3)
+    pooled = rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, draws=50, per_period=False)
+    assert pooled.fitted.value < 7  # an end that may come anywhere, as one can still ask
+
+
+def test_agents_with_periods_need_no_environment():
+    mdp = rlsvi.mdp.river_swim(4, 8)
+    env = rlsvi.envs.FiniteMDPEnv(mdp)
+    agent = rlsvi.RLSVI(seed=0).learn(env, episodes=30)
+    log = rlsvi.record(env, None, episodes=300, seed=3).drop("propensity")
+    early = log.filter((pl.col("episode") > 0) | (pl.col("step") < 4))  # not all of the same length
+    for each in (log, early):
+        alone, with_env = (rlsvi.value_of(agent, each, given, draws=50) for given in (None, env))
+        assert alone.fitted.value == pytest.approx(with_env.fitted.value)

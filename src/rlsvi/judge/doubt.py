@@ -32,7 +32,7 @@ def doubts(features: Any, factors: Any) -> Floats:
 
 
 def scales(question: Question, features: Any) -> Floats:
-    """Return the scale of a weight in every period, (H,), or once: the largest return over the size of features."""
+    """Return the scale of a weight in each period, (H,), or once: the largest return over the norm of features."""
     log, gamma, periods = question.log, question.gamma, max(question.horizon, 1)
     largest, rest = np.zeros(periods), np.zeros(log.steps)
     goes_on = np.ones(log.steps)

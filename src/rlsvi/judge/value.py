@@ -14,12 +14,13 @@ from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.judge.linear import fitted_linear
-from rlsvi.judge.question import MOST, Fitted, Question
+from rlsvi.judge.question import MOST, Fitted, Question, step_of
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
 from rlsvi.judge.weighting import FEW, EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
+from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.logs.reading import replay_of
 from rlsvi.study.bootstrap import Interval, check_bootstrap
 
@@ -57,8 +58,9 @@ def value_of(
     horizon : the number of steps whose rewards count. If None, that of the environment or of the agent. If these
         have none, all steps count, which needs gamma < 1.
     per_period : whether what follows an action depends on the period, so that each period has its own regression.
-        If None, this is so if the environment itself states its number of periods, as a finite MDP does. A time
-        limit is no reason.
+        If None, this is so if the environment itself states its number of periods, as a finite MDP does, if the
+        policy is an agent with periods, or if all episodes of the log terminate at the horizon and none before. A
+        time limit is no reason.
     basis : features, as for agents. If None, a table for numbered observations and text; otherwise those of
         `bases.of`, over the range of the log.
     ridge : the precision of the prior of the weights of features, in rows of the log. A table does not use it.
@@ -74,7 +76,10 @@ def value_of(
     replay = replay_of(log, env, columns)
     target = Target(policy, replay.action_space)  # type: ignore[arg-type]
     periods, own = periods_of(horizon, replay.env, target, gamma)
-    alone = own if per_period is None else flag("per_period", per_period)
+    if per_period is None:
+        alone = own or target.periods > 0 or ends_at(replay.log, periods)
+    else:
+        alone = flag("per_period", per_period)
     question = Question(replay.log, replay.env, target, float(gamma), periods, alone)
     if question.per_period and not periods:
         raise ValueError("per_period=True needs a horizon: give horizon=")
@@ -136,6 +141,12 @@ def periods_of(horizon: int | None, env: Any, target: Target, gamma: float) -> t
             "count, an environment with max_episode_steps, or gamma < 1"
         )
     return 0, False
+
+
+def ends_at(log: LoggedEpisodes, horizon: int) -> bool:
+    """Return whether episodes terminate at the horizon, if they come so far, and never before: time ends them."""
+    step = step_of(log)
+    return bool(log.terminated.any() and np.array_equal(log.terminated, step == horizon - 1))
 
 
 def _check_propensities(question: Question, columns: Mapping[str, Any] | None) -> None:
