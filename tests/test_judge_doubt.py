@@ -105,3 +105,21 @@ def test_agents_with_periods_need_no_environment():
     for each in (log, early):
         alone, with_env = (rlsvi.value_of(agent, each, given, draws=50) for given in (None, env))
         assert alone.fitted.value == pytest.approx(with_env.fitted.value)
+
+
+def test_doubly_robust_needs_whole_episodes():
+    """Rewards grow with each step, the features do not know, and the log ends after 5 of 10 steps."""
+    rng, rows = np.random.default_rng(0), []
+    for e in range(200):
+        for t in range(5):
+            a = int(rng.integers(2))
+            rows.append((e, t, t, a, float(a * (t + 1)), t + 1, False, t == 4, 0.5))
+    log, env = frame(rows, "propensity"), Spaces(gym.spaces.Discrete(20), gym.spaces.Discrete(2))
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: 1, log, env, horizon=10, basis=ones)
+    assert found.robust is None
+    assert "200 of 200 episodes are cut off" in found.absent["doubly robust"]
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: 1, log, env, horizon=5, basis=ones)
+    assert found.robust.low <= 15 <= found.robust.high

@@ -206,7 +206,7 @@ def _add_weighted(
     cut = ~log.terminated[last] & (lengths < (question.horizon or math.inf))
     reached = int(weights.followed.sum())
     if cut.any():
-        absent[WEIGHTED] = (
+        absent[WEIGHTED] = absent[ROBUST] = (
             f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known, the shortest "
             f"after {int(lengths[cut].min())} steps"
         )
@@ -215,10 +215,10 @@ def _add_weighted(
     else:
         found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(episodes), level))
     if FITTED in absent:
-        absent[ROBUST] = "it needs fitted Q evaluation"
+        absent.setdefault(ROBUST, "it needs fitted Q evaluation")
     elif not reached:
-        absent[ROBUST] = "no episode begins with an action of the policy"
-    else:
+        absent.setdefault(ROBUST, "no episode begins with an action of the policy")
+    elif ROBUST not in absent:
         found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
     if reached and weights.effective < FEW:
         warnings.warn(
