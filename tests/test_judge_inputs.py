@@ -95,3 +95,29 @@ def test_a_log_of_one_episode(log):
     found = rlsvi.value_of(lambda s: 1, log.filter(pl.col("episode") == 0), numbered(), draws=50)
     assert found.episodes == 1
     assert np.isfinite(found.fitted.value)
+
+
+def test_masks_that_differ_at_one_observation():
+    """A table would take one of them for all rows."""
+    rows = [(e, 0, 0, 0, 1.0, 0, True, False, [True, e != 2]) for e in range(4)]
+    names = (
+        "episode",
+        "step",
+        "observation",
+        "action",
+        "reward",
+        "next_observation",
+        "terminated",
+        "truncated",
+        "mask",
+    )
+    log, env = (
+        pl.DataFrame(rows, schema=names, orient="row"),
+        Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2)),
+    )
+    refuses(log, "other legal actions in row 0 than in row 2 for the same", policy=lambda s: 0, env=env, horizon=1)
+    same = log.filter(pl.col("episode") != 2)
+    assert rlsvi.value_of(lambda s: 0, same, env, horizon=1, draws=50).fitted.value == 1
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    found = rlsvi.value_of(lambda s: 0, log, env, horizon=1, basis=ones, ridge=1e-9)
+    assert found.fitted.value == pytest.approx(1)  # features ask for the policy in every row
