@@ -123,3 +123,32 @@ def test_doubly_robust_needs_whole_episodes():
     with pytest.warns(UserWarning, match="importance sampling rests on"):
         found = rlsvi.value_of(lambda s: 1, log, env, horizon=5, basis=ones)
     assert found.robust.low <= 15 <= found.robust.high
+
+
+# ---- intervals without width ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.3])
+@pytest.mark.parametrize("basis", [None, rlsvi.bases.StateFeatures(lambda s: np.ones(1))])
+def test_a_few_episodes_that_are_all_alike_say_little(reward, basis):
+    env = Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+
+    def judged(episodes, policy=0):
+        log = frame([(e, 0, 0, 0, reward, 0, True, False) for e in range(episodes)])
+        return rlsvi.value_of(lambda s: policy, log, env, horizon=1, basis=basis, draws=50).fitted
+
+    if basis is None or reward == 0:  # with features the prior gives some width
+        assert (judged(1).low, judged(99).high) == (-np.inf, np.inf)
+        assert judged(100).high - judged(100).low < 1e-9
+    with pytest.warns(UserWarning, match="never tried"):
+        assert judged(200, policy=1).high == np.inf
+
+
+def test_weights_that_differ_by_rounding_give_no_interval():
+    """Three rewards of .1 in episodes that are all alike: the mean is not exactly .1."""
+    rows = [(e, t, 0, 0, 0.1, 0, t == 2, False, 0.7) for e in range(6) for t in range(3)]
+    env = Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: [0.7, 0.3], frame(rows, "propensity"), env, horizon=3, draws=50)
+    assert found.weighted.value == pytest.approx(0.3)
+    assert found.weighted.high == np.inf

@@ -9,6 +9,8 @@ from rlsvi.judge.target import Target
 from rlsvi.logs.episodes import LoggedEpisodes
 
 MOST = 0.5  # the share of untried actions above which a value is not to be trusted
+ROUNDING = 1e-9  # differences that are none, as a share of the numbers
+FEW = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
 FOLDS = 5  # parts of a log, each judged by a model of the others
 
 

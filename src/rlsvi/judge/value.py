@@ -14,11 +14,11 @@ from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.judge.linear import fitted_linear
-from rlsvi.judge.question import MOST, Fitted, Question, step_of
+from rlsvi.judge.question import FEW, MOST, ROUNDING, Fitted, Question, step_of
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
-from rlsvi.judge.weighting import FEW, EpisodeWeights, weighted, weights_of
+from rlsvi.judge.weighting import EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
 from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.logs.reading import replay_of
@@ -96,7 +96,7 @@ def value_of(
     if why := diverged(question, fitted):
         absent[FITTED] = why
     else:
-        estimates[FITTED] = Interval(fitted.value, fitted.low, fitted.high)
+        estimates[FITTED] = interval_of(fitted, replay.log.episodes)
     if replay.log.propensity is None:
         absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
     else:
@@ -176,6 +176,14 @@ def _observed(question: Question) -> Any:
     x = np.concatenate([log.observation.values, log.following.values[~log.terminated]])
     low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
     return of(space, low=low, high=np.where(high > low, high, low + 1))
+
+
+def interval_of(fitted: Fitted, episodes: int) -> Interval:
+    """Return the value with its interval, which is unknown where it has no width for want of data."""
+    little = episodes < FEW or fitted.untried > 0
+    if little and fitted.high - fitted.low <= ROUNDING * abs(fitted.value):
+        return Interval(fitted.value, -math.inf, math.inf)
+    return Interval(fitted.value, fitted.low, fitted.high)
 
 
 def diverged(question: Question, fitted: Fitted) -> str:
