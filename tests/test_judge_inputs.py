@@ -95,3 +95,62 @@ def test_a_log_of_one_episode(log):
     found = rlsvi.value_of(lambda s: 1, log.filter(pl.col("episode") == 0), numbered(), draws=50)
     assert found.episodes == 1
     assert np.isfinite(found.fitted.value)
+
+
+def test_masks_that_differ_at_one_observation():
+    """A table would take one of them for all rows."""
+    rows = [(e, 0, 0, 0, 1.0, 0, True, False, [True, e != 2]) for e in range(4)]
+    names = (
+        "episode",
+        "step",
+        "observation",
+        "action",
+        "reward",
+        "next_observation",
+        "terminated",
+        "truncated",
+        "mask",
+    )
+    log, env = (
+        pl.DataFrame(rows, schema=names, orient="row"),
+        Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2)),
+    )
+    refuses(log, "other legal actions in row 0 than in row 2 for the same", policy=lambda s: 0, env=env, horizon=1)
+    same = log.filter(pl.col("episode") != 2)
+    assert rlsvi.value_of(lambda s: 0, same, env, horizon=1, draws=50).fitted.value == 1
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    found = rlsvi.value_of(lambda s: 0, log, env, horizon=1, basis=ones, ridge=1e-9)
+    assert found.fitted.value == pytest.approx(1)  # features ask for the policy in every row
+
+
+def test_a_policy_that_acts_at_random(log):
+    rng = np.random.default_rng(0)
+    refuses(log, "again at the observation of row .*return the prob", policy=lambda s: rng.integers(3))
+    one = np.array([0.0, 1.0, 0.0])
+    refuses(log, "acts at random", policy=lambda s: 1 if rng.random() < 0.7 else one[[1, 0, 2]])
+    nearly = rlsvi.value_of(lambda s: one * (1 - 1e-9 * rng.random()), log, numbered(), draws=50)
+    exactly = rlsvi.value_of(lambda s: 1, log, numbered(), draws=50)
+    assert nearly.fitted.value == pytest.approx(exactly.fitted.value)
+
+
+def test_predict_is_called_with_what_it_takes(log):
+    class Plain:
+        def predict(self, X):
+            return np.array([1])
+
+    class Open:
+        def predict(self, observation, **options):
+            return (1 if {"state", "deterministic", "action_mask"} == set(options) else 0), None
+
+    expected = rlsvi.value_of(lambda s: 1, log, numbered(), draws=50)
+    for policy in (Plain(), Open()):
+        assert rlsvi.value_of(policy, log, numbered(), draws=50) == expected
+
+
+def test_a_policy_that_raises_names_the_row(log):
+    def fails(s):
+        raise KeyError("no such state")
+
+    with pytest.raises(KeyError, match="no such state") as found:
+        rlsvi.value_of(fails, log, numbered())
+    assert "observation of row 4 of the log" in found.value.__notes__[0]

@@ -5,7 +5,8 @@ theta if there is no horizon. Its posterior is that of the Bayesian bootstrap ov
 estimate changes with the weight of a row by its error r + gamma V(s') - Q(s, a), times how often the policy comes
 there, which follows from the same equations transposed. So the errors of all regressions are carried to the first
 period, and noise may differ between states. An error is divided by 1 - leverage, as in the jackknife, since each
-row has attracted the fit. The precision is factored block by block; no covariance is formed.
+row has attracted the fit. To this comes the uncertainty of the prior, which decides where there are no rows
+(`doubt`). The precision is factored block by block; no covariance is formed.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from scipy.sparse import csr_matrix
 
 from rlsvi.bases.binding import bound
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.judge.question import Fitted, Question, folds_of
+from rlsvi.judge.doubt import doubts, scales
+from rlsvi.judge.question import MOST, Fitted, Question, folds_of
 
 CERTAIN = 1e-9  # the least value of 1 - leverage
 
@@ -30,6 +32,7 @@ class Design(NamedTuple):
     after: list[Any]  # (N, D) of the policy at the next observation, for every period or once
     first: Any  # (E, D) of the policy at the first observation of each episode
     dim: int  # of a block of columns
+    asked: Floats  # (B,) how often the policy takes an action of each block
 
     def rows(self, chosen: Any) -> "Design":
         """Return the design of some rows."""
@@ -63,13 +66,15 @@ def fitted_linear(question: Question, basis: Any, ridge: float, level: float) ->
     design, reward = designed(question, basis, rows), log.reward[rows]
     factors, leverage = factored(design, ridge)
     theta = weights_of(question, design, factors, reward)
-    influence = influences(question, design, factors, reward, theta)
+    influence, doubt = influences(question, design, factors, reward, theta)
     first, value = design.first @ theta[0], float((design.first @ theta[0]).mean())
     E = log.episodes
     episode = np.repeat(np.arange(E), np.diff(log.start))[rows]
     parts = np.bincount(episode, weights=influence / np.maximum(1 - leverage, CERTAIN), minlength=E)
-    spread = float(np.sqrt(np.square(parts + (first - value) / E).sum() * E / max(E - 1, 1)))
-    half = float(stats.t.ppf((1 + level) / 2, E - 1)) * spread if E > 1 else np.inf
+    variance = np.square(parts + (first - value) / E).sum() * E / max(E - 1, 1)
+    variance += np.square(doubt * scales(question, design.taken)).sum()
+    untried = float(np.delete(design.asked, list(factors.blocks)).sum() / design.asked.sum())
+    half = float(stats.t.ppf((1 + level) / 2, E - 1) * np.sqrt(variance)) if E > 1 and untried <= MOST else np.inf
     error = np.zeros(log.steps)
     error[rows] = errors(question, design, theta, reward, rows)
     for left_out in folds_of(log) if log.propensity is not None else []:
@@ -78,7 +83,7 @@ def fitted_linear(question: Question, basis: Any, ridge: float, level: float) ->
         theta = weights_of(question, others, factored(others, ridge)[0], reward[~mine])
         first[left_out] = design.first[left_out] @ theta[0]
         error[rows[mine]] = errors(question, design.rows(mine), theta, reward[mine], rows[mine])
-    return Fitted(value, value - half, value + half, first, error, 0.0)
+    return Fitted(value, value - half, value + half, first, error, untried)
 
 
 def weights_of(question: Question, design: Design, factors: Factors, reward: Floats) -> Floats:
@@ -94,19 +99,28 @@ def weights_of(question: Question, design: Design, factors: Factors, reward: Flo
     return weights
 
 
-def influences(question: Question, design: Design, factors: Factors, reward: Floats, theta: Floats) -> Floats:
-    """Return how the mean first value changes with the weight of each row, (N,)."""
-    visits = np.asarray(design.first.mean(axis=0)).ravel()
+def influences(
+    question: Question, design: Design, factors: Factors, reward: Floats, theta: Floats
+) -> tuple[Floats, Floats]:
+    """Return how the mean first value changes with the weight of each row, (N,), and with the prior.
+
+    The latter is given for every period, (H,), or once, and multiplies the scale of a weight.
+    """
+    visits, unknown = np.asarray(design.first.mean(axis=0)).ravel(), [doubts(x, factors) for x in design.after]
+    doubt = np.zeros(max(question.horizon, 1))
+    doubt[0] = doubts(design.first, factors).mean()
     if not question.horizon:
         weight = design.taken @ lu_solve(_endless(question, design, factors), visits, trans=1)
-        only: Floats = weight * _errors_in(0, question, design, theta, reward)
-        return only
+        doubt[0] += question.gamma * (weight @ unknown[0])
+        return weight * _errors_in(0, question, design, theta, reward), doubt
     influence = np.zeros(len(reward))
     for h in range(question.horizon):
         weight = design.taken @ factors.solve(visits)
         influence += weight * _errors_in(h, question, design, theta, reward)
         visits = question.gamma * (design.after_in(h).T @ weight)
-    return influence
+        if h + 1 < question.horizon:
+            doubt[h + 1] = question.gamma * (weight @ unknown[h % len(unknown)])
+    return influence, doubt
 
 
 def errors(question: Question, design: Design, theta: Floats, reward: Floats, rows: Longs) -> Floats:
@@ -165,7 +179,8 @@ def designed(question: Question, basis: Any, rows: Longs) -> Design:
     first = places.mixed(
         [(e, *places.at(log.observation, i, 0), question.at(i, 0)) for e, i in begin], log.episodes
     )
-    return Design(_matrix(taken, (len(rows), places.columns), places.dim), after, first, places.dim)
+    matrix = _matrix(taken, (len(rows), places.columns), places.dim)
+    return Design(matrix, after, first, places.dim, places.asked)
 
 
 class Places:
@@ -181,6 +196,7 @@ class Places:
         self.features = bound(basis, self.states, actions, periods, example, factors=False)
         self.dim = self.features.dim
         self.columns = self.features.blocks * self.dim * (periods if self.per_period else 1)
+        self.asked = np.zeros(self.columns // self.dim)  # how often the policy takes an action of each block
         self._known: dict[tuple[int, int], tuple[Longs, Floats]] = {}  # of numbered observations
 
     def at(self, source: Any, i: int, h: int) -> tuple[Longs, Floats]:
@@ -206,6 +222,8 @@ class Places:
             for row, block, x, chances in places
             for a in np.flatnonzero(chances)
         ]
+        for _, block, _, chances in places:
+            np.add.at(self.asked, block, chances)
         return _matrix(parts, (rows, self.columns), self.dim)
 
     def _at(self, h: int, observation: Any) -> tuple[Longs, Floats]:

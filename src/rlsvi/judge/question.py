@@ -8,6 +8,9 @@ from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.judge.target import Target
 from rlsvi.logs.episodes import LoggedEpisodes
 
+MOST = 0.5  # the share of untried actions above which a value is not to be trusted
+ROUNDING = 1e-9  # differences that are none, as a share of the numbers
+FEW = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
 FOLDS = 5  # parts of a log, each judged by a model of the others
 
 
@@ -63,7 +66,7 @@ class Fitted(NamedTuple):
     high: float
     first: Floats  # (E,) the value of the first observation of each episode, by a model of other episodes
     error: Floats  # (N,) r + gamma V(s') - Q(s, a) of every row, in its own period, by a model of other episodes
-    untried: float  # the share of the policy's actions, at logged observations, that the log never tries there
+    untried: float  # the share of the policy's actions, at logged observations, never tried: there, or at all
 
 
 def folds_of(log: LoggedEpisodes) -> list[Bools]:

@@ -21,7 +21,7 @@ class OfflineValue(NamedTuple):
     episodes: int
     steps: int
     effective: float | None  # the effective number of episodes of importance sampling; None without propensities
-    untried: float  # the share of the policy's actions that the log never tries in the same state; 0 for features
+    untried: float  # the share of the policy's actions never tried in the same state; with features, never at all
 
     @property
     def fitted(self) -> Interval | None:
@@ -62,7 +62,7 @@ class OfflineValue(NamedTuple):
         if self.effective is not None:
             found.append(f"effective number of episodes: {self.effective:.1f}")
         if self.untried > 0:
-            found.append(f"{self.untried:.1%} of the policy's actions were never tried in the same state")
+            found.append(f"{self.untried:.1%} of the policy's actions were never tried")
         return found
 
     def rows(self) -> list[tuple[str, str, str]]:

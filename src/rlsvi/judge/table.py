@@ -202,10 +202,7 @@ def _policies(
     found, log = [], question.log
     last = np.zeros(states, np.int64)
     last[state[::-1]] = np.arange(len(state))[::-1]  # where each state is met first
-    masks: dict[int, Bools] = {}
-    for k, mask in enumerate([*(log.mask[i] for i in rows), *(log.next_mask[i] for i in goes_on)]):
-        if mask is not None:
-            masks.setdefault(int(state[k]), mask)
+    masks = _masks(log, state, rows, goes_on)
     for h in range(question.horizon if question.periodic else 1):
         policy = np.zeros((states, question.target.n))
         for s, k in enumerate(last.tolist()):
@@ -214,6 +211,23 @@ def _policies(
             policy[s] = question.target.at(at, source.at(i), masks.get(s), int(log.row[i]))
         found.append(policy)
     return found
+
+
+def _masks(log: Any, state: Longs, rows: Longs, goes_on: Longs) -> dict[int, Bools]:
+    """Return the legal actions of states, where the log has them, which must be the same in all rows."""
+    found: dict[int, tuple[Bools, int]] = {}
+    given = [*((log.mask[i], i) for i in rows), *((log.next_mask[i], i) for i in goes_on)]
+    for s, (mask, i) in zip(state.tolist(), given, strict=True):
+        if mask is None:
+            continue
+        known, row = found.setdefault(s, (mask, int(log.row[i])))
+        if not np.array_equal(known, mask):
+            raise ValueError(
+                f"the log has other legal actions in row {row} than in row {int(log.row[i])} for the same "
+                "observation: a table needs one mask for each. Put what decides the legal actions into the "
+                "observation, or give per_period=True if it is the period"
+            )
+    return {s: mask for s, (mask, _) in found.items()}
 
 
 def returns_of(log: Any, gamma: float) -> Floats:

@@ -1,5 +1,6 @@
 """The policy that is judged: the probability of every action at an observation."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from gymnasium.spaces import Discrete
 from rlsvi.agents.predicting import Predicting
 from rlsvi.core.compile import Bools, Floats
 
-TOLERANCE = 1e-6  # of the sum of probabilities
+TOLERANCE = 1e-6  # of probabilities and of their sum
+REPEATED = 20  # the number of observations at which the policy is asked several times
+TIMES = 5  # how often it is asked there, in order to see whether it acts at random
 
 
 class Target:
@@ -29,6 +32,8 @@ class Target:
             )
         own = isinstance(policy, Predicting) and policy._task is not None
         self.periods = policy._task.horizon if own else 0  # 0: it acts in the same way in all periods
+        self._takes = parameters_of(policy.predict) if self.plays else None  # None: anything
+        self._left = REPEATED
         self._known: dict[Any, Floats] = {}  # of numbered observations and text
 
     def at(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:
@@ -41,11 +46,15 @@ class Target:
         return self._known[key]
 
     def _checked(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:
-        given = self._asked(h, observation, mask) if self.plays else self.policy(observation)
-        try:
-            chances = self._probabilities(np.asarray(given))
-        except ValueError as error:
-            raise ValueError(f"policy is wrong at the observation of row {row} of the log: {error}") from None
+        """Ask the policy, several times at the first observations, and check the answer."""
+        chances = self._answer(h, observation, mask, row)
+        for _ in range(TIMES - 1 if self._left else 0):
+            if np.abs(self._answer(h, observation, mask, row) - chances).max() > TOLERANCE:
+                raise ValueError(
+                    f"policy answers differently when it is asked again at the observation of row {row} of the "
+                    "log, so it acts at random: let it return the probabilities of all actions instead"
+                )
+        self._left = max(self._left - 1, 0)
         if mask is not None and (chances > 0)[~mask].any():
             a = int(np.flatnonzero((chances > 0) & ~mask)[0]) + self.first
             raise ValueError(
@@ -54,11 +63,25 @@ class Target:
             )
         return chances
 
+    def _answer(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:
+        try:
+            given = self._asked(h, observation, mask) if self.plays else self.policy(observation)
+        except Exception as error:
+            error.add_note(f"policy was asked for an action at the observation of row {row} of the log")
+            raise
+        try:
+            return self._probabilities(np.asarray(given))
+        except ValueError as error:
+            raise ValueError(f"policy is wrong at the observation of row {row} of the log: {error}") from None
+
     def _asked(self, h: int, observation: Any, mask: Bools | None) -> Any:
-        """Return the action that `predict` gives on the posterior mean."""
-        options: dict[str, Any] = {} if mask is None else {"action_mask": mask}
-        state = h if self.periods else None
-        action, after = self.policy.predict(observation, state, deterministic=True, **options)
+        """Return the action that `predict` gives on the posterior mean, called with what it takes."""
+        options: dict[str, Any] = {"state": h if self.periods else None, "deterministic": True}
+        if mask is not None:
+            options["action_mask"] = mask
+        takes = options if self._takes is None else self._takes
+        given = self.policy.predict(observation, **{name: v for name, v in options.items() if name in takes})
+        action, after = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         if after is not None and not isinstance(self.policy, Predicting):
             raise TypeError("policy.predict returns a state: only policies of a single observation can be judged")
         return action
@@ -83,3 +106,12 @@ class Target:
             )
         chances /= chances.sum()
         return chances
+
+
+def parameters_of(function: Any) -> set[str] | None:
+    """Return the names that a function takes; None if it takes any, or does not say."""
+    try:
+        takes = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return None
+    return None if any(it.kind is it.VAR_KEYWORD for it in takes.values()) else set(takes)

@@ -14,12 +14,13 @@ from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.judge.linear import fitted_linear
-from rlsvi.judge.question import Fitted, Question
+from rlsvi.judge.question import FEW, MOST, ROUNDING, Fitted, Question, step_of
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
-from rlsvi.judge.weighting import FEW, EpisodeWeights, weighted, weights_of
+from rlsvi.judge.weighting import EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
+from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.logs.reading import replay_of
 from rlsvi.study.bootstrap import Interval, check_bootstrap
 
@@ -57,8 +58,9 @@ def value_of(
     horizon : the number of steps whose rewards count. If None, that of the environment or of the agent. If these
         have none, all steps count, which needs gamma < 1.
     per_period : whether what follows an action depends on the period, so that each period has its own regression.
-        If None, this is so if the environment itself states its number of periods, as a finite MDP does. A time
-        limit is no reason.
+        If None, this is so if the environment itself states its number of periods, as a finite MDP does, if the
+        policy is an agent with periods, or if all episodes of the log terminate at the horizon and none before. A
+        time limit is no reason.
     basis : features, as for agents. If None, a table for numbered observations and text; otherwise those of
         `bases.of`, over the range of the log.
     ridge : the precision of the prior of the weights of features, in rows of the log. A table does not use it.
@@ -74,18 +76,27 @@ def value_of(
     replay = replay_of(log, env, columns)
     target = Target(policy, replay.action_space)  # type: ignore[arg-type]
     periods, own = periods_of(horizon, replay.env, target, gamma)
-    alone = own if per_period is None else flag("per_period", per_period)
+    if per_period is None:
+        alone = own or target.periods > 0 or ends_at(replay.log, periods)
+    else:
+        alone = flag("per_period", per_period)
     question = Question(replay.log, replay.env, target, float(gamma), periods, alone)
     if question.per_period and not periods:
         raise ValueError("per_period=True needs a horizon: give horizon=")
     _check_propensities(question, columns)
     fitted = _fitted(question, basis, positive("ridge", ridge), level, draws, whole("seed", seed, 0))
+    if fitted.untried > MOST:
+        warnings.warn(
+            f"{fitted.untried:.0%} of the policy's actions were never tried in the log, which says little about "
+            "what they are worth: judge a policy that is closer to the log",
+            stacklevel=2,
+        )
     estimates: dict[str, Interval] = {}
     absent: dict[str, str] = {}
     if why := diverged(question, fitted):
         absent[FITTED] = why
     else:
-        estimates[FITTED] = Interval(fitted.value, fitted.low, fitted.high)
+        estimates[FITTED] = interval_of(fitted, replay.log.episodes)
     if replay.log.propensity is None:
         absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
     else:
@@ -132,6 +143,12 @@ def periods_of(horizon: int | None, env: Any, target: Target, gamma: float) -> t
     return 0, False
 
 
+def ends_at(log: LoggedEpisodes, horizon: int) -> bool:
+    """Return whether episodes terminate at the horizon, if they come so far, and never before: time ends them."""
+    step = step_of(log)
+    return bool(log.terminated.any() and np.array_equal(log.terminated, step == horizon - 1))
+
+
 def _check_propensities(question: Question, columns: Mapping[str, Any] | None) -> None:
     log = question.log
     if log.propensity is not None:
@@ -159,6 +176,14 @@ def _observed(question: Question) -> Any:
     x = np.concatenate([log.observation.values, log.following.values[~log.terminated]])
     low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
     return of(space, low=low, high=np.where(high > low, high, low + 1))
+
+
+def interval_of(fitted: Fitted, episodes: int) -> Interval:
+    """Return the value with its interval, which is unknown where it has no width for want of data."""
+    little = episodes < FEW or fitted.untried > 0
+    if little and fitted.high - fitted.low <= ROUNDING * abs(fitted.value):
+        return Interval(fitted.value, -math.inf, math.inf)
+    return Interval(fitted.value, fitted.low, fitted.high)
 
 
 def diverged(question: Question, fitted: Fitted) -> str:
@@ -189,7 +214,7 @@ def _add_weighted(
     cut = ~log.terminated[last] & (lengths < (question.horizon or math.inf))
     reached = int(weights.followed.sum())
     if cut.any():
-        absent[WEIGHTED] = (
+        absent[WEIGHTED] = absent[ROBUST] = (
             f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known, the shortest "
             f"after {int(lengths[cut].min())} steps"
         )
@@ -198,10 +223,10 @@ def _add_weighted(
     else:
         found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(episodes), level))
     if FITTED in absent:
-        absent[ROBUST] = "it needs fitted Q evaluation"
+        absent.setdefault(ROBUST, "it needs fitted Q evaluation")
     elif not reached:
-        absent[ROBUST] = "no episode begins with an action of the policy"
-    else:
+        absent.setdefault(ROBUST, "no episode begins with an action of the policy")
+    elif ROBUST not in absent:
         found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
     if reached and weights.effective < FEW:
         warnings.warn(

@@ -10,9 +10,7 @@ import numpy as np
 from scipy import stats
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.judge.question import Question
-
-FEW = 100  # effective episodes, below which the intervals are not to be trusted
+from rlsvi.judge.question import FEW, ROUNDING, Question
 
 
 class EpisodeWeights(NamedTuple):
@@ -72,7 +70,8 @@ def weighted(weights: EpisodeWeights, numbers: Floats, first: Floats, level: flo
     value = float(first.mean() + (means * weights.discount).sum())
     parts = (first - first.mean()) / len(first) + (weights.share * (table - means)) @ weights.discount
     freedom = weights.effective - 1
-    if freedom < 1 or (freedom < FEW and not parts.any()):
+    size = np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum()
+    if freedom < 1 or (freedom < FEW and np.abs(parts).max() <= ROUNDING * size):
         return value, -np.inf, np.inf
     spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)
     half = float(stats.t.ppf((1 + level) / 2, freedom) * spread)

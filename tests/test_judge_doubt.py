@@ -1,0 +1,154 @@
+"""`rlsvi.value_of` where the log says little: actions without rows, rewards that never came, ends that mislead."""
+
+import gymnasium as gym
+import numpy as np
+import polars as pl
+import pytest
+
+import rlsvi
+from rlsvi.envs import Spaces
+from rlsvi.judge.doubt import doubts, scales
+from rlsvi.judge.linear import designed, factored
+from rlsvi.judge.question import Question
+from rlsvi.judge.target import Target
+from rlsvi.logs.reading import replay_of
+
+COLUMNS = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
+LINE = Spaces(gym.spaces.Box(0, 3, (1,)), gym.spaces.Discrete(2))
+
+
+def frame(rows, *more):
+    return pl.DataFrame(rows, schema=[*COLUMNS, *more], orient="row")
+
+
+# ---- features without rows --------------------------------------------------------------------------------
+
+
+def overlapping(seed, paid, episodes=200):
+    """Action 1 is tried only where x < 1, and pays paid(x)."""
+    rng, rows = np.random.default_rng(seed), []
+    for e in range(episodes):
+        x = rng.uniform(0, 3)
+        a = int(x < 1 and rng.random() < 0.5)
+        rows.append((e, 0, [x], a, a * paid(x) + 0.1 * rng.normal(), [0.0], True, False))
+    return frame(rows)
+
+
+@pytest.mark.parametrize("options", [{"horizon": 10}, {"gamma": 0.95}])
+def test_features_are_not_certain_about_an_action_without_rows(options):
+    env = gym.make("CartPole-v1")
+    log = rlsvi.record(env, lambda o: 0, episodes=20, seed=1)
+    with pytest.warns(UserWarning, match="never tried in the log"):
+        found = rlsvi.value_of(lambda o: 1, log, env, **options)
+    assert found.untried == 1
+    assert (found.fitted.low, found.fitted.high) == (-np.inf, np.inf)
+    some = rlsvi.value_of(lambda o: [0.8, 0.2], log, env, **options)
+    assert some.untried == pytest.approx(0.2)
+    most = (0.2 * scale_of(log, env, **options)) * 1.9
+    assert some.fitted.high - some.fitted.low > most
+    assert "20.0% of the policy's actions were never tried" in str(some)
+
+
+def scale_of(log, env, gamma=1.0, horizon=10):
+    """The largest return of the log, step by step."""
+    returns = []
+    for _, part in log.group_by("episode"):
+        rewards = part.sort("step")["reward"].to_numpy()
+        returns.append(sum(gamma**t * r for t, r in enumerate(rewards[: horizon if gamma == 1 else None])))
+    return max(returns)
+
+
+def test_the_scale_of_the_prior_is_the_largest_return():
+    rows = [(e, t, [float(t)], 0, e - 1.0 + t, [t + 1.0], t == 2, False) for e in range(2) for t in range(3)]
+    replay = replay_of(frame(rows), LINE)
+    basis = rlsvi.bases.StateFeatures(lambda x: np.full(4, 0.5))
+    for horizon, expected in ((2, [3, 2]), (3, [3, 3, 2]), (5, [3, 3, 3, 3, 2])):
+        question = Question(replay.log, replay.env, Target(lambda x: 0, replay.action_space), 1.0, horizon, False)
+        design = designed(question, basis, np.arange(6))
+        assert scales(question, design.taken) == pytest.approx(expected)
+    factors, _ = factored(design, 0.5)
+    x = np.full(4, 0.5)
+    inverse = np.linalg.inv(6 * np.outer(x, x) + 0.5 * np.eye(4))
+    assert doubts(design.taken, factors) == pytest.approx(np.full(6, 0.5 * np.linalg.norm(inverse @ x)))
+
+
+def test_features_with_partial_overlap():
+    """The reward falls, or is what it was, where the action was never tried."""
+    for paid, truth in ((lambda x: 1.0 * (x < 1), 1 / 3), (lambda x: 1.0, 1.0), (lambda x: min(x, 1), 5 / 6)):
+        found = [
+            rlsvi.value_of(lambda o: 1, overlapping(seed, paid), LINE, horizon=1).fitted for seed in range(12)
+        ]
+        assert sum(each.low <= truth <= each.high for each in found) >= 10
+
+
+# ---- ends -------------------------------------------------------------------------------------------------
+
+
+def test_episodes_of_a_fixed_length_that_terminate():
+    """Time ends these episodes, not what was done in the only state: the value is 8."""
+    rows = [(e, t, 0, (e + t) % 2, 1.0, 0, t == 7, False) for e in range(100) for t in range(8)]
+    log, env = frame(rows), Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+    assert rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, draws=50).fitted.value == pytest.approx(8)
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    found = rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, basis=ones, ridge=1e-6)
+    assert found.fitted.value == pytest.approx(8, abs=1e-3)
+    pooled = rlsvi.value_of(lambda s: [0.5, 0.5], log, env, horizon=8, draws=50, per_period=False)
+    assert pooled.fitted.value < 7  # an end that may come anywhere, as one can still ask
+
+
+def test_agents_with_periods_need_no_environment():
+    mdp = rlsvi.mdp.river_swim(4, 8)
+    env = rlsvi.envs.FiniteMDPEnv(mdp)
+    agent = rlsvi.RLSVI(seed=0).learn(env, episodes=30)
+    log = rlsvi.record(env, None, episodes=300, seed=3).drop("propensity")
+    early = log.filter((pl.col("episode") > 0) | (pl.col("step") < 4))  # not all of the same length
+    for each in (log, early):
+        alone, with_env = (rlsvi.value_of(agent, each, given, draws=50) for given in (None, env))
+        assert alone.fitted.value == pytest.approx(with_env.fitted.value)
+
+
+def test_doubly_robust_needs_whole_episodes():
+    """Rewards grow with each step, the features do not know, and the log ends after 5 of 10 steps."""
+    rng, rows = np.random.default_rng(0), []
+    for e in range(200):
+        for t in range(5):
+            a = int(rng.integers(2))
+            rows.append((e, t, t, a, float(a * (t + 1)), t + 1, False, t == 4, 0.5))
+    log, env = frame(rows, "propensity"), Spaces(gym.spaces.Discrete(20), gym.spaces.Discrete(2))
+    ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: 1, log, env, horizon=10, basis=ones)
+    assert found.robust is None
+    assert "200 of 200 episodes are cut off" in found.absent["doubly robust"]
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: 1, log, env, horizon=5, basis=ones)
+    assert found.robust.low <= 15 <= found.robust.high
+
+
+# ---- intervals without width ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.3])
+@pytest.mark.parametrize("basis", [None, rlsvi.bases.StateFeatures(lambda s: np.ones(1))])
+def test_a_few_episodes_that_are_all_alike_say_little(reward, basis):
+    env = Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+
+    def judged(episodes, policy=0):
+        log = frame([(e, 0, 0, 0, reward, 0, True, False) for e in range(episodes)])
+        return rlsvi.value_of(lambda s: policy, log, env, horizon=1, basis=basis, draws=50).fitted
+
+    if basis is None or reward == 0:  # with features the prior gives some width
+        assert (judged(1).low, judged(99).high) == (-np.inf, np.inf)
+        assert judged(100).high - judged(100).low < 1e-9
+    with pytest.warns(UserWarning, match="never tried"):
+        assert judged(200, policy=1).high == np.inf
+
+
+def test_weights_that_differ_by_rounding_give_no_interval():
+    """Three rewards of .1 in episodes that are all alike: the mean is not exactly .1."""
+    rows = [(e, t, 0, 0, 0.1, 0, t == 2, False, 0.7) for e in range(6) for t in range(3)]
+    env = Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+    with pytest.warns(UserWarning, match="importance sampling rests on"):
+        found = rlsvi.value_of(lambda s: [0.7, 0.3], frame(rows, "propensity"), env, horizon=3, draws=50)
+    assert found.weighted.value == pytest.approx(0.3)
+    assert found.weighted.high == np.inf
