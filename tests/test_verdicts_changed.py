@@ -39,9 +39,10 @@ def results(tmp_path, monkeypatch):
     monkeypatch.setattr(verdicts_changed, "old_verdicts", lambda: OLD)
     monkeypatch.setattr(verdicts_changed, "reasons", lambda: WHY)
     outcomes = {"plans_need_it": Outcome.NOT_REPRODUCED, "stays_finite": Outcome.NOT_REPRODUCED}
+    figure = figure_called("continual")
     claims = [
-        _told(claim, Verdict(outcomes.get(claim.name, Outcome.REPRODUCED), "as measured"))
-        for claim in figure_called("continual").claims
+        _told(figure, claim, Verdict(outcomes.get(claim.name, Outcome.REPRODUCED), "as measured"))
+        for claim in figure.claims
     ]
     put(tmp_path, "continual", claims=json.loads(json.dumps(claims)))
     return tmp_path
