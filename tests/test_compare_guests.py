@@ -209,6 +209,17 @@ class Importing:
                 over = terminated or truncated
 
 
+@pytest.fixture
+def _no_torch_afterwards():
+    """Whatever a test imports as torch is gone when it ends."""
+    before = sys.modules.get("torch")
+    yield
+    sys.modules.pop("torch", None)
+    if before is not None:
+        sys.modules["torch"] = before
+
+
+@pytest.mark.usefixtures("_no_torch_afterwards")
 def test_an_agent_that_imports_torch_is_seeded_from_the_first_draw_on(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text(FAKE)
     monkeypatch.syspath_prepend(tmp_path)
