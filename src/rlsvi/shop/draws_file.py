@@ -1,8 +1,8 @@
 """Samples of the posterior as a file that serving processes map into memory.
 
 The file has a first line of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple
-of 64 bytes. The header lists the shape and place of every array, and a checksum of all of them. It is written under
-another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
+of 64 bytes. The header lists the shape and place of every array, and a checksum of all of them. It is written
+under another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
 """
 
 import json

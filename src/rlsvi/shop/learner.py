@@ -24,7 +24,8 @@ class ShopLearner:
     last : the number of the last event taken.
     open : the visits that are going on, by name; `open[name].at` is the time of the last event.
     products : the number of each product, in the order in which they were added.
-    late : answers that came after their visit had ended.
+    ignored : events that are not learned from: answers that came after their visit had ended, and what cannot be,
+        such as a slot beyond the number of slots in the settings.
     """
 
     def __init__(self, settings: ShopSettings) -> None:
@@ -33,7 +34,7 @@ class ShopLearner:
         self.chains = Chains(sizes, settings.learning, settings.reward.unit)
         self.products: dict[str, int] = {}
         self.open: dict[str, OpenVisit] = {}
-        self.last = self.late = self.refreshed_at = 0
+        self.last = self.ignored = self.refreshed_at = 0
         self.refreshed_event = 0
 
     def take(self, event: Event) -> None:
@@ -42,16 +43,16 @@ class ShopLearner:
             raise ValueError(
                 f"event {event.id} comes after event {self.last}: events are taken in order of their id"
             )
-        try:
-            {
-                "added": self._added,
-                "removed": self._removed,
-                "recommended": self._recommended,
-                "answered": self._answered,
-                "closed": self._closed,
-            }[event.kind](event)
-        except KeyError:
-            raise ValueError(f"event {event.id} is of an unknown kind {event.kind!r:.80}") from None
+        taking = {
+            "added": self._added,
+            "removed": self._removed,
+            "recommended": self._recommended,
+            "answered": self._answered,
+            "closed": self._closed,
+        }
+        if event.kind not in taking:
+            raise ValueError(f"event {event.id} is of an unknown kind, {event.kind!r:.80}")
+        taking[event.kind](event)
         self.last = event.id
 
     @property
@@ -97,34 +98,30 @@ class ShopLearner:
         self.chains.products.offered[a], self.chains.products.new_z[a] = True, z
 
     def _removed(self, event: Event) -> None:
-        self.chains.products.offered[self._product(event)] = False
+        a = self.products.get(event.product)
+        if a is None:
+            self.ignored += 1
+        else:
+            self.chains.products.offered[a] = False
 
     def _recommended(self, event: Event) -> None:
-        a, visit = self._product(event), self.open.get(event.visit)
-        if visit is None and event.slot != 0:
-            return  # the visit was complete: all products that there were had been shown
+        a, visit = self.products.get(event.product), self.open.get(event.visit)
+        filled = len(visit.product) if visit else 0
+        if a is None or event.slot != filled or filled >= self.settings.slots or (visit and a in visit.product):
+            self.ignored += 1
+            return
         if visit is None:
-            visit = OpenVisit(self.settings.customer.encode_stored(event.features).tolist(), event.at)
-        if event.slot != len(visit.product) or event.slot >= self.settings.slots or a in visit.product:
-            raise ValueError(
-                f"event {event.id} shows product {event.product!r:.80} in slot {event.slot} of visit "
-                f"{event.visit!r:.80}, which has {len(visit.product)} of {self.settings.slots} slots filled"
-            )
+            customer = self.settings.customer.encode_stored(event.features).tolist()
+            visit = self.open[event.visit] = OpenVisit(customer, event.at)
         visit.show(a)
         visit.at = event.at
-        self.open[event.visit] = visit
 
     def _answered(self, event: Event) -> None:
-        a, visit = self._product(event), self.open.get(event.visit)
-        reward = float(finite("reward", event.reward))
-        if visit is None:
-            self.late += 1
+        reward = float(finite(f"reward of event {event.id}", event.reward))
+        a, visit = self.products.get(event.product), self.open.get(event.visit)
+        if visit is None or a not in visit.product or visit.x[visit.product.index(a)] != 0:
+            self.ignored += 1
             return
-        if a not in visit.product or visit.x[visit.product.index(a)] != 0:
-            raise ValueError(
-                f"event {event.id} answers product {event.product!r:.80}, which visit {event.visit!r:.80} was not "
-                f"shown or has answered before"
-            )
         visit.answer(visit.product.index(a), reward, reward > self.settings.reward.liked_above)
         visit.at = event.at
         if len(visit.product) == min(self.settings.slots, len(self.products)) and visit.answered:
@@ -136,8 +133,3 @@ class ShopLearner:
 
     def _end(self, name: str) -> None:
         self.chains.learn(self.open.pop(name))
-
-    def _product(self, event: Event) -> int:
-        if event.product not in self.products:
-            raise ValueError(f"event {event.id} names product {event.product!r:.80}, which was never added")
-        return self.products[event.product]
