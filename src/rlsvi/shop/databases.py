@@ -37,7 +37,7 @@ class SqliteFile:
             url,
             paramstyle="named",
             isolation_level="AUTOCOMMIT",
-            pool_reset_on_return=None,
+            poolclass=sa.NullPool,
             connect_args={"timeout": PATIENCE},
         )
         level = "FULL" if sync else "NORMAL"
@@ -72,7 +72,7 @@ class SqliteFile:
     def _in_place(self) -> bool:
         """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
         try:
-            return os.path.samestat(self.path.stat(), cast(os.stat_result, self._place))
+            return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
         except FileNotFoundError:
             return False
 
@@ -120,7 +120,7 @@ class PostgresServer:
             self.engine = sa.create_engine(
                 url.difference_update_query(["options"]),
                 isolation_level="AUTOCOMMIT",
-                pool_reset_on_return=None,
+                poolclass=sa.NullPool,
                 connect_args={**alive, "options": options},
             )
         except ModuleNotFoundError:
