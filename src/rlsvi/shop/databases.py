@@ -139,6 +139,8 @@ class PostgresServer:
 
     def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got."""
+        if len(rows) == 1:  # the usual case; a pipeline of one would cost more
+            return [cursor.execute(statement, rows[0]).fetchone()[0]]
         cursor.executemany(statement, rows, returning=True)
         numbers = [cursor.fetchone()[0]]
         while cursor.nextset():
@@ -152,7 +154,6 @@ class PostgresServer:
         The lock belongs to a connection: the server frees it when the connection ends, and when it restarts.
         """
         connection = self.engine.raw_connection()
-        connection.detach()
         driver: Any = connection.driver_connection
         try:
             if not driver.execute(f"SELECT pg_try_advisory_lock({LEARNING})").fetchone()[0]:
