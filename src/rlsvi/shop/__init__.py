@@ -3,6 +3,7 @@
 try:
     from rlsvi.shop.event import Event
     from rlsvi.shop.events import Events, StoreError
+    from rlsvi.shop.judging import judge
     from rlsvi.shop.recommender import Recommender
     from rlsvi.shop.settings import ShopSettings
 except ModuleNotFoundError as error:
@@ -10,4 +11,4 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(f'a shop needs {error.name}: pip install "rlsvi[serve]"', name=error.name) from None
 
-__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError"]
+__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", "judge"]
