@@ -28,7 +28,7 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """
     import polars as pl
 
-    kinds = dict.fromkeys(("kind", "visit", "product", "features"), pl.String())
+    kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
     kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}
     pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
@@ -61,8 +61,8 @@ def export_events(events: Events, path: str | Path) -> int:
 def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     """Append what a polars frame, a CSV file or a Parquet file holds; return how many events were appended.
 
-    A table with a column `kind` is one of events, as `export_events` writes it; it is imported into a database that
-    has no events yet. Another is one of clicks, with a row for each recommendation:
+    A table with a column `kind` is one of events, as `export_events` writes it; it is imported into a database
+    that has no events yet. Another is one of clicks, with a row for each recommendation:
 
     visit, product : the visit of a customer and what was recommended.
     reward : the answer, or nothing.
@@ -71,8 +71,8 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     propensity : optional, the probability with which the product was chosen.
     every other column : a feature of the customer, declared in the settings.
 
-    Products that are not in the catalogue are added. All visits are closed. Nothing is imported if any row is wrong:
-    a ValueError names the rows.
+    Products that the catalogue never had are added. All visits are closed. Nothing is imported if any row is
+    wrong: a ValueError names the rows, counted from 1.
     """
     frame = read_table(source)
     whole_table = "kind" in frame.columns
@@ -82,9 +82,9 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
         if not whole_table:
             _refuse_known(writer.visits(event.visit for event in found))
-            offered = {product for product, event in writer.catalogue().items() if event.kind == "added"}
+            known = writer.catalogue()
             shown = dict.fromkeys(event.product for event in found if event.product)
-            found = [*(Event("added", product=name) for name in shown if name not in offered), *found]
+            found = [*(Event("added", product=name) for name in shown if name not in known), *found]
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
     return len(found)
