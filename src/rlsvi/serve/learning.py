@@ -26,18 +26,27 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
         while not stop.is_set() and (parent is None or os.getppid() == parent):
             begun = time.monotonic()
             try:
-                follower.close_idle(time.time())
-                if follower.catch_up():
-                    follower.publish()
-                    log.info("refreshed", extra={"last": follower.last, "seconds": time.monotonic() - begun})
+                step(follower)
                 if time.monotonic() - saved > SNAPSHOT:
                     follower.save()
                     saved = time.monotonic()
             except StoreError as error:
                 log.error("the database does not answer", extra={"why": str(error)})
+                if not follower.held():
+                    raise  # another learner may have begun: this process ends, and is started again
             stop.wait(max(PAUSE, time.monotonic() - begun))  # at most half of the time is spent learning
         follower.save()
         log.info("ended", extra={"last": follower.last})
+
+
+def step(follower: Follower) -> None:
+    """Take what has happened, and draw new samples if the data have grown enough for them."""
+    begun = time.monotonic()
+    follower.close_idle(time.time())
+    follower.catch_up()
+    if follower.due:
+        follower.publish()
+        log.info("refreshed", extra={"last": follower.last, "seconds": round(time.monotonic() - begun, 3)})
 
 
 def main() -> None:

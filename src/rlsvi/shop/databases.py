@@ -31,8 +31,8 @@ class SqliteFile:
     def __init__(self, url: sa.URL, sync: bool) -> None:
         self.path = Path(str(url.database))
         self.name = str(self.path)
-        if not self.path.parent.is_dir():
-            raise StoreError(f"there is no folder {self.path.parent} for the shop's database: create it")
+        if not os.path.isdir(self.path.parent):
+            raise StoreError(f"there is no folder {self.path.parent} that this user can open: create it")
         self.engine = sa.create_engine(
             url,
             paramstyle="named",
@@ -73,7 +73,7 @@ class SqliteFile:
         """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
         try:
             return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:

@@ -6,12 +6,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from rlsvi.core.archive import ArchiveError
 from rlsvi.shop.draws import Draws
 from rlsvi.shop.draws_file import write_draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
 from rlsvi.shop.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.snapshots import load_learner, save_learner
 
 DRAWS, SNAPSHOT = "draws.rlsvi", "learner.rlsvi"
 CHUNK = 10_000  # events that are read at once
@@ -40,7 +42,7 @@ class Follower:
             self.events = events or stack.enter_context(Events(settings.database, sync=settings.sync))
             self._held = stack.enter_context(self.events.learner_lock())
             self.learner = self._restored()
-            self._seen = self.learner.last
+            self._seen, self._changed = self.learner.last, True  # whether the catalogue has
             self.catch_up()
             self._stack = stack.pop_all()
 
@@ -62,7 +64,7 @@ class Follower:
         count = 0
         while events := self.events.since(self._seen, CHUNK):
             for event in events:
-                self._seen = event.id
+                self._seen, self._changed = event.id, self._changed or event.visit == ""
                 try:
                     self.learner.take(event)
                 except ValueError as error:
@@ -70,9 +72,19 @@ class Follower:
             count += len(events)
         return count
 
+    def held(self) -> bool:
+        """Return whether this is still the only learner: a restart of PostgreSQL lets another one begin."""
+        return bool(self._held())
+
+    @property
+    def due(self) -> bool:
+        """Whether the data have grown enough for new samples, or the catalogue has changed."""
+        return self._changed or self.learner.due
+
     def refresh(self) -> tuple[Draws, dict[str, Any]]:
         """Return new samples of the posterior, and what they are of."""
         draws = self.learner.refresh()
+        self._changed = False
         return draws, self.learner.header()
 
     def publish(self) -> None:
@@ -94,7 +106,7 @@ class Follower:
 
     def save(self) -> None:
         """Write a snapshot of the learner, so that its next start is quick."""
-        # Comes with the learner's state() and restored().
+        save_learner(self.settings.draws_folder / SNAPSHOT, self.learner)
 
     def stop(self) -> None:
         """Save, and let another process learn."""
@@ -105,6 +117,16 @@ class Follower:
 
     def _restored(self) -> ShopLearner:
         """Return the learner of the snapshot, or a new one if there is none that can be used."""
+        path, why = self.settings.draws_folder / SNAPSHOT, ""
+        if path.exists():
+            try:
+                learner = load_learner(path, self.settings)
+                if learner.last <= self.events.last():
+                    return learner
+                why = "it has learned from events that the database does not have"
+            except (ArchiveError, OSError) as error:
+                why = str(error)
+            log.warning("snapshot left out, all events are learned anew", extra={"why": why})
         return ShopLearner(self.settings)
 
 

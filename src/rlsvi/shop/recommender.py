@@ -34,7 +34,8 @@ class Recommender:
     ----------
     settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
     learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
-    every : number of visits that end in this process between two samples; `learn` draws one at any time.
+    every : number of visits that end in this process between two samples. If None, as many as make the data grow by
+        3%: after every visit at first, and more and more rarely. `learn` draws one at any time.
     options : settings by name, such as `slots=3`, instead of `settings`.
 
     >>> import tempfile, pathlib
@@ -56,11 +57,11 @@ class Recommender:
         settings: ShopSettings | str | os.PathLike[str] | None = None,
         *,
         learning: bool = True,
-        every: int = 10,
+        every: int | None = None,
         **options: Any,
     ) -> None:
         self.settings = settings_of(settings, options)
-        self.every = whole("every", every, 1)
+        self.every = None if every is None else whole("every", every, 1)
         self.sample: Sample | None = None
         self._lock = threading.RLock()
         self._catalogue = 0  # the last event that changed the catalogue that is served
@@ -242,7 +243,7 @@ class Recommender:
     # ---- learning -----------------------------------------------------------------------------------------
 
     def learn(self) -> None:
-        """Take all new events, and draw new samples of the posterior; done by itself after `every` visits."""
+        """Take all new events, and draw new samples of the posterior; see `every`."""
         if self._follower is None:
             raise RuntimeError("this process does not learn: the learner does, or set learning=True")
         with self._lock:
@@ -269,7 +270,9 @@ class Recommender:
         }
 
     def _learn_if_due(self) -> None:
-        if self._follower is not None and (self._due or self._ended >= self.every):
+        if self._follower is None:
+            return
+        if self._due or self._ended >= (self.every or 1 + 0.03 * self._follower.learner.visits):
             self.learn()
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:

@@ -59,7 +59,7 @@ def recommend(
     allowed = allowed_of(asked, visit, sample, settings)
     if not allowed.any():
         what = "product" if asked.among is None else "product of among"
-        raise Conflict(f"no {what} is left that visit {name!r} has not seen: close it")
+        raise Conflict(f"no {what} is offered that visit {name!r} has not seen: close it")
     customer = settings.customer.encode_stored(stored)
     known, answers = answers_of(visit, sample, settings.reward.liked_above)
     draw = draw_of(name, sample.draws, settings.learning.seed)
