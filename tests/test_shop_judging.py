@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rlsvi.mdp.recommendation import draw_taste, like_probability
-from rlsvi.shop import Event, ShopSettings
+from rlsvi.shop import Event, Events, ShopSettings
 from rlsvi.shop.judging import MeanPolicy, judge, log_of
 from rlsvi.shop.learner import ShopLearner
 
@@ -47,7 +47,11 @@ def test_estimates_agree_with_what_the_policies_earn():
     taste, rng = draw_taste(5, seed=3), np.random.default_rng(0)
     settings, events = ShopSettings(slots=2), uniform_events(draw_taste(5, seed=3), 400, 2, rng)
     halves = {f"v{v}" for v in range(200)}, {f"v{v}" for v in range(200, 400)}
-    for found, learned in zip(judge(settings, events), reversed(halves), strict=True):
+    value = judge(settings, events)
+    total = sum(event.reward or 0 for event in events) / 400
+    assert value.logged.value == pytest.approx(total)
+    assert value.logged.low < total < value.logged.high
+    for found, learned in zip(value.halves, reversed(halves), strict=True):
         learner = ShopLearner(settings)
         for event in events:
             if not event.visit or event.visit in learned:
@@ -57,6 +61,17 @@ def test_estimates_agree_with_what_the_policies_earn():
         for estimate in found.estimates.values():
             assert estimate.low - 0.05 < earned < estimate.high + 0.05  # 3000 visits have an error of .015
         assert found.fitted.high - found.fitted.low < 1.0
+    both = [half.fitted.value for half in value.halves]
+    assert value.estimates["fitted Q evaluation"].value == pytest.approx(np.mean(both))
+    assert "400 visits" in str(value)
+
+
+def test_the_events_of_the_database_are_judged(tmp_path):
+    settings = ShopSettings(slots=1, database=f"sqlite:///{tmp_path}/shop.db")
+    stored = uniform_events(draw_taste(3, seed=3), 12, 1, np.random.default_rng(1))
+    with Events(settings.database) as events, events.writing() as writer:
+        writer.append(stored)
+    assert str(judge(settings)) == str(judge(settings, stored))
 
 
 def test_the_log_says_what_was_known_and_allowed_at_every_step():

@@ -13,6 +13,7 @@ from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.fit import fit
 from rlsvi.cli.judge import judge
+from rlsvi.cli.judge_shop import judge_shop
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.seeds import SeedsWithoutNumber
 from rlsvi.cli.serve import learn_shop, serve
@@ -26,7 +27,7 @@ PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
 LEARNING = (demo, train, fit, judge, evaluate, watch, compare, paper, report)
-SHOP = (serve, learn_shop, simulate_shop)
+SHOP = (serve, learn_shop, judge_shop, simulate_shop)
 for command in (*LEARNING, *SHOP):
     app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
 

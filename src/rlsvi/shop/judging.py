@@ -1,11 +1,13 @@
 """What a shop's recommender would earn, judged by the events of the past before it serves any customer."""
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from gymnasium.spaces import Box, Discrete
+from scipy.stats import t as student_t
 
 from rlsvi.bases import StateFeatures
 from rlsvi.core.compile import Bools, Floats
@@ -14,40 +16,97 @@ from rlsvi.judge.result import OfflineValue
 from rlsvi.judge.value import value_of
 from rlsvi.shop.draws import Draws, choose
 from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
 from rlsvi.shop.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.targets import sign_of
+from rlsvi.study.bootstrap import Interval
+
+AT_ONCE = 20_000  # events that are read at once
+
+
+class ShopValue(NamedTuple):
+    """Estimates of the reward per visit, each with its interval."""
+
+    logged: Interval  # of the policy that made the events
+    halves: tuple[OfflineValue, OfflineValue]  # by the first half of the visits, and by the second
+
+    @property
+    def estimates(self) -> dict[str, Interval]:
+        """The mean of both halves, by every estimator that both have. They are independent given the policies."""
+        first, second = (half.estimates for half in self.halves)
+        return {name: _mean(first[name], second[name]) for name in first if name in second}
+
+    def __str__(self) -> str:
+        known = {"the policy of the log": self.logged, **self.estimates}
+        lines = [f"{name:<30}{interval}" for name, interval in known.items()]
+        effective = [half.effective for half in self.halves if half.effective is not None]
+        notes = [f"{sum(half.episodes for half in self.halves)} visits"]
+        notes += [f"{sum(effective):.1f} effective visits of importance sampling"] if effective else []
+        notes += [f"{name}: {why}" for half in self.halves for name, why in half.absent.items()]
+        level = f"reward per visit, with {100 * self.halves[0].level:g}% intervals"
+        return "\n".join([level, *lines, *dict.fromkeys(notes)])
 
 
 def judge(
-    settings: ShopSettings, events: Iterable[Event], *, level: float = 0.95
-) -> tuple[OfflineValue, OfflineValue]:
+    settings: ShopSettings, events: Iterable[Event] | Events | None = None, *, level: float = 0.95
+) -> ShopValue:
     """Estimate the reward per visit of the recommender, from events that another policy has made.
 
     The visits are split in two halves, in the order in which they began. What is judged by each half is the
     posterior mean that is learned from the other one, so nothing is judged by the data that it was fitted to.
+    Visits that have not ended are left out.
 
     Parameters
     ----------
     settings : the settings of the shop.
-    events : the events, in order, such as `rlsvi.shop.read_events("events.csv", settings)`.
+    events : the events, in order. If None, those of the shop's database.
     level : the probability of the intervals.
 
     Returns
     -------
-    The estimates by the first half and by the second one. If every recommendation has a propensity, there are
-    estimates by importance sampling and the doubly robust one, beside fitted Q evaluation.
+    Estimates by fitted Q evaluation and, if every recommendation has a propensity, by importance sampling and the
+    doubly robust one.
     """
-    stored = list(events)
+    if events is None:
+        with Events(settings.database) as opened:
+            return judge(settings, opened, level=level)
+    stored = _all_of(events) if isinstance(events, Events) else list(events)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")
     halves = set(begun[: len(begun) // 2]), set(begun[len(begun) // 2 :])
-    first, second = (_judged(settings, stored, halves[1 - half], level) for half in (0, 1))
-    return first, second
+    found, returns = zip(*(_judged(settings, stored, halves[1 - i], level) for i in (0, 1)), strict=True)
+    return ShopValue(_student(np.concatenate(returns), level), found)
 
 
-def _judged(settings: ShopSettings, events: list[Event], learned: set[str], level: float) -> OfflineValue:
+def _all_of(events: Events) -> list[Event]:
+    found: list[Event] = []
+    while some := events.since(found[-1].id if found else 0, AT_ONCE):
+        found += some
+    return found
+
+
+def _mean(a: Interval, b: Interval) -> Interval:
+    value = (a.value + b.value) / 2
+    return Interval(
+        value,
+        value - math.hypot(a.value - a.low, b.value - b.low) / 2,
+        value + math.hypot(a.high - a.value, b.high - b.value) / 2,
+    )
+
+
+def _student(returns: Floats, level: float) -> Interval:
+    """Return the mean of the rewards of visits, with Student's interval."""
+    mean, n = float(returns.mean()), returns.size
+    wide = float(student_t.ppf((1 + level) / 2, n - 1) * returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.inf
+    return Interval(mean, mean - wide, mean + wide)
+
+
+def _judged(
+    settings: ShopSettings, events: list[Event], learned: set[str], level: float
+) -> tuple[OfflineValue, Floats]:
+    """Return what the visits that are not in `learned` say of the policy learned from those, and their rewards."""
     learner = ShopLearner(settings)
     for event in events:
         if not event.visit or event.visit in learned:
@@ -55,7 +114,7 @@ def _judged(settings: ShopSettings, events: list[Event], learned: set[str], leve
     policy, others = MeanPolicy(learner.refresh()), [event for event in events if event.visit not in learned]
     log = log_of(settings, learner.products, others)
     spaces = Spaces(Box(-np.inf, np.inf, (policy.width,)), Discrete(len(learner.products)))
-    return value_of(
+    value = value_of(
         policy,
         log,
         spaces,
@@ -64,6 +123,8 @@ def _judged(settings: ShopSettings, events: list[Event], learned: set[str], leve
         basis=StateFeatures(policy.features),
         level=level,
     )
+    rewards = log.group_by("episode").agg(pl.col("reward").sum())["reward"]
+    return value, rewards.to_numpy()
 
 
 class MeanPolicy:

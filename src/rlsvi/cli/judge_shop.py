@@ -1,0 +1,31 @@
+"""`rlsvi judge-shop`: what a shop's recommender would earn, by the events of its database."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from rlsvi.cli.errors import told
+from rlsvi.cli.serve import ShopFile, shop_settings
+
+
+def judge_shop(
+    file: ShopFile,
+    level: Annotated[float, typer.Option(help="The probability of the intervals.")] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Estimate the reward per visit of a shop's recommender from past events, before it serves.
+
+    The recommender learns from one half of the visits and is judged by the other one, and the reverse. The policy
+    of the log is what the events were made with.
+
+    Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
+    """
+    with told(lambda: "there is no result"):
+        settings = shop_settings(file)
+        from rlsvi.shop.judging import judge
+
+        value = judge(settings, level=level)
+        known = {"logged": value.logged, **value.estimates}
+        shown = {name.replace(" ", "_"): interval._asdict() for name, interval in known.items()}
+        print(json.dumps(shown) if as_json else value)
