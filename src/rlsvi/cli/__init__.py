@@ -17,6 +17,7 @@ from rlsvi.cli.judge_shop import judge_shop
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.seeds import SeedsWithoutNumber
 from rlsvi.cli.serve import learn_shop, serve
+from rlsvi.cli.shop_events import export_events, import_events
 from rlsvi.cli.simulate_shop import simulate_shop
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
@@ -27,7 +28,7 @@ PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
 LEARNING = (demo, train, fit, judge, evaluate, watch, compare, paper, report)
-SHOP = (serve, learn_shop, judge_shop, simulate_shop)
+SHOP = (serve, learn_shop, judge_shop, simulate_shop, export_events, import_events)
 for command in (*LEARNING, *SHOP):
     app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
 

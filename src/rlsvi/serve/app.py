@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -19,6 +20,7 @@ from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
 
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
+ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
 
 
@@ -43,11 +45,17 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
         lifespan=_lifespan,
     )
     app.state.recommender, app.state.metrics = recommender, numbers
+    direct = {"/recommend": _recommend, "/feedback": _feedback, "/close": _close}
     app.add_middleware(
-        Guard, token=token, public=PUBLIC, largest=recommender.settings.serve.largest_body, metrics=numbers
+        Guard,
+        token=token,
+        public=PUBLIC,
+        largest=recommender.settings.serve.largest_body,
+        direct={path: partial(answer, app) for path, answer in direct.items()},
+        metrics=numbers,
     )
     app.add_exception_handler(HTTPException, _no_such_path)
-    _add_visits(app)
+    _describe_visits(app)
     _add_products(app)
     _add_operation(app)
     describe_token(app)
@@ -68,25 +76,36 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(app.state.batcher.close)
 
 
-def _add_visits(app: FastAPI) -> None:
+async def _recommend(app: FastAPI, body: bytes) -> bytes:
+    asked = Recommend.read(body)
+    slot, products = await app.state.batcher.ask(asked)
+    return ENCODER.encode({"visit": asked.visit, "slot": slot, "products": products}).encode()
+
+
+async def _feedback(app: FastAPI, body: bytes) -> bytes:
+    await app.state.batcher.ask(Feedback.read(body))
+    return STORED
+
+
+async def _close(app: FastAPI, body: bytes) -> bytes:
+    await app.state.batcher.ask(Close.read(body))
+    return STORED
+
+
+def _describe_visits(app: FastAPI) -> None:
+    """Describe what the guard answers directly, for the OpenAPI document. It lets no such request pass to here."""
+
     @app.post("/recommend", **described(Recommend, {"visit": "ann-17", "slot": 0, "products": ["tea"]}, 404, 409))
-    async def recommend(request: Request) -> Response:
+    async def recommend() -> None:
         """Recommend products for the next slots of a visit; an unknown visit is opened."""
-        asked = Recommend.read(await request.body())
-        slot, products = await app.state.batcher.ask(asked)
-        return _json({"visit": asked.visit, "slot": slot, "products": products})
 
     @app.post("/feedback", **described(Feedback, {"stored": True}, 404, 409))
-    async def feedback(request: Request) -> Response:
+    async def feedback() -> None:
         """Store the reward of a product. The same answer may be sent again, and counts once."""
-        await app.state.batcher.ask(Feedback.read(await request.body()))
-        return Response(STORED, media_type="application/json")
 
     @app.post("/close", **described(Close, {"stored": True}, 404))
-    async def close(request: Request) -> Response:
+    async def close() -> None:
         """End a visit. It may be sent again."""
-        await app.state.batcher.ask(Close.read(await request.body()))
-        return Response(STORED, media_type="application/json")
 
 
 def _add_products(app: FastAPI) -> None:
@@ -128,7 +147,7 @@ def _add_operation(app: FastAPI) -> None:
 
 
 def _json(found: Any) -> Response:
-    return Response(json.dumps(found, separators=(",", ":")), media_type="application/json")
+    return Response(ENCODER.encode(found), media_type="application/json")
 
 
 async def _no_such_path(request: Request, error: Exception) -> Response:

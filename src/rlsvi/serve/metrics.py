@@ -36,12 +36,16 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livemin",
         )
+        self._counters: dict[tuple[str, int], Counter] = {}
         self._known = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
 
     def answered(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
         name = path if path in self._known else "/products" if path.startswith("/products/") else "other"
-        self._requests.labels(name, str(status)).inc()
+        counter = self._counters.get((name, status))
+        if counter is None:
+            counter = self._counters[name, status] = self._requests.labels(name, str(status))
+        counter.inc()
         self._known[name].observe(seconds)
 
     def batch(self, requests: int) -> None:

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from rlsvi.serve.metrics import FOLDER, forget
-from rlsvi.shop.catalogue import read_products
+from rlsvi.shop.clicks import products_of
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.settings import ShopSettings
 
@@ -78,9 +78,9 @@ def load_products(settings: ShopSettings) -> None:
     """Open the database, and add the products of the file that the settings name, if any."""
     with Recommender(settings, learning=False) as shop:
         if settings.serve.products is not None:
-            before = len(shop.products)
-            shop.add_all(read_products(Path(settings.serve.products), settings))
-            log.info("products", extra={"file": settings.serve.products, "added": len(shop.products) - before})
+            found = products_of(settings.serve.products, settings)
+            shop.add_all({shop.product_id(event.product): event.features for event in found})
+            log.info("products", extra={"file": settings.serve.products, "products": len(found)})
 
 
 def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: threading.Event) -> None:

@@ -1,9 +1,10 @@
 """A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
 
+from typing import Any
+
 try:
     from rlsvi.shop.event import Event
     from rlsvi.shop.events import Events, StoreError
-    from rlsvi.shop.judging import judge
     from rlsvi.shop.recommender import Recommender
     from rlsvi.shop.settings import ShopSettings
 except ModuleNotFoundError as error:
@@ -12,3 +13,12 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f'a shop needs {error.name}: pip install "rlsvi[serve]"', name=error.name) from None
 
 __all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", "judge"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what judges a shop when it is asked for: a server does without it."""
+    if name == "judge":
+        from rlsvi.shop.judging import judge
+
+        return judge
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

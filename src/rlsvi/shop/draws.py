@@ -9,6 +9,15 @@ from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.targets import add_answer
 
+NOT_FINITE, CUSTOMER, ANSWERS, KNOWN, NOTHING = -1, -2, -3, -4, -5
+MISTAKES = {
+    NOT_FINITE: "a value is not finite: refresh the draws",
+    CUSTOMER: "c must be {} finite numbers",
+    ANSWERS: "known and x must be as many products as answers, each answer 1 or -1",
+    KNOWN: "known must be numbers of products, each of 0..{1}",
+    NOTHING: "no product is left that may be shown",
+}
+
 
 class Draws(NamedTuple):
     """What serving needs: the posterior mean, at index 0, and S samples of the posterior, for N products.
@@ -56,27 +65,24 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     customer = np.asarray(c, dtype=np.float64)
     answered, answers = np.asarray(known, dtype=np.int64), np.asarray(x, dtype=np.float64)
     mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    if customer.shape != (q,) or not np.isfinite(customer).all():
+    if customer.shape != (q,):
         raise ValueError(f"c must be {q} finite numbers, got shape {customer.shape}")
-    if answered.ndim != 1 or answers.shape != answered.shape or not (abs(answers) == 1.0).all():
-        raise ValueError("known and x must be as many products as answers, each answer 1 or -1")
-    if answered.size and not 0 <= answered.min() <= answered.max() < N:
-        raise ValueError(f"known must be numbers of products, each of 0..{N - 1}")
+    if answered.ndim != 1 or answers.shape != answered.shape:
+        raise ValueError(MISTAKES[ANSWERS])
     if mask.shape != (N,):
         raise ValueError(f"allowed must have shape ({N},), got {mask.shape}")
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    mask = mask & draws.offered
-    if not mask.any():
-        raise LookupError("no product is left that may be shown")
     u, values, best = np.zeros(e), np.empty(N), np.empty(S, np.int64)
     u[0], u[1 : 1 + q] = 1.0, customer
-    at = best_products(draws.weight, draws.z, u, q, e - 1 - q - m, answered, answers, mask, draw, values, best)
-    if at < 0:
-        raise FactorError("a value is not finite: refresh the draws")
+    of = best_products(
+        draws.weight, draws.z, u, q, e - 1 - q - m, answered, answers, mask, draws.offered, draw, values, best
+    )
+    if of < 0:
+        kind = LookupError if of == NOTHING else FactorError if of == NOT_FINITE else ValueError
+        raise kind(MISTAKES[of].format(q, N - 1))
     chosen = int(best[draw])
-    samples = best[1:] if S > 1 else best
-    return Choice(chosen, float((samples == chosen).mean()), at == 1)
+    return Choice(chosen, of / max(S - 1, 1), bool(values[chosen] < values[best[0]]))
 
 
 @compiled
@@ -89,18 +95,26 @@ def best_products(
     known: Longs,
     x: Floats,
     allowed: Bools,
+    offered: Bools,
     draw: int,
     values: Floats,
     best: Longs,
 ) -> int:
     """Set best[s] to the best allowed product under every sample s, for u = (1, c, 0) and the answers given.
 
-    Returns whether the mean values the choice of `draw` less than its own, or -1 if a value is not finite. Ties go
-    to the first product from a place that differs between samples.
+    Returns how many samples choose as `draw` does, or what is wrong, one of MISTAKES. In the end, `values` are
+    those of the mean. Ties go to the first product from a place that differs between samples.
     """
-    for i in range(known.size):
-        add_answer(u, z, known[i], x[i], q, D)
     S, N = weight.shape[0], values.size
+    for k in range(1, 1 + q):
+        if not abs(u[k]) < np.inf:
+            return CUSTOMER
+    for i in range(known.size):
+        if abs(x[i]) != 1.0:
+            return ANSWERS
+        if not 0 <= known[i] < N:
+            return KNOWN
+        add_answer(u, z, known[i], x[i], q, D)
     for s in range(S - 1, -1, -1):
         for a in range(N):
             values[a] = 0.0
@@ -113,10 +127,15 @@ def best_products(
         top, at = -np.inf, -1
         for i in range(N):
             a = start + i if start + i < N else start + i - N
-            if allowed[a]:
+            if allowed[a] and offered[a]:
                 if not abs(values[a]) < np.inf:
-                    return -1
+                    return NOT_FINITE
                 if values[a] > top:
                     top, at = values[a], a
+        if at < 0:
+            return NOTHING
         best[s] = at
-    return 1 if values[best[draw]] < values[best[0]] else 0
+    alike = 0 if S > 1 else 1
+    for s in range(1, S):
+        alike += best[s] == best[draw]
+    return alike

@@ -34,8 +34,8 @@ class Recommender:
     ----------
     settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
     learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
-    every : number of visits that end in this process between two samples. If None, as many as make the data grow by
-        3%: after every visit at first, and more and more rarely. `learn` draws one at any time.
+    every : number of visits that end in this process between two samples. If None, as many as make the data grow
+        by 3%: after every visit at first, and more and more rarely. `learn` draws one at any time.
     options : settings by name, such as `slots=3`, instead of `settings`.
 
     >>> import tempfile, pathlib
