@@ -1,5 +1,6 @@
 """A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
 
+import importlib
 from typing import Any
 
 try:
@@ -12,13 +13,16 @@ except ModuleNotFoundError as error:
         raise
     raise ModuleNotFoundError(f'a shop needs {error.name}: pip install "rlsvi[serve]"', name=error.name) from None
 
-__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", "judge"]
+_LATER = {  # what a server does without is imported when it is asked for
+    "events_frame": "rlsvi.shop.exchange",
+    "export_events": "rlsvi.shop.exchange",
+    "import_events": "rlsvi.shop.exchange",
+    "judge": "rlsvi.shop.judging",
+}
+__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", *_LATER]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what judges a shop when it is asked for: a server does without it."""
-    if name == "judge":
-        from rlsvi.shop.judging import judge
-
-        return judge
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
