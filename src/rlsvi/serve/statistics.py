@@ -1,0 +1,182 @@
+"""What the page of a shop shows, as numbers and texts that JSON can hold."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from threading import Lock
+from typing import Any, NamedTuple
+
+from scipy.special import stdtrit
+from sqlalchemy import literal_column, select
+
+from rlsvi.serve.counts import Bucket, EventCounts, ProductCount
+from rlsvi.shop.events import Events
+from rlsvi.shop.ids import name_of
+from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.tables import events as table
+
+MOST = 1000  # products of an answer
+STEPS = 5  # of counting past events, in one request
+LATELY = 8  # buckets
+VISITS = 10  # latest ones
+RECENT = 500  # events among which they are looked for
+SLOTS = 50  # of a visit, the latest ones
+NORMAL = 1.96  # 95% of a normal distribution lie within so many standard deviations
+LONGEST = 80  # characters of a customer's feature
+
+
+class ProductValue(NamedTuple):
+    """The posterior mean of a product's reward, and the ends of its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class ShopStatistics:
+    """The numbers of a shop, from its events and the newest draws; requests may come from several threads.
+
+    Parameters
+    ----------
+    settings : the settings of the shop.
+    events : its events.
+    newest : returns the newest draws and what their file says about them, None as long as there are none.
+    """
+
+    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], Any]) -> None:
+        self._settings, self._events, self._newest = settings, events, newest
+        self._counts, self._lock = EventCounts(settings.slots), Lock()
+
+    def current(self, by: str = "shown", descending: bool = True, count: int = 25) -> dict[str, Any]:
+        """Return the numbers now, with the first `count` products in the order of a column.
+
+        Each call counts at most a hundred thousand events that were not counted before: `read` is the last one that
+        was, and `events` the last that there is.
+        """
+        newest = self._newest()
+        with self._lock:
+            last = self._events.last()
+            for _ in range(STEPS):
+                if self._counts.read < last:
+                    self._counts.step(self._events.query, last)
+            return {
+                "now": time.time(),
+                "events": last,
+                "read": self._counts.read,
+                **self._rewards(),
+                "references": [{"name": k, "value": v} for k, v in self._settings.reference.items()],
+                "liked_above": self._settings.reward.liked_above,
+                "products": self._products(newest, by, descending, count),
+                "latest": list(self._latest()),
+                "learner": None if newest is None else _learner(newest[1], last),
+            }
+
+    def _rewards(self) -> dict[str, Any]:
+        """Return rewards and exploration over time, lately and in all."""
+        buckets = [bucket for _, bucket in sorted(self._counts.buckets.items())]
+        lately, total = reduce(Bucket.merged, buckets[-LATELY:], Bucket()), reduce(Bucket.merged, buckets, Bucket())
+        return {
+            "visits": total.visits,
+            "recommended": total.recommended,
+            "lately": {"number": lately.visits, **_interval(lately), "explored": _explored(lately)},
+            "points": list(_points(buckets)),
+        }
+
+    def _products(self, newest: Any, by: str, descending: bool, count: int) -> dict[str, Any]:
+        counts, values = self._counts.products, {} if newest is None else _values(*newest)
+        rows = [_product(product, counted, values.get(product)) for product, counted in counts.items()]
+        if by == "product" and self._settings.ids == "integer":
+            rows.sort(key=lambda row: name_of(row["product"], "integer"), reverse=descending)
+        else:  # without a number: last
+            known, unknown = _split(rows, lambda row: row[by] is not None)
+            rows = sorted(known, key=lambda row: row[by], reverse=descending) + unknown
+        offered = sum(counted.offered for counted in counts.values())
+        return {"count": len(counts), "offered": offered, "rows": rows[:count], **_scale(rows[:count])}
+
+    def _latest(self) -> Iterator[dict[str, Any]]:
+        """Yield the visits with the latest events, and what happened in them."""
+        recent = select(table.c.visit).where(table.c.visit != "").order_by(table.c.id.desc()).limit(RECENT)
+        names = list(dict.fromkeys(row.visit for row in self._events.query(recent)))[:VISITS]
+        theirs = literal_column("visit <> ''"), table.c.visit.in_(names)
+        rows = self._events.query(select(table).where(*theirs).order_by(table.c.id))
+        enough = min(self._settings.slots, len(self._counts.products))
+        for name in names:
+            yield _visit(name, [row for row in rows if row.visit == name], enough)
+
+
+def _points(buckets: Iterable[Bucket]) -> Iterator[dict[str, Any]]:
+    """Yield the numbers of every bucket in which a visit ended; the last, when it has just begun, joins the one before."""
+    found = [bucket for bucket in buckets if bucket.visits]
+    if len(found) > 1 and 2 * found[-1].visits < found[-2].visits:
+        found[-2:] = [found[-2].merged(found[-1])]
+    visits = 0
+    for it in found:
+        visits += it.visits
+        times = {"from": it.begin, "to": it.end}
+        yield {"visits": visits, "number": it.visits, **_interval(it), "explored": _explored(it), **times}
+
+
+def _interval(it: Bucket) -> dict[str, float | None]:
+    """Return the mean reward of visits with Student's 95% interval, as far as they are known."""
+    if it.visits < 2:
+        return {"mean": it.mean if it.visits else None, "low": None, "high": None}
+    half = float(stdtrit(it.visits - 1, 0.975)) * math.sqrt(it.squares / (it.visits - 1) / it.visits)
+    return {"mean": it.mean, "low": it.mean - half, "high": it.mean + half}
+
+
+def _explored(it: Bucket) -> float | None:
+    return it.explored / it.recommended if it.recommended else None
+
+
+def _learner(header: Any, last: int) -> dict[str, Any]:
+    """Return how far the draws are behind: in events, and in seconds."""
+    return {
+        "included": header["event"],
+        "behind": max(0, last - header["event"]),
+        "age": max(0.0, time.time() - header["at"]),
+    }
+
+
+def _values(draws: Any, header: Any) -> dict[str, ProductValue]:
+    """Return what the posterior says of every product that the draws know."""
+    value, half = draws.value, NORMAL * draws.spread
+    columns = value.tolist(), (value - half).tolist(), (value + half).tolist()
+    return {str(it): ProductValue(*row) for it, *row in zip(header["products"], *columns, strict=True)}
+
+
+def _product(product: str, counted: ProductCount, value: ProductValue | None) -> dict[str, Any]:
+    known = (None, None, None) if value is None else value
+    numbers = dict(zip(ProductValue._fields, known, strict=True))
+    seen = {"shown": counted.shown, "answers": counted.answers, "mean": counted.mean}
+    return {"product": product, **seen, **numbers, "offered": counted.offered}
+
+
+def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
+    """Return the ends of the axis on which intervals are drawn: wide ones of products never shown may go beyond."""
+    known = [row for row in rows if row["value"] is not None]
+    seen, unseen = _split(known, lambda row: row["shown"] > 0)
+    low, high = (min, [row["low"] for row in seen or unseen]), (max, [row["high"] for row in seen or unseen])
+    return {"low": low[0](low[1], default=None), "high": high[0](high[1], default=None)}
+
+
+def _visit(name: str, rows: list[Any], enough: int) -> dict[str, Any]:
+    """Return what happened in a visit, from its events in order; it has ended with `enough` answers."""
+    rewards = {row.product: row.reward for row in rows if row.kind == "answered"}
+    shown = [row for row in rows if row.kind == "recommended"]
+    context = next((row.features for row in shown if row.slot == 0), None) or {}
+    return {
+        "visit": name,
+        "at": rows[-1].at,
+        "context": {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in context.items()},
+        "ended": len(rewards) >= enough or any(row.kind == "closed" for row in rows),
+        "reward": math.fsum(rewards.values()),
+        "shown": [
+            {"product": row.product, "reward": rewards.get(row.product), "explored": bool(row.explored)}
+            for row in shown[-SLOTS:]
+        ],
+    }
+
+
+def _split(rows: list[Any], condition: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+    return [row for row in rows if condition(row)], [row for row in rows if not condition(row)]
