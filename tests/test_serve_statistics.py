@@ -146,7 +146,9 @@ def test_numbers_are_those_of_all_events(events, monkeypatch, step):
     for part in range(3):  # the page is asked while events come
         written(events, day(part, 300, start=10_000 * part))
         if part == 1:
-            written(events, [Event("removed", "", "tea"), Event("removed", "", "a & b"), Event("added", "", "tea")])
+            written(
+                events, [Event("removed", "", "tea"), Event("removed", "", "a & b"), Event("added", "", "tea")]
+            )
         found = page.current()
     while found["read"] < found["events"]:
         before = found["read"]
@@ -167,7 +169,11 @@ def test_buckets_stay_few(events, monkeypatch):
     page = statistics(events)
     found = page.current()
     assert 2 <= len(found["points"]) <= 4
-    assert sum(point["number"] for point in found["points"]) == found["visits"] == len(twin(events.since(0, 10**6), SLOTS)[0])
+    assert (
+        sum(point["number"] for point in found["points"])
+        == found["visits"]
+        == len(twin(events.since(0, 10**6), SLOTS)[0])
+    )
 
 
 def test_an_empty_shop(events):
@@ -192,7 +198,10 @@ def test_an_empty_shop(events):
 def test_one_visit(events):
     settings = {"reference": {"uniform": 2.5}, "reward": {"liked_above": 0.5}}
     added = [Event("added", "", product) for product in ("tea", "mate")]
-    written(events, [*added, Event("recommended", "ann", "tea", 0, explored=True, sample=0, features={"age": 3}, at=5.0)])
+    written(
+        events,
+        [*added, Event("recommended", "ann", "tea", 0, explored=True, sample=0, features={"age": 3}, at=5.0)],
+    )
     page = statistics(events, newest(2, ["tea", "mate"]), **settings)
     found = page.current()
     assert found["points"] == []  # it goes on
@@ -207,7 +216,9 @@ def test_one_visit(events):
     found = page.current()
     assert found["lately"] == {"number": 1, "mean": 0.75, "low": None, "high": None, "explored": 1.0}
     assert found["points"][0]["visits"] == 1
-    assert found["latest"] == [ann | {"at": 7.0, "ended": True, "reward": 0.75, "shown": [shown[0] | {"reward": 0.75}]}]
+    assert found["latest"] == [
+        ann | {"at": 7.0, "ended": True, "reward": 0.75, "shown": [shown[0] | {"reward": 0.75}]}
+    ]
     assert found["references"] == [{"name": "uniform", "value": 2.5}]
     assert found["liked_above"] == 0.5
 

@@ -95,7 +95,11 @@ class EventCounts:
             self._add(number, Bucket(0, 0.0, 0.0, *rest))
         for product, shown, answers, total in products:
             count = self.products[product]
-            count.shown, count.answers, count.total = count.shown + shown, count.answers + answers, count.total + total
+            count.shown, count.answers, count.total = (
+                count.shown + shown,
+                count.answers + answers,
+                count.total + total,
+            )
         for kind, product in catalogue:
             self.products[product].offered = kind == "added"
         for event, reward in self._ended(ends):

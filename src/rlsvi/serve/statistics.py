@@ -75,7 +75,10 @@ class ShopStatistics:
     def _rewards(self) -> dict[str, Any]:
         """Return rewards and exploration over time, lately and in all."""
         buckets = [bucket for _, bucket in sorted(self._counts.buckets.items())]
-        lately, total = reduce(Bucket.merged, buckets[-LATELY:], Bucket()), reduce(Bucket.merged, buckets, Bucket())
+        lately, total = (
+            reduce(Bucket.merged, buckets[-LATELY:], Bucket()),
+            reduce(Bucket.merged, buckets, Bucket()),
+        )
         return {
             "visits": total.visits,
             "recommended": total.recommended,
