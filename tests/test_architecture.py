@@ -37,6 +37,7 @@ FLOORS = {
     "judge": 4,
     "paper": 5,
     "report": 6,
+    "serve": 6,
     "cli": 6,
     "__main__": 6,
 }

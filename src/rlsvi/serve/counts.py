@@ -1,8 +1,8 @@
 """Sums over the table of events that the page shows, kept up to date by reading only what is new.
 
 The database adds up: every step asks for sums over a bounded range of event numbers. Consecutive events share a
-bucket; when there are too many buckets, each two neighbours become one, so that the sums of a shop with millions of
-events are as few as those of a small one.
+bucket; when there are too many buckets, each two neighbours become one, so that a shop with millions of events has
+as few sums as a small one.
 """
 
 import math
@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Executable, and_, case, func, literal_column, or_, select
 
 from rlsvi.shop.tables import events
 
 STEP = 20_000  # events of one step
 MOST_BUCKETS = 64
 SMALLEST = 64  # events of a bucket, at first
-Query = Callable[[Select[Any]], Iterable[Any]]
+OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite know that it may use it
+Query = Callable[[Executable], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Bucket:
 
 @dataclass
 class ProductCount:
-    """What happened to a product: how often it was shown, its answers, the sum of their rewards, if it is offered."""
+    """How often a product was shown and answered, the sum of its rewards, and whether it is offered."""
 
     shown: int = 0
     answers: int = 0
@@ -130,7 +131,7 @@ def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.sum(case((condition, 1), else_=0))
 
 
-def _sums(new: ColumnElement[bool], width: int) -> Select[Any]:
+def _sums(new: ColumnElement[bool], width: int) -> Executable:
     """Return the statement for the sums of every bucket: recommended, explored, and when."""
     bucket = events.c.id // width
     recommended, explored = _number(events.c.kind == "recommended"), _number(events.c.explored)
@@ -138,13 +139,13 @@ def _sums(new: ColumnElement[bool], width: int) -> Select[Any]:
     return select(bucket, recommended, explored, *times).where(new, events.c.visit != "").group_by(bucket)
 
 
-def _ends(new: ColumnElement[bool], read: int, until: int) -> Select[Any]:
+def _ends(new: ColumnElement[bool], read: int, until: int) -> Executable:
     """Return the statement for the visits that were answered or closed among the new events.
 
     Rows: the event that closed the visit, answers until then, those of them not new, the last, the sum of rewards.
     """
     kinds = events.c.kind.in_(["answered", "closed"])
-    named = literal_column("visit <> ''")  # as the index has it: only so does SQLite know that it may use it
+    named: ColumnElement[bool] = literal_column(OF_VISITS)
     touched = select(events.c.visit).where(new, kinds).distinct()
     closing = func.min(case((events.c.kind == "closed", events.c.id))).over(partition_by=events.c.visit)
     columns = events.c.visit, events.c.id, events.c.kind, events.c.reward, closing.label("closing")
@@ -160,7 +161,7 @@ def _ends(new: ColumnElement[bool], read: int, until: int) -> Select[Any]:
     ).group_by(c.visit)
 
 
-def _products(new: ColumnElement[bool]) -> Select[Any]:
+def _products(new: ColumnElement[bool]) -> Executable:
     """Return the statement for how often every product was shown and answered, and the sum of its rewards."""
     shown, answers = _number(events.c.kind == "recommended"), _number(events.c.kind == "answered")
     total = func.coalesce(func.sum(events.c.reward), 0.0)
@@ -168,7 +169,7 @@ def _products(new: ColumnElement[bool]) -> Select[Any]:
     return select(events.c.product, shown, answers, total).where(new, kinds).group_by(events.c.product)
 
 
-def _catalogue(new: ColumnElement[bool]) -> Select[Any]:
+def _catalogue(new: ColumnElement[bool]) -> Executable:
     """Return the statement for the products that were added and removed, in order."""
     named = select(events.c.kind, events.c.product)
     return named.where(new, events.c.kind.in_(["added", "removed"])).order_by(events.c.id)

@@ -227,7 +227,7 @@
     } catch (error) {
       if (mine !== asking) return; // a newer question is on its way
       const why = error instanceof TypeError || error.name === "AbortError" ? "The server does not answer" : error.message;
-      state("lost", `${why}${heard ? `; shown is ${heard.toLocaleTimeString()}` : ""}. Trying again.`);
+      state("lost", `${why}${heard ? `; this is how it was at ${heard.toLocaleTimeString()}` : ""}. Trying again.`);
     } finally {
       clearTimeout(patience);
     }

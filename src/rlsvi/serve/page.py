@@ -1,4 +1,4 @@
-"""The page to watch a shop: `GET /` is one document that loads nothing else, `GET /statistics` is what it shows."""
+"""The page to watch a shop: `GET /` is a document that loads nothing else, `GET /statistics` what it shows."""
 
 from functools import cache
 from importlib.resources import files

@@ -8,16 +8,16 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from scipy.special import stdtrit
-from sqlalchemy import literal_column, select
+from sqlalchemy import ColumnElement, literal_column, select
 
-from rlsvi.serve.counts import Bucket, EventCounts, ProductCount
+from rlsvi.serve.counts import OF_VISITS, Bucket, EventCounts, ProductCount
 from rlsvi.shop.events import Events
 from rlsvi.shop.ids import name_of
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.tables import events as table
 
 MOST = 1000  # products of an answer
-STEPS = 5  # of counting past events, in one request
+STEPS = 2  # of counting past events, in one request
 LATELY = 8  # buckets
 VISITS = 10  # latest ones
 RECENT = 500  # events among which they are looked for
@@ -51,8 +51,8 @@ class ShopStatistics:
     def current(self, by: str = "shown", descending: bool = True, count: int = 25) -> dict[str, Any]:
         """Return the numbers now, with the first `count` products in the order of a column.
 
-        Each call counts at most a hundred thousand events that were not counted before: `read` is the last one that
-        was, and `events` the last that there is.
+        Each call counts a bounded number of events that were not counted before: `read` is the last one that was
+        counted, and `events` the last that there is.
         """
         newest = self._newest()
         with self._lock:
@@ -68,7 +68,7 @@ class ShopStatistics:
                 "references": [{"name": k, "value": v} for k, v in self._settings.reference.items()],
                 "liked_above": self._settings.reward.liked_above,
                 "products": self._products(newest, by, descending, count),
-                "latest": list(self._latest()),
+                "latest": self._latest(),
                 "learner": None if newest is None else _learner(newest[1], last),
             }
 
@@ -97,19 +97,21 @@ class ShopStatistics:
         offered = sum(counted.offered for counted in counts.values())
         return {"count": len(counts), "offered": offered, "rows": rows[:count], **_scale(rows[:count])}
 
-    def _latest(self) -> Iterator[dict[str, Any]]:
-        """Yield the visits with the latest events, and what happened in them."""
+    def _latest(self) -> list[dict[str, Any]]:
+        """Return the visits with the latest events, and what happened in them."""
         recent = select(table.c.visit).where(table.c.visit != "").order_by(table.c.id.desc()).limit(RECENT)
         names = list(dict.fromkeys(row.visit for row in self._events.query(recent)))[:VISITS]
-        theirs = literal_column("visit <> ''"), table.c.visit.in_(names)
-        rows = self._events.query(select(table).where(*theirs).order_by(table.c.id))
+        of_visits: ColumnElement[bool] = literal_column(OF_VISITS)
+        theirs = select(table).where(of_visits, table.c.visit.in_(names)).order_by(table.c.id)
+        rows: dict[str, list[Any]] = {name: [] for name in names}
+        for row in self._events.query(theirs):
+            rows[row.visit].append(row)
         enough = min(self._settings.slots, len(self._counts.products))
-        for name in names:
-            yield _visit(name, [row for row in rows if row.visit == name], enough)
+        return [_visit(name, rows[name], enough) for name in names]
 
 
 def _points(buckets: Iterable[Bucket]) -> Iterator[dict[str, Any]]:
-    """Yield the numbers of every bucket in which a visit ended; the last, when it has just begun, joins the one before."""
+    """Yield the numbers of buckets in which visits ended; one that has just begun joins the one before."""
     found = [bucket for bucket in buckets if bucket.visits]
     if len(found) > 1 and 2 * found[-1].visits < found[-2].visits:
         found[-2:] = [found[-2].merged(found[-1])]
@@ -156,7 +158,7 @@ def _product(product: str, counted: ProductCount, value: ProductValue | None) ->
 
 
 def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the ends of the axis on which intervals are drawn: wide ones of products never shown may go beyond."""
+    """Return the ends of the axis of intervals; those of products never shown, often wide, may go beyond."""
     known = [row for row in rows if row["value"] is not None]
     seen, unseen = _split(known, lambda row: row["shown"] > 0)
     low, high = (min, [row["low"] for row in seen or unseen]), (max, [row["high"] for row in seen or unseen])
