@@ -11,6 +11,7 @@ from scipy import stats
 
 pytest.importorskip("sqlalchemy", reason="needs rlsvi[serve]")
 
+from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.serve import counts
 from rlsvi.serve.statistics import STEPS, ShopStatistics
 from rlsvi.shop.event import Event
@@ -21,9 +22,10 @@ SLOTS = 4
 PRODUCTS = ["tea", "<script>alert(1)</script>", "a & b", *(f"jazz-{i}" for i in range(9))]
 
 
-@pytest.fixture
-def events(tmp_path):
-    with Events(f"sqlite:///{tmp_path}/shop.db") as found:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def events(request, tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    with Events(url) as found:
         yield found
 
 
@@ -273,6 +275,7 @@ def test_the_latest_visits_come_first_and_their_texts_are_short(events):
     assert [it["visit"] for it in found] == list(dict.fromkeys(reversed(rows)))[:10]
 
 
+@pytest.mark.parametrize("events", ["sqlite"], indirect=True)
 def test_no_request_looks_at_all_events(events):
     """SQLite says how it will find rows: by a range of numbers, an index, or from the end up to a limit."""
     written(events, [Event("added", "", product) for product in PRODUCTS])
