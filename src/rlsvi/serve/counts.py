@@ -7,11 +7,11 @@ as few sums as a small one.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Executable, and_, case, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Executable, and_, case, func, literal_column, or_, select
 
 from rlsvi.shop.tables import events
 
@@ -19,7 +19,6 @@ STEP = 20_000  # events of one step
 MOST_BUCKETS = 64
 SMALLEST = 64  # events of a bucket, at first
 OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite know that it may use it
-Query = Callable[[Executable], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -84,14 +83,14 @@ class EventCounts:
         self.buckets: dict[int, Bucket] = defaultdict(Bucket)
         self.products: dict[str, ProductCount] = defaultdict(ProductCount)
 
-    def step(self, query: Query, last: int) -> None:
+    def step(self, reading: Connection, last: int) -> None:
         """Count the next events, not beyond number `last`: all of them or, if the database fails, none."""
         until = min(self.read + STEP, last)
         while until // self.width >= MOST_BUCKETS:
             self._widen()
         new = and_(events.c.id > self.read, events.c.id <= until)
         statements = _sums(new, self.width), _ends(new, self.read, until), _products(new), _catalogue(new)
-        sums, ends, products, catalogue = map(query, statements)
+        sums, ends, products, catalogue = (reading.execute(it).all() for it in statements)
         for number, *rest in sums:
             self._add(number, Bucket(0, 0.0, 0.0, *rest))
         for product, shown, answers, total in products:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from scipy.special import stdtrit
-from sqlalchemy import ColumnElement, literal_column, select
+from sqlalchemy import ColumnElement, Connection, literal_column, select
 
 from rlsvi.serve.counts import OF_VISITS, Bucket, EventCounts, ProductCount
 from rlsvi.shop.events import Events
@@ -55,11 +55,11 @@ class ShopStatistics:
         counted, and `events` the last that there is.
         """
         newest = self._newest()
-        with self._lock:
+        with self._lock, self._events.reading() as reading:
             last = self._events.last()
             for _ in range(STEPS):
                 if self._counts.read < last:
-                    self._counts.step(self._events.query, last)
+                    self._counts.step(reading, last)
             return {
                 "now": time.time(),
                 "events": last,
@@ -68,7 +68,7 @@ class ShopStatistics:
                 "references": [{"name": k, "value": v} for k, v in self._settings.reference.items()],
                 "liked_above": self._settings.reward.liked_above,
                 "products": self._products(newest, by, descending, count),
-                "latest": self._latest(),
+                "latest": self._latest(reading),
                 "learner": None if newest is None else _learner(newest[1], last),
             }
 
@@ -97,14 +97,14 @@ class ShopStatistics:
         offered = sum(counted.offered for counted in counts.values())
         return {"count": len(counts), "offered": offered, "rows": rows[:count], **_scale(rows[:count])}
 
-    def _latest(self) -> list[dict[str, Any]]:
+    def _latest(self, reading: Connection) -> list[dict[str, Any]]:
         """Return the visits with the latest events, and what happened in them."""
         recent = select(table.c.visit).where(table.c.visit != "").order_by(table.c.id.desc()).limit(RECENT)
-        names = list(dict.fromkeys(row.visit for row in self._events.query(recent)))[:VISITS]
+        names = list(dict.fromkeys(row.visit for row in reading.execute(recent)))[:VISITS]
         of_visits: ColumnElement[bool] = literal_column(OF_VISITS)
         theirs = select(table).where(of_visits, table.c.visit.in_(names)).order_by(table.c.id)
         rows: dict[str, list[Any]] = {name: [] for name in names}
-        for row in self._events.query(theirs):
+        for row in reading.execute(theirs):
             rows[row.visit].append(row)
         enough = min(self._settings.slots, len(self._counts.products))
         return [_visit(name, rows[name], enough) for name in names]
