@@ -32,7 +32,6 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.tetris --out out/bench
 	$(BIN)/python -m benchmarks.stationary --out out/bench
 	$(BIN)/python -m benchmarks.recommendation --out out/bench
-	$(BIN)/python -m benchmarks.shop --out out/bench
 	$(BIN)/python -m benchmarks.practice choose --learners ours q-learning --seeds 1 --out out/bench/practice
 
 # Every agent, and files with crafted indices, with compiled code that checks every access to an array.

@@ -3,11 +3,9 @@
 import math
 
 import polars as pl
-from benchmarks.recommendation_scale.figure import FIGURE as SHOPS
 
 import extension_tables
 import recsys_tables
-import shop_tables
 import tetris_tables
 import theory_tables
 from rlsvi.paper import FIGURES, figure_called
@@ -15,12 +13,12 @@ from rlsvi.paper.chain.learning import success
 from tetris_tables import noise
 
 __all__ = ["ALL", "censored", "curve", "figure", "noise", "table"]
-ALL = (*FIGURES, SHOPS.name)  # the paper's figures, and the one of our own study
+ALL = tuple(FIGURES)
 MARKS = (1, 10, *range(25, 2001, 25))
 
 
 def figure(name):
-    return SHOPS if name == SHOPS.name else figure_called(name)
+    return figure_called(name)
 
 
 def curve(settings, regret=None, **others):
@@ -42,7 +40,6 @@ DEFAULTS = {
     **recsys_tables.found(),
     **extension_tables.found(),
     **theory_tables.found(),
-    **shop_tables.found(),
 }
 
 
@@ -80,6 +77,5 @@ def censored(figure, **options):
             **dict.fromkeys(["theorem", *theory_tables.SCALES], theory_tables.never)
         )["prior_regret"],
         copied_time=lambda s: {"time": never},
-        **shop_tables.shop(lambda s: 0.0),
         **options,
     )

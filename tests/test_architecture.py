@@ -36,6 +36,7 @@ FLOORS = {
     "study": 4,
     "judge": 4,
     "paper": 5,
+    "serve": 5,
     "report": 6,
     "serve": 6,
     "cli": 6,
@@ -325,14 +326,6 @@ for name, agent in others.items():
     for field in ("reward", "regret", "path_regret"):
         arrays[f"{name} {field}"] = getattr(history, field)
     arrays[f"{name} actions"], arrays[f"{name} streams"] = history.trace.actions, agent._streams
-for name, form in {"each slot": {}, "pooled sketch": {"pooled": True, "sketch": 3}}.items():
-    counter = rlsvi.shop.Recommender(5, 3, seed=7, every=2, remember=4, **form)
-    for customer in range(12):
-        for slot in range(3):
-            product = counter.recommend(customer)
-            counter.feedback(customer, product, (customer + product) % 3 > 0)
-    arrays[f"{name} weights"], arrays[f"{name} streams"] = counter._mind.weight, counter._streams
-    arrays[f"{name} factors"], arrays[f"{name} frozen"] = counter._mind.factor.U, counter._mind.frozen
 stationary = rlsvi.StationaryRLSVI(seed=5, gamma=0.9, memory=40, sigma=rlsvi.InverseGamma(), regressions=2)
 stationary.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(6)), episodes=15)
 arrays["stationary theta"], arrays["stationary streams"] = stationary._learner.mind.theta, stationary._streams

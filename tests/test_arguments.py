@@ -102,10 +102,6 @@ CASES = [
     (envs.FiniteMDPEnv, "mdp", {}),
     (lambda render_mode: envs.ChainEnv(3, render_mode), "render_mode", {"nothing"}),
     (envs.Discretized, "env", {}),
-    (lambda products: rlsvi.shop.Recommender(products, 1), "products", {}),
-    (lambda slots: rlsvi.shop.Recommender(3, slots), "slots", {}),
-    (lambda memory: rlsvi.shop.Recommender(3, 2, memory=memory), "memory", {"half", "huge"}),
-    (lambda remember: rlsvi.shop.Recommender(3, 2, remember=remember), "remember", {}),
 ]
 
 

@@ -1,9 +1,7 @@
 """The contract, for files: a damaged, foreign or hostile file is refused with a clear error, or is read whole."""
 
 import contextlib
-import time
 import tracemalloc
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,10 @@ import pytest
 import rlsvi
 from contract.cases import BY_NAME, predictions
 from contract.damage import Damage, bomb, with_header
-from contract.interrupts import every_line, interrupted, some
-from contract.shop import Shop
-from contract.state import Snapshot, assert_equal, difference, entries_of, everything
+from contract.state import Snapshot, difference, entries_of, everything
 from saved import read, write
 
-FILES = {**BY_NAME, Shop.name: Shop()}  # all that can be saved
+FILES = BY_NAME
 pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
@@ -116,7 +112,7 @@ def test_a_file_that_has_counted_less_than_nothing_is_refused(entry, tmp_path):
 
 
 @pytest.mark.parametrize("entry", ["something.npy", "streams.npy"])
-@pytest.mark.parametrize("name", ["ThompsonSampling-table", "RLSVI-table", "Recommender"])
+@pytest.mark.parametrize("name", ["ThompsonSampling-table", "RLSVI-table"])
 def test_a_small_file_that_expands_to_a_gigabyte_is_refused_and_not_expanded(name, entry, tmp_path):
     case, path = FILES[name], tmp_path / "agent.rlsvi"
     case.learned(1).save(path)
@@ -131,41 +127,6 @@ def test_a_small_file_that_expands_to_a_gigabyte_is_refused_and_not_expanded(nam
         tracemalloc.stop()
     assert _refused(caught.value, path)
     assert peak < 32 * 2**20
-
-
-# ---- the recommender --------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def _one_time(monkeypatch):
-    """Customers are touched at the same moment in every run."""
-    monkeypatch.setattr(time, "time", lambda: 1e9)
-
-
-@pytest.mark.usefixtures("_one_time")
-def test_a_loaded_recommender_goes_on_bit_for_bit(tmp_path):
-    case = Shop()
-    whole = case.learned()
-    whole.save(tmp_path / "shop")
-    parts = case.load(tmp_path / "shop")
-    for shop in (whole, parts):
-        case.go_on(shop)
-    assert_equal(everything(parts, tmp_path), everything(whole, tmp_path))
-
-
-@pytest.mark.usefixtures("_one_time")
-def test_an_interrupted_call_of_the_recommender_is_done_or_not_done(thorough, tmp_path):
-    case, bad, most = Shop(), [], 10**6 if thorough else 4
-    calls = case.calls()
-    states = [everything(case.play(case.make(), calls[:n]), tmp_path) for n in range(len(calls) + 1)]
-    for n, call in enumerate(calls):
-        for at in some(every_line(partial(case.call, case.play(case.make(), calls[:n]), *call)), most):
-            shop = case.play(case.make(), calls[:n])
-            interrupted(partial(case.call, shop, *call), at)
-            found = everything(shop, tmp_path)
-            if found not in states[n : n + 2]:
-                bad.append(f"{call} at line {at}: {difference(found, states[n]):.300}")
-    assert not bad, f"{len(bad)} interruptions did harm:\n" + "\n".join(bad[:5])
 
 
 @pytest.mark.parametrize("name", list(BY_NAME))

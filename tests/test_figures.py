@@ -65,15 +65,6 @@ TINY = {
         "seeds": 2,
         "limit": 200,
     },
-    "recsys-scale": {
-        "sizes": [[5, 3, 20, None, 1e4, 1e4, 1e4], [6, 3, 20, 2, 1e4, 1e5, 1e4]],
-        "prior": [[5, 3, 20], [6, 3, 20]],
-        "default": [[5, 3, 20, [0.2, 1e4]]],
-        "exact": [[4, 2, 20]],
-        "large": [8, 2, 20],
-        "crowd": [5, 3, 20],
-        "seeds": 2,
-    },
 }
 
 
@@ -102,7 +93,7 @@ def test_a_figure_says_what_it_is(name):
     assert isinstance(it, Figure)
     assert it.name == name
     assert re.fullmatch(
-        r"section 3, Example 1|section 6\.3, at a shop's size|section 5(, appendix G)?|appendix B|"
+        r"section 3, Example 1|section 5(, appendix G)?|appendix B|"
         r"(section 6\.(1\.[12]|[23])|appendix (C\.[234]|D)), figure \d+|appendix F\.[12]|section [47]",
         it.where,
     )
@@ -152,8 +143,6 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "dithering": {"chain.experiments", "chain.policy_gradient"},
     }.get(subject, {"chain.experiments"})
     allowed = {f"rlsvi.paper.{module}" for module in modules}
-    if name not in FIGURES:
-        allowed = {"benchmarks.recommendation_scale.runs"}
     assert {job.function.partition(":")[0] for job in jobs} <= allowed
 
 

@@ -12,7 +12,7 @@ from contract.state import array_of, bytes_of, entries_of
 HOSTILE = [
     *(float("inf"), float("-inf"), float("nan"), 10**12, 10**40, 2**31, 2**63, -1, 0, 1.5, 1e308, -(2**31)),
     *(None, True, "", "1", "os.system", "\0", [], [[]], [1] * 50, {}, {"type": "Trap"}, {"array": "nowhere"}),
-    *({"type": "RLSVI"}, [None, None, None, None, None], [[[[[1]]]]], "RLSVI", "PSRL", "Recommender"),
+    *({"type": "RLSVI"}, [None, None, None, None, None], [[[[[1]]]]], "RLSVI", "PSRL"),
 ]
 RAW = [b"", b"null", b"[]", b"3", b"{", b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b'{"format": "other"}']
 RAW += [b'{"format": "rlsvi agent"}', b'{"format": "rlsvi agent", "version": ' + b"9" * 5000 + b"}"]

@@ -15,12 +15,11 @@ import pytest
 from contract.cases import BY_NAME
 from contract.damage import zipped
 from contract.interrupts import interrupted_after
-from contract.shop import Shop
 from contract.state import array_of, bytes_of, entries_of
 
 CHECKED = "1" in (os.environ.get("NUMBA_BOUNDSCHECK"), os.environ.get("NUMBA_DISABLE_JIT"))
 assert CHECKED, "run it by test_bounds.py or `make bounds`"
-FILES = {**BY_NAME, Shop.name: Shop()}
+FILES = BY_NAME
 CLEAR = (ValueError, TypeError, RuntimeError, ArithmeticError)
 
 

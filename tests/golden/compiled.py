@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from .digests import digests
-from .driving import SEED, continual, fused, learned, shop, tetris_games
+from .driving import SEED, continual, fused, learned, tetris_games
 from .environments import Traced, Walk
 from .library import FiniteMDPEnv, TetrisEnv, bases, problems, random, rlsvi, simulate
 
@@ -177,10 +177,4 @@ COMPILED |= {
     "bounded-any": learned(
         partial(Bounded, gamma=0.9, basis=ANY, alike=0.0, bounds=None, lam=3.0), MEASURED, episodes=6
     ),
-    "shop": shop(),
-    "shop-pooled": shop(pooled=True, every=5),
-    "shop-sketched": shop(sketch=3, every=1),
-    "shop-both": shop(pooled=True, sketch=3, remember=12, every=4),
-    "shop-paper": shop(baseline=0.0, clip=False, every=2),
-    "shop-myopic": shop(pooled=True, myopic=True, every=1),
 }

@@ -7,7 +7,6 @@ from .environments import Traced
 from .learned import episodes_of, streams_of, weights_of
 from .library import (
     FiniteMDPEnv,
-    Recommender,
     TetrisEnv,
     problems,
     simulate,
@@ -93,28 +92,5 @@ def tetris_games(make):
         games = simulate_tetris(agent, rules, 6, max_pieces=30)
         found = {"games": (games.rows, games.pieces, games.over), "size": games.size, "excess": games.excess}
         return digests(found) | known(agent, TetrisEnv(8, 5, "IOSZ", max_pieces=30))
-
-    return case
-
-
-def shop(**options):
-    """A case: customers who overlap; some answer late, some never, some leave early."""
-
-    def case():
-        recommender, rng, shown = Recommender(7, 4, lam=50.0, seed=SEED, **options), np.random.default_rng(1), []
-        for i in range(40):
-            given = np.append(rng.integers(-1, 2, 2), np.zeros(5, int)) if i % 4 == 3 else None
-            shown.append((i, recommender.recommend(i, given)))
-            for j in range(max(0, i - 2), i + 1):
-                mine = [a for c, a in shown if c == j]
-                if j in recommender.open and i % 3 != 1:
-                    recommender.feedback(j, mine[-1], bool(rng.integers(2)))
-                if j in recommender.open and len(mine) < 4:
-                    shown.append((j, recommender.recommend(j, among=[a for a in range(7) if a != i % 7])))
-            if i % 5 == 4 and i - 2 in recommender.open:
-                recommender.close(i - 2)
-        values = tuple(recommender.values(c) for c in recommender.open if sum(c == d for d, _ in shown) < 4)
-        found = {"shown": np.array(shown), "values": values, "streams": streams_of(recommender)}
-        return digests(found | {f"learned: {name}": value for name, value in weights_of(recommender).items()})
 
     return case

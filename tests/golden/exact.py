@@ -5,7 +5,7 @@ import numpy as np
 from .digests import digests
 from .driving import SEED
 from .learned import streams_of
-from .library import Recommender, TetrisEnv, bases, random, rlsvi, tetris
+from .library import TetrisEnv, bases, random, rlsvi, tetris
 
 AGENTS = (
     *("RLSVI", "LSVI", "IncrementalRLSVI", "GradientRLSVI", "StationaryRLSVI", "StationaryLSVI", "BoundedRLSVI"),
@@ -28,7 +28,6 @@ def raw_streams():
 
 def agent_streams():
     made = {name: getattr(rlsvi, name)(seed=SEED) for name in AGENTS}
-    made["recommender"] = Recommender(3, 2, seed=SEED)
     made["spawned"] = rlsvi.RLSVI(seed=np.random.SeedSequence(3).spawn(2)[1])
     return digests({name: streams_of(agent) for name, agent in made.items()})
 

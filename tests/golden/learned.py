@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .library import Recommender, rlsvi
+from .library import rlsvi
 
 
 def streams_of(agent):
@@ -17,10 +17,6 @@ def episodes_of(agent):
 
 def weights_of(agent):
     """What the agent has learned, by name, as arrays."""
-    if isinstance(agent, Recommender):
-        mind = agent._mind
-        kept = {name: getattr(mind, name) for name in ("right", "frozen", "mass", "weight", "bias", "base")}
-        return kept | {"factor": tuple(mind.factor), "places": (mind.place, mind.sign)}
     learner, plans = agent._learner, {"mean": agent._mean, "drawn": agent._drawn.get(-1)}
     plans = {name: plan for name, plan in plans.items() if plan is not None}
     if isinstance(agent, rlsvi.GradientRLSVI):

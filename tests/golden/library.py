@@ -4,12 +4,10 @@ import rlsvi
 from rlsvi import bases, problems, tetris
 from rlsvi.core import random
 from rlsvi.envs import FiniteMDPEnv, TetrisEnv
-from rlsvi.shop import Recommender
 from rlsvi.simulate import simulate, simulate_continual, simulate_tetris
 
 __all__ = [
     "FiniteMDPEnv",
-    "Recommender",
     "TetrisEnv",
     "bases",
     "problems",

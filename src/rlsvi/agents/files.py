@@ -85,7 +85,7 @@ def _agent(file: Archive, basis: Any) -> Any:
     if kind is None:
         raise ArchiveError(
             f"holds {header.get('agent')!r:.100}, which is no agent known here: import the module that defines it "
-            "first, on the command line with --import MODULE; rlsvi.shop.load reads a Recommender"
+            "first, on the command line with --import MODULE"
         )
     lacks = sorted({*signature(kind).parameters} ^ {*header["arguments"]})
     if lacks:

@@ -15,6 +15,8 @@ from rlsvi.cli.fit import fit
 from rlsvi.cli.judge import judge
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.seeds import SeedsWithoutNumber
+from rlsvi.cli.serve import learn_shop, serve
+from rlsvi.cli.simulate_shop import simulate_shop
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.paper import FIGURES
@@ -23,7 +25,9 @@ from rlsvi.paper import FIGURES
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
-for command in (demo, train, fit, judge, evaluate, watch, compare, paper, report):
+LEARNING = (demo, train, fit, judge, evaluate, watch, compare, paper, report)
+SHOP = (serve, learn_shop, simulate_shop)
+for command in (*LEARNING, *SHOP):
     app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
 
 

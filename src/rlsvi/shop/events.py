@@ -228,6 +228,10 @@ class Writer:
         """Return the number of the last event, 0 if there is none."""
         return self._cursor.execute(self._statements.last).fetchone()[0] or 0
 
+    def changed(self) -> int:
+        """Return the number of the last event that changed the catalogue, 0 if there is none."""
+        return self._cursor.execute(self._statements.changed).fetchone()[0] or 0
+
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
         return _by_product(self._cursor.execute(self._statements.catalogue).fetchall())

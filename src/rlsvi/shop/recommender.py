@@ -1,310 +1,313 @@
-"""A recommender service: any number of concurrent customers, who may answer in any order, late or never."""
+"""A shop that learns: products for the slots of visits, rewards for the products, all stored in a database."""
 
-import contextlib
 import os
 import threading
-import time
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, InitVar, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import flag, positive, ridge_of
-from rlsvi.core.compile import Floats
-from rlsvi.core.interrupts import uninterrupted
-from rlsvi.core.random import Seed, sequence, stream
-from rlsvi.core.regression import FactorError
-from rlsvi.shop import saving
-from rlsvi.shop.arguments import Customer, context_of, mask_of, moment, named, product_of, settled
-from rlsvi.shop.learning import give_back, if_free, learn, make_room, remember, set_prior_base, trim
-from rlsvi.shop.mind import Mind, choose, new_mind, new_scratch
-from rlsvi.shop.size import RECENT, SHARE, Form, fixed_bytes, numbers_of_a_sample, room_for, visits_bytes
-from rlsvi.shop.visits import Open, answered, complete, new_visits, opened, show
+from rlsvi.core.checks import flag, whole
+from rlsvi.shop import replies
+from rlsvi.shop.catalogue import added, removed
+from rlsvi.shop.draws import Draws
+from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events, StoreError, Writer
+from rlsvi.shop.follower import Follower, draws_file
+from rlsvi.shop.ids import name_of
+from rlsvi.shop.replies import Visit, product_name
+from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
+from rlsvi.shop.samples import NotReady, Sample, SampleFile, sample_of, with_catalogue
+from rlsvi.shop.settings import ShopSettings
+
+Id = str | int
 
 
-@dataclass(eq=False, repr=False)
 class Recommender:
-    """RLSVI for recommendations (section 6.3), with one customer per episode, for use in a service.
+    """RLSVI for a shop (section 6.3 of the paper): what a customer saw and liked influences what comes next.
 
-    By default there is one regression for every product and slot, as in the paper. This takes about 8 J N^3 bytes,
-    and is refused if it exceeds `memory`. `pooled`, `sketch` or both reduce the size.
+    Every call is one transaction in the shop's database: when it returns, it is stored. Nothing else is kept, so
+    that any number of processes may serve the same shop.
 
     Parameters
     ----------
-    products, slots : N, the number of products, and J, the largest number of products shown to one customer.
-    lam, sigma : prior precision of the weights and standard deviation of the noise, as for RLSVI.
-    pooled : use one regression for all slots of a product, on values relative to a baseline for each slot.
-    sketch : hash answers into this many positions with random signs, instead of one position per product.
-    every : number of customers between two samples. If None, 1 while that is cheap, then as many as keep the work
-        for samples near ten million numbers per customer. "later": only on `learn`, so that no answer waits.
-    baseline : expected likes per slot, from which values are measured: "recent" for the rates of the last 200
-        customers in each slot, or a number. 0 gives the paper's prior mean.
-    clip : limit the value of the remaining slots to between 0 and their number.
-    myopic : value only the next answer, as a linear bandit does.
-    remember : maximum number of customers whose targets are recomputed with every sample. Earlier ones keep
-        the targets they had, measured from the current baseline like all others.
-    memory : maximum number of bytes of all arrays. Close to the limit, fewer customers are remembered and no new
-        ones are admitted.
-    seed : determines all randomness.
+    settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
+    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
+    every : number of visits that end in this process between two samples; `learn` draws one at any time.
+    options : settings by name, such as `slots=3`, instead of `settings`.
 
-    Methods may be called from several threads. While one thread draws a sample with `learn` or writes a file with
-    `save`, only other calls of `learn` and `save` have to wait.
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> shop = Recommender(database=f"sqlite:///{folder.name}/shop.db", slots=2)
+    >>> shop.add("tea"), shop.add("coffee"), shop.add("cocoa")
+    (None, None, None)
+    >>> product = shop.recommend("ann")
+    >>> shop.feedback("ann", product, 1.0)
+    >>> len({product, shop.recommend("ann")})
+    2
+    >>> shop.close("ann")
+    >>> shop.stop()
+    >>> folder.cleanup()
     """
 
-    products: int
-    slots: int
-    _: KW_ONLY
-    lam: float = 10_000.0
-    sigma: float = 1e-3**0.5
-    pooled: bool = False
-    sketch: int | None = None
-    every: int | str | None = None
-    baseline: str | float = "recent"
-    clip: bool = True
-    myopic: bool = False
-    remember: int = 20_000
-    memory: float = 4e9
-    seed: InitVar[Seed] = None
+    def __init__(
+        self,
+        settings: ShopSettings | str | os.PathLike[str] | None = None,
+        *,
+        learning: bool = True,
+        every: int = 10,
+        **options: Any,
+    ) -> None:
+        self.settings = settings_of(settings, options)
+        self.every = whole("every", every, 1)
+        self.sample: Sample | None = None
+        self._lock = threading.RLock()
+        self._catalogue = 0  # the last event that changed the catalogue that is served
+        self._ended = 0  # visits that ended here since the last sample
+        self._due = True  # whether there is another reason for new samples
+        self._file = SampleFile(draws_file(self.settings))
+        self.events = Events(self.settings.database, sync=self.settings.sync)
+        try:
+            self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
+        except BaseException:
+            self.events.close()
+            raise
 
-    def __post_init__(self, seed: Seed) -> None:
-        self._settle(self.arguments())
-        hashes, choice, posterior = sequence(seed).spawn(3)
-        mind = new_mind(self._form, ridge_of(self.lam, self.sigma), np.random.default_rng(hashes))
-        self._begin(mind, np.stack([stream(choice), stream(posterior)]))
-        set_prior_base(self)
+    def __enter__(self) -> Self:
+        return self
 
-    def _settle(self, given: dict[str, Any]) -> None:
-        """Store the arguments after validating them."""
-        for name, value in settled(given).items():
-            setattr(self, name, value)
-        self._form = Form(self.products, self.slots, self.pooled, self.sketch)
-
-    def _begin(self, mind: Mind, streams: Any) -> None:
-        """Start without any customers."""
-        self._mind, self._streams = mind, streams
-        self._spare = mind._replace(
-            weight=np.zeros_like(mind.weight), bias=np.zeros_like(mind.bias), base=np.zeros_like(mind.base)
-        )
-        self._scratch, self._work = new_scratch(mind), new_scratch(mind)  # for recommending, and for learning
-        self._zero, self._all = np.zeros(self.slots + 1), np.ones(self.products, dtype=np.bool_)
-        room = room_for(min(63, self.remember), self.products, self.slots)
-        self._gone = new_visits(*room)  # the customers remembered
-        self._count = self._taken = 0  # their number, and how many of them are in the factors
-        self._forgot = False  # whether any customers were forgotten
-        self._recent = np.zeros((RECENT, self.slots), dtype=np.int32)
-        self._open: dict[Customer, Open] = {}
-        self._open_bytes = 0
-        self.customers = 0  # who have left
-        self._since = 0  # number of these since the last sample
-        self._changes = 0  # number of changes in the journal
-        self._name: str | None = None  # name of the journal
-        self._locks()
-
-    def _locks(self) -> None:
-        self._lock, self._learning = threading.RLock(), threading.Lock()
-        self._journal: Any = None
-        self._clock, self._replaying = time.time, False
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy has its own locks and no journal. Do not copy while other threads call its methods."""
-        alone = ("_lock", "_learning", "_journal", "_clock")
-        return {name: value for name, value in self.__dict__.items() if name not in alone}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._locks()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
 
     def __repr__(self) -> str:
-        return (
-            f"<Recommender of {self.slots} out of {self.products} products, {self.customers} customers learned "
-            f"from, {len(self._open)} open>"
-        )
+        return f"<Recommender of {self.settings.slots} slots, {self.events!r}>"
 
-    @property
-    def open(self) -> list[Customer]:
-        """The customers whose visits are open, in order of arrival."""
+    def stop(self) -> None:
+        """Close the database. A process that learns saves what it has learned, so that it starts quickly again."""
         with self._lock:
-            return list(self._open)
+            if self._follower is not None:
+                self._follower.stop()
+            self.events.close()
 
-    @property
-    def bytes(self) -> int:
-        """The memory that the arrays use now, including open customers and spare room."""
-        gone = visits_bytes(self._gone.given.size, self._gone.product.size)
-        return fixed_bytes(self._form) + gone + self._open_bytes
-
-    @property
-    def due(self) -> bool:
-        """Whether enough customers have left since the last sample that a new one is due."""
-        with self._lock:
-            if isinstance(self.every, int):
-                return self._since >= self.every
-            given = int(self._gone.given[: self._count].sum())
-            cost = numbers_of_a_sample(self._form, given, int(self._gone.first[self._count]) - given)
-            return self._since > 0 and self._since * SHARE >= cost
-
-    def arguments(self) -> dict[str, Any]:
-        """The constructor arguments, except the seed."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    # ---- visits -------------------------------------------------------------------------------------------
 
     def recommend(
-        self, customer: Customer, context: ArrayLike | None = None, *, among: Iterable[int] | None = None
-    ) -> int:
-        """Return a product for the customer's next slot that is new to them; open a visit if there is none.
+        self,
+        visit: Id,
+        context: Mapping[str, Any] | None = None,
+        *,
+        among: Iterable[Id] | None = None,
+        count: int | None = None,
+        slot: int | None = None,
+    ) -> Any:
+        """Return a product for the next slot of a visit, which is opened if it is new.
 
-        context : products the customer is known to like (1) or dislike (-1), shape (N,); only with the first slot.
-        among : the products to choose from in this call. If None, all that are offered.
-
-        Earlier recommendations need not have been answered. The product is chosen with the newest sample.
+        Parameters
+        ----------
+        visit : the visit, a string or an integer.
+        context : what is known of the customer, by the names of the settings; with the first slot.
+        among : the products to choose from. If None, all that are offered.
+        count : return a list of so many products, for as many slots; fewer if no more slots or products are left.
+        slot : the slot to fill, from 0. If it is filled already, what it was filled with is returned again.
         """
-        name, known = named(customer), None if context is None else context_of(context, self.products)
-        mask = self._all if among is None else mask_of("among", among, self.products)
-        with self._lock, uninterrupted():
-            visitor = self._open.get(name)
-            if visitor is not None and context is not None:
-                raise ValueError(f"context of customer {name!r} must come with her first slot: leave it out now")
-            visitor = visitor or opened(self.slots, known)
-            words = self._streams[0].copy()
-            a = self._chosen(name, visitor, mask, words)
-            if name not in self._open:
-                self._let_in(name, visitor)
-            show(visitor, a, self._log("recommend", name, a, known))
-            self._streams[0] = words
-            if name not in self._open:
-                self._open[name] = visitor
-                self._open_bytes += visitor.bytes
-            return a
+        chosen = None if among is None else [_plain(product) for product in among]
+        asked = Recommend.of(
+            visit=_plain(visit),
+            context=_plain_values(context),
+            among=chosen,
+            count=_plain(count),
+            slot=_plain(slot),
+        )
+        _, products = self._result(asked)
+        return products[0] if count is None else products
 
-    def feedback(self, customer: Customer, product: int, liked: bool) -> None:
-        """Record the answer to a product shown. The visit is learned from after its last answer or on `close`."""
-        name = named(customer)
-        with self._lock, uninterrupted():
-            visitor, a = self._visitor(name), product_of(product, self.products)
-            flag("liked", liked)
-            rows = np.flatnonzero(visitor.rows == a)
-            if not rows.size or rows[0] < visitor.visit.given[0]:
-                raise ValueError(f"product {a} was not recommended to customer {name!r}: feedback is refused")
-            if visitor.visit.answer[rows[0]] != 0:
-                raise ValueError(f"customer {name!r} has answered product {a} already: feedback is refused")
-            make_room(self, len(visitor.rows))
-            answered(visitor, a, bool(liked), self._log("feedback", name, a, bool(liked)))
-            if complete(visitor, self.slots, self.products):
-                self._leave(name, visitor)
+    def feedback(self, visit: Id, product: Id, reward: float) -> None:
+        """Store the reward of a product that was recommended. The same answer may be repeated, and counts once."""
+        self._result(Feedback.of(visit=_plain(visit), product=_plain(product), reward=_plain(reward)))
 
-    def close(self, customer: Customer) -> None:
-        """End a visit and learn from the answers given. The name can be used for a new visit afterwards.
+    def close(self, visit: Id) -> None:
+        """End a visit, so that it is learned from. Slots without an answer teach nothing."""
+        self._result(Close.of(visit=_plain(visit)))
 
-        A slot without an answer contributes nothing, but the slots after it do. If the customer left early, the
-        last slot is valued as if the visit had continued: leaving is not held against the product.
-        """
-        name = named(customer)
-        with self._lock, uninterrupted():
-            visitor = self._visitor(name)
-            make_room(self, len(visitor.rows))
-            self._log("close", name)
-            self._leave(name, visitor)
+    def handle(self, requests: Sequence[ShopRequest]) -> list[Any]:
+        """Answer several requests in one transaction: for each its result, or the exception that it raises."""
+        with self._lock:
+            try:
+                self._learn_if_due()
+                with self.events.writing() as transaction:
+                    self._follow_catalogue(transaction)
+                    found = transaction.visits({str(request.visit) for request in requests})  # type: ignore[attr-defined]
+                    visits = {name: Visit(events) for name, events in found.items()}
+                    new: list[Event] = []
+                    results = [self._reply(request, visits, new) for request in requests]
+                    if new:
+                        transaction.append(new)
+            except StoreError as error:
+                return [error] * len(requests)
+            self._ended += sum(self._has_ended(visits[name]) for name in {event.visit for event in new})
+            return results
 
-    def expire(self, idle: float, now: float | None = None) -> list[Customer]:
-        """Close the visits of all customers inactive for more than `idle` seconds, and return their names."""
-        limit = (self._clock() if now is None else moment("now", now)) - positive("idle", idle)
-        with self._lock, uninterrupted():
-            gone = [customer for customer, visitor in self._open.items() if visitor.touched[0] < limit]
-            for customer in gone:
-                self.close(customer)
-        return gone
+    def _reply(self, request: ShopRequest, visits: dict[str, Visit], new: list[Event]) -> Any:
+        """Return the result of a request, and append its events to those that are new."""
+        visit = visits.setdefault(str(request.visit), Visit([]))  # type: ignore[attr-defined]
+        result: Any = None
+        try:
+            if isinstance(request, Recommend):
+                slot, products, events = replies.recommend(request, visit, self._ready(), self.settings)
+                result = slot, [self.product_id(product) for product in products]
+            elif isinstance(request, Feedback):
+                events = replies.feedback(request, visit, self.settings)
+            elif isinstance(request, Close):
+                events = replies.close(request, visit)
+            else:
+                raise TypeError(f"a shop answers Recommend, Feedback and Close, got {type(request).__name__}")
+        except Exception as error:
+            return error
+        for event in events:
+            visit.take(event)
+        new += events
+        return result
 
-    def offer(self, products: Iterable[int] | None) -> None:
-        """Offer only these products from now on, or all if None. Future values count only products on offer."""
-        mask = self._all.copy() if products is None else mask_of("products", products, self.products)
-        if not mask.any():
-            raise ValueError("products must be at least one: a shop that offers nothing cannot recommend")
-        with self._lock, uninterrupted():
-            self._log("offer", np.flatnonzero(mask).tolist())
-            self._mind, self._spare = (mind._replace(offered=mask) for mind in (self._mind, self._spare))
+    def _result(self, request: ShopRequest) -> Any:
+        result = self.handle([request])[0]
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _has_ended(self, visit: Visit) -> bool:
+        return visit.closed or len(visit.rewards) == self.settings.slots
+
+    # ---- products -----------------------------------------------------------------------------------------
+
+    @property
+    def products(self) -> list[Id]:
+        """The products that are offered, in the order in which they were added."""
+        current = self.events.catalogue().items()
+        return [self.product_id(product) for product, event in current if event.kind == "added"]
+
+    def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
+        """Offer a product from now on, with features by the names of the settings."""
+        self.add_all({product: features})
+
+    def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:
+        """Offer several products: all of them, or none if one is refused."""
+        asked = [
+            ProductRequest.of(product=_plain(product), features=_plain_values(features))
+            for product, features in products.items()
+        ]
+        self._change(lambda catalogue: added(asked, catalogue, self.settings))
+
+    def remove(self, product: Id) -> None:
+        """Stop offering a product. What was learned of it is kept."""
+        name = product_name("product", _plain(product), self.settings)
+        self._change(lambda catalogue: removed(name, catalogue))
+
+    def described_products(self) -> list[dict[str, Any]]:
+        """Return every product, also those removed, with its features and what is known of its reward."""
+        found, sample = [], self.sample
+        for name, event in self.events.catalogue().items():
+            place = None if sample is None else sample.place.get(name)
+            value = None if place is None else float(sample.draws.value[place])  # type: ignore[union-attr]
+            spread = None if place is None else float(sample.draws.spread[place])  # type: ignore[union-attr]
+            offered, features = event.kind == "added", event.features or {}
+            found.append(
+                {
+                    "product": self.product_id(name),
+                    "features": features,
+                    "offered": offered,
+                    "value": value,
+                    "spread": spread,
+                }
+            )
+        return found
+
+    def product_id(self, name: str) -> Id:
+        """Return a product's id as the shop's settings have it, from its text."""
+        try:
+            return name_of(name, self.settings.ids)
+        except ValueError as error:
+            raise RequestError(str(error)) from None
+
+    def _change(self, events_of: Callable[[dict[str, Event]], list[Event]]) -> None:
+        """Append the events that change the catalogue."""
+        with self._lock:
+            with self.events.writing() as transaction:
+                events = events_of(transaction.catalogue())
+                transaction.append(events)
+            self._due = self._due or bool(events)
+
+    # ---- learning -----------------------------------------------------------------------------------------
 
     def learn(self) -> None:
-        """Draw a new sample from the posterior. This happens automatically every `every` customers.
-
-        Other threads are served with the previous sample meanwhile. If drawing fails, that sample stays in use.
-        """
-        with self._learning, uninterrupted():
-            learn(self)
-
-    def values(self, customer: Customer) -> Floats:
-        """Return the value of every product in the customer's next slot, according to the newest sample.
-
-        Products that the customer knows and products that are not offered have value NaN.
-        """
-        name = named(customer)
+        """Take all new events, and draw new samples of the posterior; done by itself after `every` visits."""
+        if self._follower is None:
+            raise RuntimeError("this process does not learn: the learner does, or set learning=True")
         with self._lock:
-            visitor = self._visitor(name)
-            self._chosen(name, visitor, self._all, self._streams[0].copy())
-            Q: Floats = self._scratch.Q + self._mind.base[visitor.shown]
-            Q[visitor.rows], Q[~self._mind.offered] = np.nan, np.nan
-            return Q
+            self._follower.catch_up()
+            self._use(*self._follower.refresh())
+            self._ended, self._due = 0, False
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the complete state to a file, including open customers. If this fails, no file changes."""
-        saving.save(self, path)
+    def renew(self) -> bool:
+        """Take the samples of the learner if they are newer than those in use; return whether they are."""
+        newer = self._file.newer()
+        if newer is not None:
+            self._use(*newer)
+        return newer is not None
 
-    def keep(self, path: str | os.PathLike[str] | None, *, sync: bool = False) -> None:
-        """Save to a file, and from now on log every change to a journal beside it before the change is applied.
+    def health(self) -> dict[str, Any]:
+        """Return what is served, or raise an error if the shop cannot answer."""
+        last, sample = self.events.last(), self._ready()
+        return {
+            "events": last,
+            "sample": sample.last,
+            "sampled_at": sample.at,
+            "products": len(sample.catalogue),
+            "slots": self.settings.slots,
+        }
 
-        `load(path)` then recovers everything if the process dies, and with `sync` also if the machine fails, at
-        the cost of waiting for the disk. Each `save(path)` starts a new journal. None stops logging. All calls
-        wait while the file is written. If writing fails, a previous journal stays in use.
-        """
-        saving.keep(self, path, flag("sync", sync))
+    def _learn_if_due(self) -> None:
+        if self._follower is not None and (self._due or self._ended >= self.every):
+            self.learn()
 
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> "Recommender":
-        """Read a recommender from a file and its journal, if any. No code is run; it continues bit for bit."""
-        shop = Recommender.__new__(Recommender)
-        saving.load(shop, path)
-        return shop
+    def _use(self, draws: Draws, header: dict[str, Any]) -> None:
+        """Serve with these samples from now on."""
+        catalogue = self.events.catalogue()
+        sample = sample_of(draws, header, catalogue)
+        with self._lock:
+            self.sample, self._catalogue = sample, _last(catalogue)
 
-    def _visitor(self, name: Customer) -> Open:
-        visitor = self._open.get(name)
-        if visitor is None:
-            raise LookupError(f"customer {name!r} is unknown, or was closed: recommend({name!r}) opens a visit")
-        return visitor
+    def _follow_catalogue(self, transaction: Writer) -> None:
+        """Offer what was added and no longer what was removed, by any process, before this transaction."""
+        if self.sample is not None and transaction.changed() != self._catalogue:
+            catalogue = transaction.catalogue()
+            self.sample, self._catalogue = with_catalogue(self.sample, catalogue), _last(catalogue)
 
-    def _let_in(self, name: Customer, visitor: Open) -> None:
-        """Make sure there is memory for a new customer, or raise an error."""
-        if self.bytes + visitor.bytes > self.memory and not give_back(self, visitor.bytes):
-            raise MemoryError(
-                f"customer {name!r} does not fit in memory = {self.memory:g} bytes beside {len(self._open)} "
-                f"others: close or expire some, remember fewer, or ask again when no sample is drawn or saved"
-            )
+    def _ready(self) -> Sample:
+        if self.sample is None:
+            raise NotReady("there are no samples to recommend with: the learner has not written any yet")
+        return self.sample
 
-    def _chosen(self, name: Customer, visitor: Open, among: Any, words: Any) -> int:
-        if visitor.shown == self.slots:
-            raise ValueError(f"customer {name!r} was shown {self.slots} products already: close({name!r})")
-        a = int(choose(self._mind, visitor.visit, 0, visitor.shown, among, self._scratch, words))
-        if a == -1:
-            what = "product" if among is self._all else "product of `among`"
-            raise ValueError(f"no {what} is left that customer {name!r} does not know: close({name!r})")
-        if a < 0:
-            raise FactorError("a value is not finite: load the last saved file")
-        return a
 
-    def _leave(self, name: Customer, visitor: Open) -> None:
-        remember(self, visitor.visit)
-        del self._open[name]
-        self._open_bytes -= visitor.bytes
-        if self._replaying:
-            return
-        with contextlib.suppress(OSError):  # of the journal: a sample is then still due, and no change failed
-            if self.every != "later" and self.due:
-                if_free(self, learn)
-            if self._count > self.remember:
-                if_free(self, trim)
+def settings_of(settings: Any, options: dict[str, Any]) -> ShopSettings:
+    """Return the settings of a shop, however they are given."""
+    if settings is None:
+        return ShopSettings(**options)
+    if options:
+        raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
+    return settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
 
-    def _log(self, verb: str, *told: Any) -> float:
-        """Log a change before it is applied, and return its time."""
-        now = self._clock()
-        if self._journal is not None:
-            self._journal.write([self._changes + 1, now, verb, *told])
-            self._changes += 1
-        return now
+
+def _last(catalogue: Mapping[str, Event]) -> int:
+    return max((event.id for event in catalogue.values()), default=0)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as Python's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_values(features: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if features is None else {name: _plain(value) for name, value in features.items()}

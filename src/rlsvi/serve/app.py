@@ -1,0 +1,138 @@
+"""The application: what a shop answers over HTTP."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from rlsvi import __version__
+from rlsvi.serve.batches import Batcher
+from rlsvi.serve.described import DESCRIPTION, describe_token, described
+from rlsvi.serve.guard import Guard
+from rlsvi.serve.metrics import Metrics
+from rlsvi.shop.recommender import Recommender
+from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
+
+PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
+STORED = b'{"stored":true}'
+
+
+def create_app(recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None) -> FastAPI:
+    """Return the application of a shop.
+
+    A router of other routes, such as those of the page, is added with `app.include_router`. They find the
+    recommender, and in it the events, as `request.app.state.recommender`.
+
+    Parameters
+    ----------
+    recommender : what answers; its owner closes it after the application.
+    token : what requests must show in the header `Authorization: Bearer`; None: nothing.
+    metrics : the numbers for Prometheus; None: new ones.
+    """
+    numbers = Metrics() if metrics is None else metrics
+    app = FastAPI(
+        title="A shop that learns",
+        description=DESCRIPTION,
+        version=__version__,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.recommender, app.state.metrics = recommender, numbers
+    app.add_middleware(
+        Guard, token=token, public=PUBLIC, largest=recommender.settings.serve.largest_body, metrics=numbers
+    )
+    app.add_exception_handler(HTTPException, _no_such_path)
+    _add_visits(app)
+    _add_products(app)
+    _add_operation(app)
+    describe_token(app)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """While the application runs, a thread handles requests in batches."""
+    recommender, metrics = app.state.recommender, app.state.metrics
+
+    def handle(requests: list[ShopRequest]) -> list[Any]:
+        metrics.batch(len(requests))
+        return recommender.handle(requests)  # type: ignore[no-any-return]
+
+    app.state.batcher = Batcher(handle)
+    yield
+    await asyncio.to_thread(app.state.batcher.close)
+
+
+def _add_visits(app: FastAPI) -> None:
+    @app.post("/recommend", **described(Recommend, {"visit": "ann-17", "slot": 0, "products": ["tea"]}, 404, 409))
+    async def recommend(request: Request) -> Response:
+        """Recommend products for the next slots of a visit; an unknown visit is opened."""
+        asked = Recommend.read(await request.body())
+        slot, products = await app.state.batcher.ask(asked)
+        return _json({"visit": asked.visit, "slot": slot, "products": products})
+
+    @app.post("/feedback", **described(Feedback, {"stored": True}, 404, 409))
+    async def feedback(request: Request) -> Response:
+        """Store the reward of a product. The same answer may be sent again, and counts once."""
+        await app.state.batcher.ask(Feedback.read(await request.body()))
+        return Response(STORED, media_type="application/json")
+
+    @app.post("/close", **described(Close, {"stored": True}, 404))
+    async def close(request: Request) -> Response:
+        """End a visit. It may be sent again."""
+        await app.state.batcher.ask(Close.read(await request.body()))
+        return Response(STORED, media_type="application/json")
+
+
+def _add_products(app: FastAPI) -> None:
+    recommender = app.state.recommender
+    example = {"product": "tea", "features": {}, "offered": True, "value": 0.4, "spread": 0.1}
+
+    @app.get("/products", **described(None, {"products": [example]}))
+    async def products() -> Response:
+        """List all products, with the posterior mean and standard deviation of their reward in the first slot."""
+        return _json({"products": await asyncio.to_thread(recommender.described_products)})
+
+    @app.put("/products", **described(ProductsRequest, {"stored": True}, 409))
+    async def add(request: Request) -> Response:
+        """Offer products: all of the list or, if one of them is refused, none."""
+        asked = ProductsRequest.read(await request.body())
+        given = {each.product: each.features for each in asked.products}
+        await asyncio.to_thread(recommender.add_all, given)
+        return Response(STORED, media_type="application/json")
+
+    @app.delete("/products/{product:path}", **described(None, {"stored": True}, 404))
+    async def remove(product: str) -> Response:
+        """Stop offering a product. What was learned of it is kept."""
+        await asyncio.to_thread(recommender.remove, recommender.product_id(product))
+        return Response(STORED, media_type="application/json")
+
+
+def _add_operation(app: FastAPI) -> None:
+    @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50}))
+    async def health() -> Response:
+        """Tell whether the shop can answer: the database does, and there are samples to recommend with."""
+        found = await asyncio.to_thread(app.state.recommender.health)
+        return _json({"status": "ok", **found})
+
+    @app.get("/metrics", response_class=Response, summary="Numbers for Prometheus")
+    async def metrics() -> Response:
+        """Return counts and times of all processes in Prometheus's text format."""
+        text = await asyncio.to_thread(app.state.metrics.text)
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _json(found: Any) -> Response:
+    return Response(json.dumps(found, separators=(",", ":")), media_type="application/json")
+
+
+async def _no_such_path(request: Request, error: Exception) -> Response:
+    """Say in our words what Starlette refuses: a path or a method that there is not."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    words = {404: f"there is no path {request.url.path[:200]!r}", 405: f"{request.method} is not allowed here"}
+    return JSONResponse({"error": words.get(status, "the request is refused")}, status_code=status)

@@ -1,0 +1,163 @@
+"""The customers of the paper (section 6.3), who visit a running shop over HTTP."""
+
+import http.client
+import json
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from rlsvi.core.compile import Floats
+from rlsvi.mdp.recommendation import Taste, draw_taste, like_probability
+
+RETRIES = 20  # of a request that fails, half a second apart
+
+
+class ShopClient:
+    """A connection to a shop that is opened again when it breaks. A request that fails is sent again."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url must be that of a shop, such as http://127.0.0.1:8000, got {url!r:.80}")
+        kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=30)
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return what the shop answers; an error that it tells raises a RuntimeError."""
+        data = None if body is None else json.dumps(body)
+        for tries in range(RETRIES):
+            try:
+                self._connection.request(method, path, data, self._headers)
+                response = self._connection.getresponse()
+                found = json.loads(response.read())
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self._connection.close()
+                if tries == RETRIES - 1:
+                    raise RuntimeError(f"the shop does not answer: {error}") from None
+            else:
+                if response.status < 400:
+                    return found
+                if response.status != 503 or tries == RETRIES - 1:
+                    raise RuntimeError(f"{method} {path}: {response.status} {found.get('error')}")
+            time.sleep(0.5)
+        raise AssertionError("not reached")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+@dataclass
+class Visiting:
+    """Customers who visit a shop one after another, through several clients at once.
+
+    Parameters
+    ----------
+    url, token : where the shop is, and what it must be shown.
+    slots : how many products each customer sees.
+    visits, seconds : the most visits, and the time after which no other begins.
+    clients : how many customers are there at once.
+    seed : of the taste, which is drawn for the products in the order in which the shop lists them.
+    """
+
+    url: str
+    token: str | None
+    slots: int
+    visits: int
+    seconds: float
+    clients: int
+    seed: int = 0
+    rewards: list[float] = field(default_factory=list)  # of the visits that have ended, in that order
+
+    def run(self) -> list[float]:
+        """Send the customers; return the likes of every visit in the order in which they ended."""
+        client = ShopClient(self.url, self.token)
+        products = [each["product"] for each in client.ask("GET", "/products")["products"] if each["offered"]]
+        client.close()
+        if not products:
+            raise ValueError("the shop offers no products: add some with PUT /products, or set serve.products")
+        taste = draw_taste(len(products), seed=self.seed)
+        self._place = {product: i for i, product in enumerate(products)}
+        self._run, self._next, self._lock = secrets.token_hex(4), 0, threading.Lock()
+        self._end, self._failed = time.monotonic() + self.seconds, []  # type: ignore[var-annotated]
+        threads = [threading.Thread(target=self._send, args=(taste,)) for _ in range(self.clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._failed:
+            raise self._failed[0]
+        return self.rewards
+
+    def _send(self, taste: Taste) -> None:
+        client = ShopClient(self.url, self.token)
+        try:
+            while not self._failed and time.monotonic() < self._end:
+                with self._lock:
+                    number, self._next = self._next, self._next + 1
+                if number >= self.visits:
+                    break
+                self.rewards.append(self._visit(client, taste, number))
+        except BaseException as error:
+            self._failed.append(error)
+        finally:
+            client.close()
+
+    def _visit(self, client: ShopClient, taste: Taste, number: int) -> float:
+        """Make one visit; return how many products the customer liked."""
+        visit, x, rng = (
+            f"{self._run}-{number}",
+            np.zeros(len(self._place), np.int8),
+            np.random.default_rng([self.seed, number]),
+        )
+        for slot in range(min(self.slots, len(self._place))):
+            product = client.ask("POST", "/recommend", {"visit": visit, "slot": slot})["products"][0]
+            a = self._place[product]
+            liked = bool(rng.random() < like_probability(taste, x, a))
+            client.ask("POST", "/feedback", {"visit": visit, "product": product, "reward": float(liked)})
+            x[a] = 1 if liked else -1
+        client.ask("POST", "/close", {"visit": visit})
+        return float((x > 0).sum())
+
+
+def references(products: int, slots: int, seed: int, customers: int = 2000) -> dict[str, float]:
+    """Return the mean likes of a visit, by simulation, under policies that know more or less than a shop.
+
+    "uniform" shows products at random. "fixed order" shows everybody the same products, each the best on average
+    after those before it. "optimal myopic" knows the customers' taste, and shows what will be liked most likely.
+    """
+    taste, rng = draw_taste(products, seed=seed), np.random.default_rng([seed, 1])
+    found = {}
+    for name in ("uniform", "fixed order", "optimal myopic"):
+        x = np.zeros((customers, products))
+        for _ in range(min(slots, products)):
+            p = 1.0 / (1.0 + np.exp(-np.clip(taste.beta + x @ taste.gamma.T, -500, 500)))
+            chosen = _shown(name, p, x == 0, rng)
+            rows = np.arange(customers)
+            x[rows, chosen] = np.where(rng.random(customers) < p[rows, chosen], 1.0, -1.0)
+        found[name] = float((x > 0).sum(axis=1).mean())
+    return found
+
+
+def _shown(name: str, p: Floats, unseen: Any, rng: np.random.Generator) -> Any:
+    if name == "uniform":
+        return np.where(unseen, rng.random(p.shape), -1.0).argmax(axis=1)
+    if name == "fixed order":  # all have seen the same
+        return np.full(len(p), np.where(unseen[0], p.mean(axis=0), -1.0).argmax())
+    return np.where(unseen, p, -1.0).argmax(axis=1)
+
+
+def summary(rewards: Sequence[float]) -> dict[str, float]:
+    """Return the number of visits, and the mean reward of all, of the first tenth and of the last tenth."""
+    tenth = max(1, len(rewards) // 10)
+    means = {"all": rewards, "first tenth": rewards[:tenth], "last tenth": rewards[-tenth:]}
+    return {"visits": len(rewards), **{name: float(np.mean(some)) for name, some in means.items() if some}}

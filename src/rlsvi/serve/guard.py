@@ -1,0 +1,151 @@
+"""What every request passes: the token, the limit on its body, and errors in one shape, `{"error": ...}`."""
+
+import asyncio
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from time import perf_counter
+from typing import Any
+
+from rlsvi.serve.batches import BusyError
+from rlsvi.serve.metrics import Metrics
+from rlsvi.shop.events import StoreError
+from rlsvi.shop.requests import Conflict, NotFound, NotJSON, RequestError
+from rlsvi.shop.samples import NotReady
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+PATIENCE = 30.0  # seconds for a body
+log = logging.getLogger("rlsvi.serve")
+
+
+class TooLarge(ValueError):
+    """A body of more bytes than are allowed."""
+
+
+class TooSlow(ValueError):
+    """A body that does not come."""
+
+
+# The first class that fits; what is in none of them is an error of ours.
+STATUS: list[tuple[type[Exception], int]] = [
+    (NotJSON, 400),
+    (RequestError, 422),
+    (TooLarge, 413),
+    (TooSlow, 408),
+    (NotFound, 404),
+    (Conflict, 409),
+    (NotReady, 503),
+    (StoreError, 503),
+    (BusyError, 503),
+]
+
+
+class Guard:
+    """The outermost layer of the application.
+
+    Parameters
+    ----------
+    app : the application.
+    token : what `Authorization: Bearer` must show; None: nothing.
+    public : the paths that need no token.
+    largest : the most bytes of a body.
+    """
+
+    def __init__(self, app: ASGI, *, token: str | None, public: set[str], largest: int, metrics: Metrics) -> None:
+        self._app, self._public, self._largest, self._metrics = app, public, largest, metrics
+        self._token = None if token is None else b"Bearer " + token.encode()
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Pass a request on, if it may pass."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(receive, send, self._largest)
+        begun = perf_counter()
+        try:
+            refusal = self._refusal(scope)
+            if refusal is None:
+                await self._app(scope, exchange.receive, exchange.send)
+            else:
+                await exchange.refuse(*refusal)
+        except Exception as error:
+            status, message = _told(error)
+            await exchange.refuse(status, message)
+        finally:
+            self._metrics.answered(scope["path"], exchange.status, perf_counter() - begun)
+            if exchange.status >= 400:
+                path, status = scope["path"][:200], exchange.status
+                log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
+
+    def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
+        shown = size = b""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                shown = value
+            elif name == b"content-length":
+                size = value
+        needed = self._token is not None and scope["path"] not in self._public
+        if needed and not hmac.compare_digest(shown, self._token or b""):
+            return 401, "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
+        if size and (not size.isdigit() or int(size[:20]) > self._largest):
+            return 413, f"the body must have at most {self._largest} bytes"
+        return None
+
+
+class _Exchange:
+    """One request and its answer: bytes of the body are counted, and the status of the answer is noted."""
+
+    def __init__(self, receive: Receive, send: Send, largest: int) -> None:
+        self._receive, self._send, self._left, self._largest = receive, send, largest, largest
+        self.status, self.why, self._begun, self._complete = 500, "", False, False
+
+    async def receive(self) -> Message:
+        if self._complete:  # what comes now is that the client leaves, whenever
+            return await self._receive()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooSlow(f"the body did not come within {PATIENCE:g} seconds") from None
+        self._complete = not message.get("more_body", False)
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise TooLarge(f"the body must have at most {self._largest} bytes")
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self._begun = message["status"], True
+        await self._send(message)
+
+    async def refuse(self, status: int, why: str) -> None:
+        """Answer with an error, unless an answer has begun."""
+        self.why = why
+        if self._begun:
+            return
+        body = json.dumps({"error": why}).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if status == 503:
+            headers.append((b"retry-after", b"1"))
+        if status in (401, 408, 413):
+            headers.append((b"connection", b"close"))  # what is left of the body is not read
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    """Return the status of an error and what the client is told of it."""
+    for kind, status in STATUS:
+        if isinstance(error, kind):
+            if kind is StoreError:  # what it says of the database is for the log alone
+                log.error("the database failed", extra={"why": str(error)})
+                return status, "the database does not answer: nothing was stored, ask again"
+            return status, str(error)
+    log.error("failed", exc_info=error)
+    return 500, "the server failed; its log says why"

@@ -1,0 +1,67 @@
+"""What Prometheus is told. With several processes, prometheus_client keeps the numbers in files that all share."""
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+PATHS = ("/recommend", "/feedback", "/close", "/products", "/statistics", "/metrics", "/health", "/")
+BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
+
+
+class Metrics:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        self._shared = FOLDER in os.environ
+        self._registry = registry = CollectorRegistry()
+        labels, sizes = ("path", "status"), (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        self._requests = Counter("rlsvi_requests", "Requests answered.", labels, registry=registry)
+        self._seconds = Histogram(
+            "rlsvi_request_seconds", "Seconds until the answer.", ("path",), buckets=BOUNDS, registry=registry
+        )
+        self._batch = Histogram(
+            "rlsvi_batch_requests", "Requests in a transaction.", buckets=sizes, registry=registry
+        )
+        self._sample = Gauge(
+            "rlsvi_sample_event",
+            "The last event that the samples in use have learned from.",
+            registry=registry,
+            multiprocess_mode="livemin",
+        )
+        self._at = Gauge(
+            "rlsvi_sample_time_seconds",
+            "When the samples in use were drawn, in seconds since 1970.",
+            registry=registry,
+            multiprocess_mode="livemin",
+        )
+        self._known = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
+
+    def answered(self, path: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        name = path if path in self._known else "/products" if path.startswith("/products/") else "other"
+        self._requests.labels(name, str(status)).inc()
+        self._known[name].observe(seconds)
+
+    def batch(self, requests: int) -> None:
+        """Count a transaction."""
+        self._batch.observe(requests)
+
+    def sample(self, event: int, at: float) -> None:
+        """Note which samples are in use."""
+        self._sample.set(event)
+        self._at.set(at)
+
+    def text(self) -> bytes:
+        """Return the numbers of all processes in Prometheus's format."""
+        registry = self._registry
+        if self._shared:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
+
+
+def forget(pid: int) -> None:
+    """Leave out the gauges of a process that has ended."""
+    mark_process_dead(pid)  # type: ignore[no-untyped-call]

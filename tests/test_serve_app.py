@@ -1,0 +1,252 @@
+"""What a shop answers over HTTP."""
+
+import json
+import logging
+
+import pytest
+
+from rlsvi.serve import guard
+from rlsvi.shop import StoreError
+from serving import PRODUCTS, new_shop, serving
+
+
+@pytest.fixture
+def shop(tmp_path):
+    with new_shop(tmp_path) as shop:
+        yield shop
+
+
+@pytest.fixture
+def ask(shop):
+    with serving(shop) as ask:
+        yield ask
+
+
+def test_a_visit_from_its_first_product_to_its_end(ask, shop):
+    first = ask("POST", "/recommend", {"visit": "ann", "context": {"age": 30}})
+    assert first.status == 200
+    assert first.headers["content-type"] == "application/json"
+    assert first.json["visit"] == "ann"
+    assert first.json["slot"] == 0
+    (product,) = first.json["products"]
+    assert product in PRODUCTS
+    told = ask("POST", "/feedback", {"visit": "ann", "product": product, "reward": 1})
+    assert (told.status, told.json) == (200, {"stored": True})
+    more = ask("POST", "/recommend", {"visit": "ann", "count": 5})
+    assert more.json["slot"] == 1
+    assert len({product, *more.json["products"]}) == 3  # no more slots
+    assert ask("POST", "/close", {"visit": "ann"}).status == 200
+    kinds = [event.kind for event in shop.events.since(len(PRODUCTS), 100)]
+    assert kinds == ["recommended", "answered", "recommended", "recommended", "closed"]
+
+
+def test_requests_that_wait_together_are_in_one_transaction_and_do_not_disturb_one_another(ask, shop, monkeypatch):
+    transactions = []
+    writing = shop.events.writing
+    monkeypatch.setattr(shop.events, "writing", lambda: transactions.append(1) or writing())
+    ask("POST", "/recommend", {"visit": "first"})  # has learned
+    transactions.clear()
+    requests = [("POST", "/recommend", {"visit": f"v{n % 20}"}) for n in range(60)]
+    requests += [("POST", "/feedback", {"visit": "nobody", "product": "tea", "reward": 1})] * 20
+    answers = ask.together(requests)
+    assert [answer.status for answer in answers] == [200] * 60 + [404] * 20
+    for n in range(20):
+        mine = [answer.json for answer in answers[n:60:20]]
+        assert [each["slot"] for each in mine] == [0, 1, 2]
+        assert len({each["products"][0] for each in mine}) == 3
+    assert len(transactions) < 20
+
+
+# ---- tokens -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [
+        ("Bearer sesame", 404),
+        ("Bearer sesamE", 401),
+        ("Bearer sesame ", 401),
+        ("Bearer ", 401),
+        ("sesame", 401),
+        ("Basic sesame", 401),
+        (None, 401),
+        ("Bearer \xff", 401),
+    ],
+)
+def test_a_token_must_be_shown(shop, shown, status):
+    with serving(shop, token="sesame") as ask:
+        headers = {} if shown is None else {"Authorization": shown}
+        answer = ask("POST", "/close", {"visit": "nobody"}, headers)
+        assert answer.status == status
+        assert set(answer.json) == {"error"}
+        if status == 401:
+            assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/products", "/recommend", "/nowhere"])
+def test_what_is_not_public_needs_a_token(shop, path):
+    with serving(shop, token="sesame") as ask:
+        assert ask("GET", path).status == 401
+        assert ask("GET", "/openapi.json").status == 200
+
+
+# ---- limits and errors --------------------------------------------------------------------------------------
+
+
+def test_a_large_body_is_refused_by_its_announced_size_and_by_its_bytes(ask):
+    large = b'{"visit": "' + b"a" * 70_000 + b'"}'
+    announced = ask("POST", "/recommend", large)
+    assert announced.status == 413
+    assert "65536" in announced.json["error"]
+    chunked = ask("POST", "/recommend", chunks=[large[i : i + 1000] for i in range(0, len(large), 1000)])
+    assert chunked.status == 413
+    lying = ask("POST", "/recommend", headers={"Content-Length": "10"}, chunks=[large])
+    assert lying.status == 413
+    assert ask("POST", "/recommend", headers={"Content-Length": "-1"}, chunks=[b"{}"]).status == 413
+    small = ask("POST", "/recommend", chunks=[b'{"visit": ', b'"small"}'])
+    assert small.status == 200
+
+
+def test_a_body_that_does_not_come_is_refused(ask, monkeypatch):
+    import asyncio
+
+    monkeypatch.setattr(guard, "PATIENCE", 0.05)
+
+    async def never():
+        await asyncio.sleep(60)
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-length", b"20")]
+    scope = {"type": "http", "method": "POST", "path": "/close", "headers": headers, "query_string": b""}
+    ask._runner.run(ask.app(scope, never, send))
+    assert sent[0]["status"] == 408
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/recommend", b"{", 400, "the request is not valid JSON"),
+        ("/recommend", b"[]", 422, "the request must be an object"),
+        ("/recommend", {}, 422, "visit is missing"),
+        ("/recommend", {"visit": "a", "colour": 1}, 422, "colour is not known"),
+        ("/recommend", {"visit": 1.5}, 422, "visit must be a text or a whole number"),
+        ("/recommend", {"visit": ""}, 422, "visit must have at least 1 character"),
+        ("/recommend", {"visit": "a\0"}, 422, "visit must not have control characters"),
+        ("/recommend", {"visit": "a", "count": 0}, 422, "count must be greater than or equal to 1"),
+        ("/recommend", {"visit": "a", "count": True}, 422, "count must be a"),
+        ("/recommend", {"visit": "a", "context": {"height": 3}}, 422, "there is no feature 'height'"),
+        ("/recommend", {"visit": "a", "context": {"age": "old"}}, 422, "age must be a number"),
+        ("/recommend", {"visit": "a", "context": {"age": [1]}}, 422, "context.age must be a text, a number"),
+        ("/recommend", {"visit": "a", "among": []}, 422, "among must have"),
+        ("/recommend", {"visit": "a", "among": [1]}, 422, "among must be a string"),
+        ("/recommend", {"visit": "a", "among": ["wine"]}, 404, "product 'wine' of among is unknown"),
+        ("/recommend", {"visit": "a", "slot": 2}, 409, "slot 2 of visit 'a' cannot be filled before slot 0"),
+        ("/feedback", {"visit": "a", "product": "tea", "reward": 1}, 404, "was not recommended in visit 'a'"),
+        ("/feedback", b'{"visit": "a", "product": "tea", "reward": 1e400}', 422, "reward must be"),
+        ("/feedback", b'{"visit": "a", "product": "tea", "reward": NaN}', 422, "reward must be"),
+        ("/feedback", {"visit": "a", "product": "tea", "reward": "1"}, 422, "reward must be a number"),
+        ("/feedback", {"visit": "a", "product": "tea", "reward": 1e13}, 422, "reward must be less"),
+        ("/close", {"visit": "a"}, 404, "visit 'a' is unknown"),
+        ("/nowhere", {}, 404, "there is no path '/nowhere'"),
+    ],
+)
+def test_a_wrong_request_is_told_what_is_wrong_and_changes_nothing(ask, shop, path, body, status, words):
+    ask("POST", "/recommend", {"visit": "other"})
+    before = shop.events.last()
+    answer = ask("POST", path, body)
+    assert answer.status == status
+    assert set(answer.json) == {"error"}
+    assert words in answer.json["error"]
+    assert shop.events.last() == before
+
+
+def test_a_wrong_method_is_told(ask):
+    answer = ask("GET", "/recommend")
+    assert answer.status == 405
+    assert answer.json == {"error": "GET is not allowed here"}
+
+
+def test_an_error_of_ours_is_logged_and_not_told(ask, shop, monkeypatch, caplog):
+    monkeypatch.setattr(shop, "handle", lambda requests: [ZeroDivisionError("secret")] * len(requests))
+    with caplog.at_level(logging.ERROR):
+        answer = ask("POST", "/close", {"visit": "a"})
+    assert answer.status == 500
+    assert answer.json == {"error": "the server failed; its log says why"}
+    assert "secret" in caplog.text
+
+
+def test_a_database_that_is_away_is_503_and_its_name_is_not_told(ask, shop, monkeypatch, caplog):
+    def away():
+        raise StoreError("postgresql://somewhere is away")
+
+    monkeypatch.setattr(shop.events, "writing", away)
+    with caplog.at_level(logging.ERROR):
+        answer = ask("POST", "/close", {"visit": "a"})
+    assert answer.status == 503
+    assert answer.headers["retry-after"] == "1"
+    assert "somewhere" not in answer.json["error"]
+    assert "somewhere" in caplog.records[0].why
+    monkeypatch.undo()
+    assert ask("POST", "/recommend", {"visit": "a"}).status == 200
+
+
+# ---- products and operation ---------------------------------------------------------------------------------
+
+
+def test_products_come_and_go(ask):
+    listed = ask("GET", "/products").json["products"]
+    assert [each["product"] for each in listed] == PRODUCTS
+    asked = {"products": [{"product": "wine", "features": {"price": 9}}, {"product": "tea"}]}
+    assert ask("PUT", "/products", asked).status == 200
+    assert ask("POST", "/recommend", {"visit": "a", "among": ["wine"]}).json["products"] == ["wine"]
+    assert ask("DELETE", "/products/wine").status == 200
+    assert ask("DELETE", "/products/wine").status == 200
+    refused = ask("POST", "/recommend", {"visit": "b", "among": ["wine"]})
+    assert refused.status == 409
+    listed = {each["product"]: each for each in ask("GET", "/products").json["products"]}
+    assert listed["wine"]["offered"] is False
+    assert listed["tea"]["offered"] is True
+    assert isinstance(listed["tea"]["value"], float)
+    assert listed["tea"]["spread"] > 0
+    assert ask("DELETE", "/products/beer").status == 404
+
+
+def test_products_are_all_added_or_none(ask):
+    asked = {"products": [{"product": "wine"}, {"product": "beer", "features": {"colour": "red"}}]}
+    answer = ask("PUT", "/products", asked)
+    assert answer.status == 422
+    assert "features of product 'beer': there is no feature 'colour'" in answer.json["error"]
+    changed = {"products": [{"product": "wine"}, {"product": "tea", "features": {"price": 3}}]}
+    assert ask("PUT", "/products", changed).status == 409
+    assert [each["product"] for each in ask("GET", "/products").json["products"]] == PRODUCTS
+
+
+def test_health_and_metrics(ask):
+    assert ask("GET", "/health").status == 503  # there are no samples yet
+    ask("POST", "/recommend", {"visit": "a"})
+    health = ask("GET", "/health")
+    assert health.status == 200
+    assert health.json["status"] == "ok"
+    assert health.json["products"] == len(PRODUCTS)
+    ask("POST", "/close", {"visit": "nobody"})
+    text = ask("GET", "/metrics").body.decode()
+    assert 'rlsvi_requests_total{path="/recommend",status="200"} 1.0' in text
+    assert 'rlsvi_requests_total{path="/close",status="404"} 1.0' in text
+    assert 'rlsvi_request_seconds_count{path="/recommend"} 1.0' in text
+
+
+def test_the_openapi_document_describes_every_request(ask):
+    document = ask("GET", "/openapi.json").json
+    paths = document["paths"]
+    assert {"/recommend", "/feedback", "/close", "/products", "/health", "/metrics"} <= set(paths)
+    body = paths["/recommend"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"] == ["visit"]
+    assert body["properties"]["visit"]["examples"] == ["ann-17"]
+    assert "#/components" not in json.dumps(body)
+    assert {"401", "409", "413", "422", "503"} <= set(paths["/recommend"]["post"]["responses"])
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert ask("GET", "/docs").status == 200
