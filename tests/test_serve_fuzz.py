@@ -9,13 +9,45 @@ import pytest
 from serving import PRODUCTS, new_shop, serving
 
 PATHS = ["/recommend", "/feedback", "/close", "/products"]
-FIELDS = ["visit", "context", "among", "count", "slot", "product", "reward", "products", "features", "x", "__class__"]
+FIELDS = [
+    "visit",
+    "context",
+    "among",
+    "count",
+    "slot",
+    "product",
+    "reward",
+    "products",
+    "features",
+    "x",
+    "__class__",
+]
 SCALARS = [None, True, False, 0, 1, -1, 1.5, 2**63, -(2**70), 10**400, 1e308, -0.0, 1e-320, "", "a", "tea", "age"]
 SCALARS += ["\0", "\x1b[0m", "'; DROP TABLE events; --", "%s%n", "../..", "\u202e", "\U0001f375", "ﷺ" * 300]
 SCALARS += ["nan", "Infinity", "{{7*7}}", "<script>"]
-RAW = [b"", b"null", b"NaN", b"{", b"[" * 5000, b'{"visit":' * 2000, b"\xff\xfe{}", b"\x00", b'{"visit":"\\ud800"}']
-RAW += [b'{"visit":"a","visit":"b"}', b'{"visit":1e999}', b'{"visit":"a","count":1e1}', b'\xef\xbb\xbf{"visit":"a"}']
-RAW += [b'{"visit":"a","among":' + b"[" * 900 + b"]" * 900 + b"}", b'{"visit":' + b"9" * 5000 + b"}", b"'a'", b"0x1"]
+RAW = [
+    b"",
+    b"null",
+    b"NaN",
+    b"{",
+    b"[" * 5000,
+    b'{"visit":' * 2000,
+    b"\xff\xfe{}",
+    b"\x00",
+    b'{"visit":"\\ud800"}',
+]
+RAW += [
+    b'{"visit":"a","visit":"b"}',
+    b'{"visit":1e999}',
+    b'{"visit":"a","count":1e1}',
+    b'\xef\xbb\xbf{"visit":"a"}',
+]
+RAW += [
+    b'{"visit":"a","among":' + b"[" * 900 + b"]" * 900 + b"}",
+    b'{"visit":' + b"9" * 5000 + b"}",
+    b"'a'",
+    b"0x1",
+]
 
 
 def value(rng, depth=0):
@@ -54,7 +86,9 @@ def test_ten_thousand_bodies_get_an_error_or_an_answer(tmp_path):
         ask("POST", "/recommend", {"visit": "v", "count": 2})
         before = len(shop.products)
         for _ in range(400):  # 25 at once: they share transactions
-            sent = [("PUT" if path == "/products" else "POST", path, body(rng)) for path in rng.choices(PATHS, k=25)]
+            sent = [
+                ("PUT" if path == "/products" else "POST", path, body(rng)) for path in rng.choices(PATHS, k=25)
+            ]
             for (_, path, data), answer in zip(sent, ask.together(sent), strict=True):
                 found = json.loads(answer.body)
                 statuses[answer.status] = statuses.get(answer.status, 0) + 1
@@ -74,7 +108,9 @@ def test_ten_thousand_bodies_get_an_error_or_an_answer(tmp_path):
     assert statuses[200] < 5000
 
 
-@pytest.mark.parametrize("path", ["/", "//", "/recommend/", "/%00", "/products/%2e%2e", "/products/" + "a" * 5000, "/\xff"])
+@pytest.mark.parametrize(
+    "path", ["/", "//", "/recommend/", "/%00", "/products/%2e%2e", "/products/" + "a" * 5000, "/\xff"]
+)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "TRACE", "NONSENSE"])
 def test_strange_paths_and_methods_get_an_error(tmp_path, path, method):
     with new_shop(tmp_path) as shop, serving(shop) as ask:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from html import unescape
 
 import pytest
@@ -18,14 +19,13 @@ pytest.importorskip("fastapi", reason="needs rlsvi[serve]")
 
 import httpx
 import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import HTMLResponse
 
-from rlsvi.serve.page import page, page_router
-from rlsvi.serve.statistics import ShopStatistics
+import rlsvi.serve.app
+from rlsvi.serve.page import page
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.recommender import Recommender
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
 
@@ -57,37 +57,32 @@ onload = async () => {{
 
 
 @pytest.fixture(scope="module")
-def events(tmp_path_factory):
-    with Events(f"sqlite:///{tmp_path_factory.mktemp('shop')}/shop.db") as found:
+def url(tmp_path_factory):
+    place = f"sqlite:///{tmp_path_factory.mktemp('shop')}/shop.db"
+    with Events(place) as found:
         written(found, [Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG)])
         written(found, [Event("removed", "", "jazz-3"), *day(0, 120)])
         context = {"referrer": EVIL, "word": LONG}
         shown = [Event("recommended", EVIL[:200], EVIL[:200], 0, explored=True, features=context, at=time.time())]
         written(found, [*shown, Event("recommended", EVIL[:200], LONG, 1, explored=False, at=time.time())])
-        yield found
+    return place
 
 
-def application(events, token=None):
-    settings = ShopSettings(slots=SLOTS, reference={"uniform": 2e6, f"{EVIL}": 5e6})
-    app = FastAPI()
-    app.include_router(page_router(ShopStatistics(settings, events, lambda: newest(100, at=time.time()))))
-    app.state.steps = ""
+@contextmanager
+def application(url, token=None):
+    reference = {"uniform": 2e6, EVIL: 5e6}
+    with Recommender(database=url, slots=SLOTS, reference=reference, learning=False) as shop:
+        shop.sample = newest(100, at=time.time())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rlsvi.serve.app, "PUBLIC", {*rlsvi.serve.app.PUBLIC, "/frame"})
+            app = rlsvi.serve.app.create_app(shop, token=token)
+        app.state.steps = ""
 
-    @app.get("/frame")
-    def frame(width: int, height: int) -> HTMLResponse:
-        return HTMLResponse(FRAME.format(width=width, height=height, steps=app.state.steps))
+        @app.get("/frame")
+        def frame(width: int, height: int) -> HTMLResponse:
+            return HTMLResponse(FRAME.format(width=width, height=height, steps=app.state.steps))
 
-    @app.middleware("http")
-    async def guarded(request: Request, call):
-        if (
-            token
-            and request.url.path == "/statistics"
-            and request.headers.get("authorization") != f"Bearer {token}"
-        ):
-            return JSONResponse({"error": "the token is missing or wrong"}, 401)
-        return await call(request)
-
-    return app
+        yield app
 
 
 class Served:
@@ -124,8 +119,8 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(events):
-    with Served(application(events)) as found:
+def served(url):
+    with application(url) as app, Served(app) as found:
         yield found
 
 
@@ -144,9 +139,11 @@ def test_the_page_loads_nothing_and_says_nothing_of_the_shop(served):
     assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("query", ["by=reward", "count=0", "count=1001", "count=x", "descending=maybe"])
+@pytest.mark.parametrize("query", ["by=reward", "count=0", "count=1001", "count=x", "count=²", "descending=maybe"])
 def test_wrong_questions_are_refused(served, query):
-    assert served.get(f"/statistics?{query}").status_code == 422
+    answer = served.get(f"/statistics?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"{query.partition('=')[0]} must be ")
 
 
 def test_statistics_are_json_that_is_not_kept(served):
@@ -184,7 +181,7 @@ def marked(test):
 
 
 @marked
-def test_it_shows_the_numbers(served, events, tmp_path):
+def test_it_shows_the_numbers(served, tmp_path):
     numbers = served.get("/statistics?count=1000").json()
     steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#learner", "#products-of")]
     steps += [
@@ -237,7 +234,7 @@ def test_products_are_sorted_by_a_click(served, tmp_path):
 
 
 @marked
-def test_it_is_live_and_says_when_it_has_lost_the_server(served, events, tmp_path):
+def test_it_is_live_and_says_when_it_has_lost_the_server(served, tmp_path):
     lose = "(d, w) => { w.kept = w.fetch; w.fetch = () => Promise.reject(new w.TypeError('gone')); }"
     find = "(d, w) => { w.fetch = w.kept; }"
     keep = (
@@ -257,7 +254,7 @@ def test_it_is_live_and_says_when_it_has_lost_the_server(served, events, tmp_pat
 
 
 @marked
-def test_it_asks_for_the_token_once(events, tmp_path):
+def test_it_asks_for_the_token_once(url, tmp_path):
     state = "(d, w) => [d.querySelector('#shop').hidden, d.querySelector('#ask').hidden, w.sessionStorage.token]"
     give = """async (d) => {{
       d.getElementById("token").value = "{}";
@@ -275,7 +272,7 @@ def test_it_asks_for_the_token_once(events, tmp_path):
         "() => pause(1000)",
     ]
     last = "() => document.querySelector('iframe').contentDocument.querySelector('#shop').hidden"
-    with Served(application(events, token="right")) as served:
+    with application(url, token="right") as app, Served(app) as served:
         found, _ = served.seen(tmp_path, PHONE, *steps, last)
     assert found[0] == [True, False, None]
     assert found[1] == "The server does not accept this token."
@@ -286,7 +283,7 @@ def test_it_asks_for_the_token_once(events, tmp_path):
 
 @marked
 def test_an_empty_shop_is_shown_too(tmp_path):
-    with Events(f"sqlite:///{tmp_path}/shop.db") as nothing, Served(application(nothing)) as served:
+    with application(f"sqlite:///{tmp_path}/shop.db") as app, Served(app) as served:
         steps = [TEXT.format("#state"), TEXT.format("#reward"), TEXT.format("#rewards svg"), WIDTH]
         (state, reward, chart, width), trouble = served.seen(tmp_path, PHONE, *steps)
     assert trouble == []

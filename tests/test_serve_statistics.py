@@ -15,9 +15,10 @@ import sqlalchemy as sa
 
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.serve import counts
-from rlsvi.serve.statistics import STEPS, ShopStatistics
+from rlsvi.serve.statistics import COLUMNS, STEPS, ShopStatistics
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
+from rlsvi.shop.samples import sample_of
 from rlsvi.shop.settings import ShopSettings
 
 SLOTS = 4
@@ -42,7 +43,8 @@ def statistics(events, newest=None, **settings):
 
 def newest(event, products=PRODUCTS, at=0.0):
     value, spread = np.arange(len(products), dtype=float), np.full(len(products), 0.5)
-    return SimpleNamespace(value=value, spread=spread), {"event": event, "products": products, "at": at}
+    draws = SimpleNamespace(value=value, spread=spread, offered=np.ones(len(products), dtype=bool))
+    return sample_of(draws, {"event": event, "products": list(products), "at": at}, {})
 
 
 def day(seed, visits, start=0):
@@ -243,7 +245,7 @@ def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(event
     written(events, [Event("added", "", "new"), Event("removed", "", "jazz-0")])
     written(events, day(0, 40))
     page = statistics(events, newest(3))
-    for by in ("product", "shown", "mean", "value", "offered"):
+    for by in COLUMNS:
         for descending in (False, True):
             rows = page.current(by=by, descending=descending, count=100)["products"]["rows"]
             assert len(rows) == 13

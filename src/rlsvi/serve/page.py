@@ -1,14 +1,16 @@
 """The page to watch a shop: `GET /` is a document that loads nothing else, `GET /statistics` what it shows."""
 
+import re
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from rlsvi.report.document import document
-from rlsvi.serve.statistics import MOST, ShopStatistics
+from rlsvi.serve.described import described
+from rlsvi.serve.statistics import COLUMNS, MOST, ShopStatistics
+from rlsvi.shop.requests import RequestError
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -35,13 +37,16 @@ def page_router(statistics: ShopStatistics) -> APIRouter:
     def watch() -> HTMLResponse:
         return HTMLResponse(page(), headers=HEADERS)
 
-    @router.get("/statistics", summary="What the page shows: rewards, exploration, products, latest visits")
-    def current(
-        by: Literal["product", "shown", "mean", "value", "offered"] = "shown",
-        descending: bool = True,
-        count: Annotated[int, Query(ge=1, le=MOST)] = 25,
-    ) -> JSONResponse:
-        found: dict[str, Any] = statistics.current(by=by, descending=descending, count=count)
+    @router.get("/statistics", **described(None, {"events": 1200, "visits": 50}, 422))
+    def current(by: str = "shown", descending: str = "true", count: str = "25") -> JSONResponse:
+        """Return what the page shows: rewards and exploration over time, the first products, the latest visits."""
+        if by not in COLUMNS:
+            raise RequestError(f"by must be one of {', '.join(COLUMNS)}")
+        if descending not in ("true", "false"):
+            raise RequestError("descending must be true or false")
+        if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= MOST:
+            raise RequestError(f"count must be a whole number from 1 to {MOST}")
+        found = statistics.current(by=by, descending=descending == "true", count=int(count))
         return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
     return router

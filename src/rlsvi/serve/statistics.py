@@ -13,9 +13,11 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select
 from rlsvi.serve.counts import OF_VISITS, Bucket, EventCounts, ProductCount
 from rlsvi.shop.events import Events
 from rlsvi.shop.ids import name_of
+from rlsvi.shop.samples import Sample
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.tables import events as table
 
+COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are sorted by
 MOST = 1000  # products of an answer
 STEPS = 2  # of counting past events, in one request
 LATELY = 8  # buckets
@@ -35,16 +37,16 @@ class ProductValue(NamedTuple):
 
 
 class ShopStatistics:
-    """The numbers of a shop, from its events and the newest draws; requests may come from several threads.
+    """The numbers of a shop, from its events and the newest samples; requests may come from several threads.
 
     Parameters
     ----------
     settings : the settings of the shop.
     events : its events.
-    newest : returns the newest draws and what their file says about them, None as long as there are none.
+    newest : returns the newest samples of the posterior, None as long as there are none.
     """
 
-    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], Any]) -> None:
+    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], Sample | None]) -> None:
         self._settings, self._events, self._newest = settings, events, newest
         self._counts, self._lock = EventCounts(settings.slots), Lock()
 
@@ -69,7 +71,7 @@ class ShopStatistics:
                 "liked_above": self._settings.reward.liked_above,
                 "products": self._products(newest, by, descending, count),
                 "latest": self._latest(reading),
-                "learner": None if newest is None else _learner(newest[1], last),
+                "learner": None if newest is None else _learner(newest, last),
             }
 
     def _rewards(self) -> dict[str, Any]:
@@ -86,8 +88,8 @@ class ShopStatistics:
             "points": list(_points(buckets)),
         }
 
-    def _products(self, newest: Any, by: str, descending: bool, count: int) -> dict[str, Any]:
-        counts, values = self._counts.products, {} if newest is None else _values(*newest)
+    def _products(self, newest: Sample | None, by: str, descending: bool, count: int) -> dict[str, Any]:
+        counts, values = self._counts.products, {} if newest is None else _values(newest)
         rows = [_product(product, counted, values.get(product)) for product, counted in counts.items()]
         if by == "product" and self._settings.ids == "integer":
             rows.sort(key=lambda row: name_of(row["product"], "integer"), reverse=descending)
@@ -134,20 +136,17 @@ def _explored(it: Bucket) -> float | None:
     return it.explored / it.recommended if it.recommended else None
 
 
-def _learner(header: Any, last: int) -> dict[str, Any]:
-    """Return how far the draws are behind: in events, and in seconds."""
-    return {
-        "included": header["event"],
-        "behind": max(0, last - header["event"]),
-        "age": max(0.0, time.time() - header["at"]),
-    }
+def _learner(sample: Sample, last: int) -> dict[str, Any]:
+    """Return how far the samples are behind: in events, and in seconds."""
+    age = max(0.0, time.time() - sample.at)
+    return {"included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
 
-def _values(draws: Any, header: Any) -> dict[str, ProductValue]:
-    """Return what the posterior says of every product that the draws know."""
-    value, half = draws.value, NORMAL * draws.spread
+def _values(sample: Sample) -> dict[str, ProductValue]:
+    """Return what the posterior says of every product that the samples know."""
+    value, half = sample.draws.value, NORMAL * sample.draws.spread
     columns = value.tolist(), (value - half).tolist(), (value + half).tolist()
-    return {str(it): ProductValue(*row) for it, *row in zip(header["products"], *columns, strict=True)}
+    return {name: ProductValue(*row) for name, *row in zip(sample.names, *columns, strict=True)}
 
 
 def _product(product: str, counted: ProductCount, value: ProductValue | None) -> dict[str, Any]:
