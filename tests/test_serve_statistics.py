@@ -91,7 +91,7 @@ def twin(rows, slots):
             if complete or it.kind == "closed":
                 ended[it.visit] = it.id, math.fsum(answers[it.visit])
     width = 64
-    while rows and rows[-1].id // width >= 64:
+    while rows and rows[-1].id // width >= 32:
         width *= 2
     buckets = defaultdict(lambda: {"rewards": [], "explored": [], "at": []})
     for it in rows:
@@ -125,7 +125,7 @@ def check(found, rows, slots=SLOTS):
     assert found["events"] == found["read"] == rows[-1].id
     assert found["visits"] == len(ended) > 50
     assert found["recommended"] == sum(it.kind == "recommended" for it in rows)
-    assert found["lately"] == expected(joined(buckets[-8:]))
+    assert found["lately"] == expected(joined(buckets[-4:]))
     with_visits = [bucket for bucket in buckets if bucket["rewards"]]
     if 2 * len(with_visits[-1]["rewards"]) < len(with_visits[-2]["rewards"]):
         with_visits[-2:] = [joined(with_visits[-2:])]
@@ -296,3 +296,10 @@ def test_no_request_looks_at_all_events(events):
             assert whole == (["SCAN events"] if "LIMIT" in text else []), (text, plan)
             if "LIMIT" in text:
                 assert len(plan) == 1  # without sorting
+
+
+def test_a_visit_that_was_shown_nothing_may_end(events):
+    written(events, [Event("closed", "ann")])
+    found = statistics(events).current()
+    assert found["lately"] == {"number": 1, "mean": 0.0, "low": None, "high": None, "explored": None}
+    assert found["latest"][0]["shown"] == []

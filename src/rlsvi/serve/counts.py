@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Executable, and_, case, func, 
 from rlsvi.shop.tables import events
 
 STEP = 20_000  # events of one step
-MOST_BUCKETS = 64
+MOST_BUCKETS = 32
 SMALLEST = 64  # events of a bucket, at first
 OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite know that it may use it
 
@@ -106,6 +106,11 @@ class EventCounts:
             self._add(event // self.width, Bucket(visits=1, mean=reward))
         self.read = until
 
+    @property
+    def enough(self) -> int:
+        """With so many answers a visit has ended."""
+        return max(1, min(self.slots, len(self.products)))
+
     def _add(self, number: int, bucket: Bucket) -> None:
         self.buckets[number] = self.buckets[number].merged(bucket)
 
@@ -116,7 +121,7 @@ class EventCounts:
 
     def _ended(self, rows: Iterable[Any]) -> Iterator[tuple[int, float]]:
         """Yield the last event and the reward of the visits that ended among the new events."""
-        enough = min(self.slots, len(self.products))
+        enough = self.enough
         for closed, answers, before, answered, reward in rows:
             if before >= enough or (closed is not None and closed <= self.read):
                 continue  # it had ended

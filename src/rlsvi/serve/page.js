@@ -10,6 +10,7 @@
   const EVEN = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
   const DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
   const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
   const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   const absent = (it) => it === null || it === undefined;
   const minus = (words) => words.replace("-", "−");
@@ -49,7 +50,7 @@
   // ---- charts ---------------------------------------------------------------------------------------------
   function ticks(low, high, count) {
     const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
-    const step = power * [1, 2, 5, 10].find((it) => it * power >= raw);
+    const step = power * [1, 2, 2.5, 5, 10].find((it) => it * power >= raw);
     const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
     return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
   }
@@ -178,12 +179,12 @@
     const context = Object.entries(it.context ?? {}).map(([name, value]) => `${name} ${value}`).join(" · ");
     const chips = it.shown.map((one) => {
       const kind = absent(one.reward) ? "waiting" : one.reward > bar ? "liked" : "";
-      const answer = absent(one.reward) ? "no answer" : `reward ${number(one.reward)}`;
+      const answer = absent(one.reward) ? "no answer" : `reward ${minus(PLAIN.format(one.reward))}`;
       const words = `${one.product}: ${answer}${one.explored ? ", explored" : ""}`;
       return html("span", { class: `chip ${kind} ${one.explored ? "explored" : ""}`, title: words }, String(one.product),
         html("span", { class: "offscreen" }, `: ${answer}${one.explored ? ", explored" : ""};`));
     });
-    const state = `${it.ended ? `${number(it.reward)} in all` : "open"} · ${span(now - it.at)} ago`;
+    const state = `${it.ended ? `${minus(PLAIN.format(it.reward))} in all` : "open"} · ${span(now - it.at)} ago`;
     return html("li", {},
       html("div", { class: "visit" }, html("b", { title: it.visit }, String(it.visit)), html("span", {}, state)),
       ...(context ? [html("div", { class: "context" }, context)] : []), html("div", {}, ...chips));

@@ -20,7 +20,7 @@ from rlsvi.shop.tables import events as table
 COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are sorted by
 MOST = 1000  # products of an answer
 STEPS = 2  # of counting past events, in one request
-LATELY = 8  # buckets
+LATELY = 4  # buckets
 VISITS = 10  # latest ones
 RECENT = 500  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
@@ -108,8 +108,7 @@ class ShopStatistics:
         rows: dict[str, list[Any]] = {name: [] for name in names}
         for row in reading.execute(theirs):
             rows[row.visit].append(row)
-        enough = min(self._settings.slots, len(self._counts.products))
-        return [_visit(name, rows[name], enough) for name in names]
+        return [_visit(name, rows[name], self._counts.enough) for name in names]
 
 
 def _points(buckets: Iterable[Bucket]) -> Iterator[dict[str, Any]]:
