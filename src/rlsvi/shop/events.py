@@ -100,6 +100,12 @@ class Events:
         rows = self._rows(self._statements.newest_draws, {"id": after})
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Context manager of a connection for SELECTs from the tables of `rlsvi.shop.tables`, for statistics."""
+        with self._told("read"), self._database.engine.connect() as connection:
+            yield connection
+
     # ---- the rest -----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
