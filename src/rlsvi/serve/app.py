@@ -121,7 +121,7 @@ def _add_products(app: FastAPI) -> None:
         """List all products, with the posterior mean and standard deviation of their reward in the first slot."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
-    @app.put("/products", **described(ProductsRequest, {"stored": True}, 409))
+    @app.put("/products", **described(ProductsRequest, {"stored": True}))
     async def add(request: Request) -> Response:
         """Offer products: all of the list or, if one of them is refused, none."""
         asked = ProductsRequest.read(await request.body())
