@@ -36,8 +36,8 @@ FLOORS = {
     "judge": 4,
     "shop": 5,
     "paper": 5,
-    "serve": 5,
     "report": 6,
+    "serve": 6,
     "cli": 6,
     "__main__": 6,
 }

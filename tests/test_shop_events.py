@@ -200,6 +200,21 @@ def test_an_error_rolls_back(events, error):
     assert len(events.since(0, 9)) == 2
 
 
+def test_an_error_of_the_database_ends_the_transaction_also_if_it_is_caught(events):
+    append = [Event("closed", "v"), Event("closed", "w"), Event("closed", "w")]
+    with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
+        with events.writing() as writer:
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                writer.append(append)
+    assert events.last() == 0
+    with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
+        with events.writing() as writer:
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                writer.append(append)
+            writer.append([Event("closed", "x")])
+    assert events.last() == 0
+
+
 def test_a_transaction_sees_what_it_wrote_and_others_do_not(events):
     with events.writing() as writer:
         writer.append(shown("v", "a"))

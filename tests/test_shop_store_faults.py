@@ -259,6 +259,30 @@ def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):  # 
         append(events, Event("closed", "v"))
 
 
+def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: F811
+    with Events(postgres_url) as events:
+        with pytest.raises(StoreError, match="not known whether the events were"), events.writing() as writer:  # noqa: PT012
+            writer.append([Event("closed", "v")])
+            end_connections(postgres)
+        append(events, Event("closed", "w"))
+
+
+def test_a_transaction_that_the_server_has_given_up(postgres_url):  # noqa: F811
+    with Events(postgres_url) as events:
+        with pytest.raises(StoreError, match="has rolled back the transaction"), events.writing() as writer:  # noqa: PT012
+            writer.append([Event("closed", "v")])
+            with pytest.raises(Exception, match="division by zero"):
+                writer._cursor.execute("SELECT 1 / 0")
+        assert events.last() == 0
+
+
+def test_a_learner_without_a_server(own_server):
+    with Events(own_server.new_url()) as events:
+        own_server.stop()
+        with pytest.raises(StoreError, match=r"could not lock: .* check that it runs"), events.learner_lock():
+            pass
+
+
 def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # noqa: F811
     monkeypatch.setattr("rlsvi.shop.databases.PATIENCE", 0.2)
     with Events(postgres_url) as events, Events(postgres_url) as other:

@@ -4,13 +4,13 @@ from base64 import b64encode
 from hashlib import sha256
 
 
-def document(title: str, body: str, style: str, script: str = "") -> str:
-    """Return the whole file."""
+def document(title: str, body: str, style: str, script: str = "", *, live: bool = False) -> str:
+    """Return the whole file. With `live` its script may ask the server that the page came from."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(style, script)}">
+<meta http-equiv="Content-Security-Policy" content="{_policy(style, script, live)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
@@ -25,9 +25,10 @@ def document(title: str, body: str, style: str, script: str = "") -> str:
 """
 
 
-def _policy(style: str, script: str) -> str:
+def _policy(style: str, script: str, live: bool) -> str:
     sources = "; script-src ".join(_hash(source) for source in (style, script) if source)
-    return f"default-src 'none'; style-src {sources}; img-src data:; base-uri 'none'; form-action 'none'"
+    server = "connect-src 'self'; " if live else ""
+    return f"default-src 'none'; style-src {sources}; {server}img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(source: str) -> str:

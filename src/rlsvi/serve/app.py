@@ -16,6 +16,8 @@ from rlsvi.serve.batches import Batcher
 from rlsvi.serve.described import DESCRIPTION, describe_token, described
 from rlsvi.serve.guard import Guard
 from rlsvi.serve.metrics import Metrics
+from rlsvi.serve.page import page_router
+from rlsvi.serve.statistics import ShopStatistics
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
 
@@ -27,8 +29,8 @@ STORED = b'{"stored":true}'
 def create_app(recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None) -> FastAPI:
     """Return the application of a shop.
 
-    A router of other routes, such as those of the page, is added with `app.include_router`. They find the
-    recommender, and in it the events, as `request.app.state.recommender`.
+    A router of other routes is added with `app.include_router`. They find the recommender, and in it the events,
+    as `request.app.state.recommender`.
 
     Parameters
     ----------
@@ -58,6 +60,8 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     _describe_visits(app)
     _add_products(app)
     _add_operation(app)
+    statistics = ShopStatistics(recommender.settings, recommender.events, lambda: recommender.sample)
+    app.include_router(page_router(statistics))
     describe_token(app)
     return app
 
@@ -117,7 +121,7 @@ def _add_products(app: FastAPI) -> None:
         """List all products, with the posterior mean and standard deviation of their reward in the first slot."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
-    @app.put("/products", **described(ProductsRequest, {"stored": True}, 409))
+    @app.put("/products", **described(ProductsRequest, {"stored": True}))
     async def add(request: Request) -> Response:
         """Offer products: all of the list or, if one of them is refused, none."""
         asked = ProductsRequest.read(await request.body())

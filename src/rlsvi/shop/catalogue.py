@@ -4,23 +4,19 @@ from collections.abc import Iterable, Mapping
 
 from rlsvi.shop.event import Event
 from rlsvi.shop.replies import checked_features, product_name
-from rlsvi.shop.requests import Conflict, NotFound, ProductRequest
+from rlsvi.shop.requests import NotFound, ProductRequest
 from rlsvi.shop.settings import ShopSettings
 
 
 def added(asked: Iterable[ProductRequest], catalogue: Mapping[str, Event], settings: ShopSettings) -> list[Event]:
-    """Return the events that offer products; none for those that are offered already."""
+    """Return the events that offer products, or change their features; none for those that stay as they are."""
     events = []
     for each in asked:
         name = product_name("product", each.product, settings)
         features = checked_features(f"features of product {name!r}", settings.product, each.features)
         before = catalogue.get(name)
-        known = None if before is None else settings.product.encode_stored(before.features)
-        if before is not None and before.kind == "added":
-            if known is not None and (known != settings.product.encode_stored(features)).any():
-                raise Conflict(f"product {name!r} has other features, which cannot change: give it another name")
-            continue
-        events.append(Event("added", product=name, features=features))
+        if before is None or before.kind == "removed" or (before.features or {}) != features:
+            events.append(Event("added", product=name, features=features))
     return events
 
 

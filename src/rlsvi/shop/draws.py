@@ -7,16 +7,7 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.targets import add_answer
-
-NOT_FINITE, CUSTOMER, ANSWERS, KNOWN, NOTHING = -1, -2, -3, -4, -5
-MISTAKES = {
-    NOT_FINITE: "a value is not finite: refresh the draws",
-    CUSTOMER: "c must be {} finite numbers",
-    ANSWERS: "known and x must be as many products as answers, each answer 1 or -1",
-    KNOWN: "known must be numbers of products, each of 0..{1}",
-    NOTHING: "no product is left that may be shown",
-}
+from rlsvi.shop.targets import add_answer, add_rows, largest, not_zero
 
 
 class Draws(NamedTuple):
@@ -65,77 +56,56 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     customer = np.asarray(c, dtype=np.float64)
     answered, answers = np.asarray(known, dtype=np.int64), np.asarray(x, dtype=np.float64)
     mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    if customer.shape != (q,):
+    if customer.shape != (q,) or not np.isfinite(customer).all():
         raise ValueError(f"c must be {q} finite numbers, got shape {customer.shape}")
-    if answered.ndim != 1 or answers.shape != answered.shape:
-        raise ValueError(MISTAKES[ANSWERS])
+    if answered.ndim != 1 or answers.shape != answered.shape or not (abs(answers) == 1.0).all():
+        raise ValueError("known and x must be as many products as answers, each answer 1 or -1")
+    if answered.size and not 0 <= answered.min() <= answered.max() < N:
+        raise ValueError(f"known must be numbers of products, each of 0..{N - 1}")
     if mask.shape != (N,):
         raise ValueError(f"allowed must have shape ({N},), got {mask.shape}")
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    u, values, best = np.zeros(e), np.empty(N), np.empty(S, np.int64)
+    mask = mask & draws.offered
+    if not mask.any():
+        raise LookupError("no product is left that may be shown")
+    u, index, values, best = np.zeros(e), np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
     u[0], u[1 : 1 + q] = 1.0, customer
-    of = best_products(
-        draws.weight, draws.z, u, q, e - 1 - q - m, answered, answers, mask, draws.offered, draw, values, best
-    )
-    if of < 0:
-        kind = LookupError if of == NOTHING else FactorError if of == NOT_FINITE else ValueError
-        raise kind(MISTAKES[of].format(q, N - 1))
+    add_answers(u, draws.z, answered, answers, q, e - 1 - q - m)
+    explored = best_products(draws.weight, u, mask, draw, index, values, best)
+    if explored < 0:
+        raise FactorError("a value is not finite: refresh the draws")
     chosen = int(best[draw])
-    return Choice(chosen, of / max(S - 1, 1), bool(values[chosen] < values[best[0]]))
+    samples = best[1:] if S > 1 else best
+    return Choice(chosen, float((samples == chosen).mean()), explored == 1)
+
+
+@compiled
+def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -> None:
+    """Add answers to what is known."""
+    for i in range(known.size):
+        add_answer(u, z, known[i], x[i], q, D)
 
 
 @compiled
 def best_products(
-    weight: Floats,
-    z: Floats,
-    u: Floats,
-    q: int,
-    D: int,
-    known: Longs,
-    x: Floats,
-    allowed: Bools,
-    offered: Bools,
-    draw: int,
-    values: Floats,
-    best: Longs,
+    weight: Floats, u: Floats, allowed: Bools, draw: int, index: Longs, values: Floats, best: Longs
 ) -> int:
-    """Set best[s] to the best allowed product under every sample s, for u = (1, c, 0) and the answers given.
+    """Set best[s] to the best allowed product under every sample s.
 
-    Returns how many samples choose as `draw` does, or what is wrong, one of MISTAKES. In the end, `values` are
-    those of the mean. Ties go to the first product from a place that differs between samples.
+    Returns 1 if the mean values the choice of `draw` less than its own, otherwise 0, or -1 if values are not
+    finite. Ties go to the first product from a place that differs between samples.
     """
-    S, N = weight.shape[0], values.size
-    for k in range(1, 1 + q):
-        if not abs(u[k]) < np.inf:
-            return CUSTOMER
-    for i in range(known.size):
-        if abs(x[i]) != 1.0:
-            return ANSWERS
-        if not 0 <= known[i] < N:
-            return KNOWN
-        add_answer(u, z, known[i], x[i], q, D)
+    S, N, count = weight.shape[0], values.size, not_zero(u, index)
     for s in range(S - 1, -1, -1):
         for a in range(N):
-            values[a] = 0.0
-        for k in range(u.size):
-            by, row = u[k], weight[s, k]
-            if by != 0.0:
-                for a in range(N):
-                    values[a] += by * row[a]
-        start = (s * N) // S
-        top, at = -np.inf, -1
-        for i in range(N):
-            a = start + i if start + i < N else start + i - N
-            if allowed[a] and offered[a]:
-                if not abs(values[a]) < np.inf:
-                    return NOT_FINITE
-                if values[a] > top:
-                    top, at = values[a], a
-        if at < 0:
-            return NOTHING
-        best[s] = at
-    alike = 0 if S > 1 else 1
-    for s in range(1, S):
-        alike += best[s] == best[draw]
-    return alike
+            values[a] = 0.0 if allowed[a] else -np.inf
+        add_rows(weight[s], u, index, count, 0, values)
+        top = largest(values)
+        if not abs(top) < np.inf:
+            return -1
+        a = (s * N) // S
+        while values[a] != top:
+            a = a + 1 if a + 1 < N else 0
+        best[s] = a
+    return 1 if values[best[draw]] < values[best[0]] else 0

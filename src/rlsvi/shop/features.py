@@ -134,9 +134,7 @@ def _text(name: str, value: Any) -> str:
 
 def _kind(feature: Any) -> str:
     """Return which kind of feature is meant, by its keys."""
-    if isinstance(feature, BaseModel):
-        return {NumberFeature: "number", CategoryFeature: "category"}.get(type(feature), "hashed")  # type: ignore[call-overload, no-any-return]
-    keys = feature if isinstance(feature, Mapping) else ()
+    keys = feature if isinstance(feature, Mapping) else getattr(type(feature), "model_fields", ())
     return "category" if "values" in keys else "hashed" if "hashed" in keys else "number"
 
 

@@ -190,7 +190,7 @@ class Recommender:
         return [self.product_id(product) for product, event in current if event.kind == "added"]
 
     def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
-        """Offer a product from now on, with features by the names of the settings."""
+        """Offer a product from now on, with features by the names of the settings, or change its features."""
         self.add_all({product: features})
 
     def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:

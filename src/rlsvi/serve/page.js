@@ -1,0 +1,273 @@
+"use strict";
+// Asks /statistics every two seconds and shows what it says. All text goes in as text, never as HTML.
+(() => {
+  const EVERY = 2000, PATIENCE = 10000, ROWS = [25, 100, 1000];
+  const $ = (id) => document.getElementById(id);
+  const order = { by: "shown", descending: true, count: ROWS[0] };
+  let shown = null, heard = null, timer = 0, asking = null;
+
+  // ---- words and numbers ----------------------------------------------------------------------------------
+  const EVEN = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+  const DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+  const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
+  const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  const absent = (it) => it === null || it === undefined;
+  const minus = (words) => words.replace("-", "−");
+  const number = (it) => (absent(it) ? "–" : minus((Math.abs(it) >= 1000 ? WHOLE : EVEN).format(it)));
+  const tick = (it) => minus((Math.abs(it) >= 10000 ? SHORT : DIGITS).format(it));
+  const whole = (it) => WHOLE.format(it);
+  const percent = (it) => (absent(it) ? "–" : `${DIGITS.format(100 * it)}%`);
+  const range = (low, high) => (absent(low) ? "–" : `${number(low)} to ${number(high)}`);
+  const clock = (at) => new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+  function span(seconds) {
+    const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([it]) => seconds >= it) ?? [1, "s"];
+    return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
+  }
+
+  // ---- elements -------------------------------------------------------------------------------------------
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  }
+  const html = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+  const svg = (tag, attributes = {}, ...children) =>
+    fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  function say(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+  // Puts new elements in the place of those that are not equal to them; the others stay, and what is selected in them.
+  function replace(parent, elements) {
+    elements.forEach((element, i) => {
+      const old = parent.children[i];
+      if (!old) parent.append(element);
+      else if (!old.isEqualNode(element)) old.replaceWith(element);
+    });
+    while (parent.children.length > elements.length) parent.lastElementChild.remove();
+  }
+
+  // ---- charts ---------------------------------------------------------------------------------------------
+  function ticks(low, high, count) {
+    const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
+    const step = power * [1, 2, 2.5, 5, 10].find((it) => it * power >= raw);
+    const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+    return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * step);
+  }
+
+  function limits(values, margin) {
+    const low = Math.min(...values), high = Math.max(...values);
+    const room = high > low ? margin * (high - low) : Math.abs(high) / 10 || 1;
+    return [low - room, high + room];
+  }
+
+  // points: {x, y, low, high, words}; lines: {name, value}.
+  function draw(figure, points, lines, format, [low, high]) {
+    const picture = figure.querySelector("svg"), { width, height } = picture.getBoundingClientRect();
+    const left = 44, right = width - 8, top = 8, bottom = height - 34;
+    const end = points.length ? points.at(-1).x : 1;
+    const x = (it) => left + ((right - left) * it) / end;
+    const y = (it) => bottom - ((bottom - top) * (Math.min(Math.max(it, low), high) - low)) / (high - low);
+    const path = (list, value) => list.map((it) => `${x(it.x).toFixed(1)} ${y(value(it)).toFixed(1)}`).join("L");
+    const text = (words, where, kind = "number") => svg("text", { class: kind, ...where }, words);
+    const parts = [];
+    for (const it of ticks(low, high, 4))
+      parts.push(svg("line", { class: "grid", x1: left, x2: right, y1: y(it), y2: y(it) }),
+        text(format(it), { x: left - 8, y: y(it) + 4, "text-anchor": "end" }));
+    for (const it of ticks(0, end, width < 400 ? 3 : 5).filter(Number.isInteger))
+      parts.push(text(SHORT.format(it), { x: x(it), y: bottom + 16, "text-anchor": it ? "middle" : "start" }));
+    parts.push(text("visits", { x: right, y: bottom + 31, "text-anchor": "end" }));
+    const banded = points.filter((it) => !absent(it.low));
+    if (banded.length > 1)
+      parts.push(svg("path", {
+        class: "band",
+        d: `M${path(banded, (it) => it.low)}L${path([...banded].reverse(), (it) => it.high)}Z`,
+      }));
+    for (const it of lines)
+      parts.push(svg("line", { class: "reference", x1: left, x2: right, y1: y(it.value), y2: y(it.value) }));
+    if (points.length > 1) parts.push(svg("path", { class: "curve", d: `M${path(points, (it) => it.y)}` }));
+    if (points.length) parts.push(svg("circle", { class: "dot", r: 4, cx: x(end), cy: y(points.at(-1).y) }));
+    else parts.push(text("No visit has ended yet.", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }));
+    const ends = points.length ? [points[0], points.at(-1)].map((it) => it.y) : [0, 1];
+    for (const [i, it] of lines.entries()) {
+      const below = lines.some((other, j) => j !== i && other.value >= it.value && y(it.value) - y(other.value) < 16);
+      const [first, last] = ends.map((end) => Math.abs(end - it.value));
+      const where = first > last ? { x: left + 6 } : { x: right - 6, "text-anchor": "end" };  // away from the curve
+      const name = it.name.length > 32 ? `${it.name.slice(0, 31)}…` : it.name;
+      parts.push(text(`${name} ${number(it.value)}`, { ...where, y: y(it.value) + (below ? 14 : -5) }, "name"));
+    }
+    picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    replace(picture, parts);
+    figure.point = (at) => at === null ? null
+      : points.reduce((best, it) => (Math.abs(x(it.x) - at) < Math.abs(x(best.x) - at) ? it : best), points[0]);
+    figure.place = (it) => [x(it.x), y(it.y), top, bottom];
+    point(figure);
+  }
+
+  // The point nearest to the pointer, in words; without a pointer the last one.
+  function point(figure) {
+    for (const it of figure.querySelectorAll(".cursor")) it.remove();
+    const it = figure.point?.(figure.pointer ?? null);
+    if (it) {
+      const [x, y, top, bottom] = figure.place(it);
+      figure.querySelector("svg").append(svg("line", { class: "cursor", x1: x, x2: x, y1: top, y2: bottom }),
+        svg("circle", { class: "cursor dot", r: 4, cx: x, cy: y }));
+    }
+    say(figure.querySelector("output"), it ? it.words : "");
+  }
+
+  function charts({ points, references }) {
+    const ended = points.filter((it) => !absent(it.mean));
+    const words = (it) => `After ${whole(it.visits)} visits, ${clock(it.to)}: `;
+    const rewards = ended.map((it) => ({
+      x: it.visits, y: it.mean, low: it.low, high: it.high,
+      words: `${words(it)}${number(it.mean)}${absent(it.low) ? "" : ` (${range(it.low, it.high)})`}`,
+    }));
+    // The band may be wide where few visits ended: the means and a little of it decide what is seen.
+    const means = [...rewards.map((it) => it.y), ...references.map((it) => it.value)];
+    const usual = rewards.flatMap((it) => (absent(it.low) ? [] : [it.high - it.y])).sort((a, b) => a - b);
+    const half = usual[Math.floor(usual.length / 2)] ?? 0;
+    const seen = means.length ? means.flatMap((it, i) => (i < rewards.length ? [it - half, it + half] : [it])) : [0, 1];
+    draw($("rewards"), rewards, references, tick, limits(seen, 0.06));
+    const shares = ended.filter((it) => !absent(it.explored))
+      .map((it) => ({ x: it.visits, y: it.explored, words: `${words(it)}${percent(it.explored)}` }));
+    draw($("exploration"), shares, [], percent, [0, Math.min(1, 1.1 * Math.max(0.05, ...shares.map((it) => it.y)))]);
+    replace($("points").tBodies[0], ended.map((it) => html("tr", {},
+      ...[whole(it.visits), clock(it.from), clock(it.to), number(it.mean), range(it.low, it.high), percent(it.explored)]
+        .map((cell) => html("td", {}, cell)))));
+  }
+
+  // ---- tiles, products, visits ----------------------------------------------------------------------------
+  function tiles({ lately, visits, recommended, learner }) {
+    say($("reward"), number(lately.mean));
+    say($("reward-of"), lately.number
+      ? `${absent(lately.low) ? "" : `${range(lately.low, lately.high)}, `}latest ${whole(lately.number)} visits` : "no visit has ended yet");
+    say($("visits"), whole(visits));
+    say($("visits-of"), `ended; ${whole(recommended)} recommendations`);
+    say($("explored"), percent(lately.explored));
+    say($("explored-of"), "of the latest recommendations");
+    say($("learner"), !learner ? "No draws yet" : `${whole(learner.behind)} behind`);
+    say($("learner-of"), learner
+      ? `events; the draws are ${span(learner.age)} old` : "products are chosen from the prior");
+  }
+
+  function interval(it, low, high) {
+    if (absent(it.value)) return html("td", {}, "–");
+    const x = (value) => `${4 + (92 * (Math.min(Math.max(value, low), high) - low)) / (high - low || 1)}%`;
+    const picture = svg("svg", { "aria-hidden": "true" },
+      svg("line", { class: "interval", x1: x(it.low), x2: x(it.high), y1: 8, y2: 8 }),
+      svg("circle", { class: "expected", r: 4, cx: x(it.value), cy: 8 }));
+    if (!absent(it.mean)) picture.append(svg("line", { class: "observed", x1: x(it.mean), x2: x(it.mean), y1: 2, y2: 14 }));
+    const words = `${number(it.value)} (95% interval ${range(it.low, it.high)})`;
+    return html("td", { title: words }, html("span", { class: "value", "aria-hidden": "true" }, number(it.value)), picture,
+      html("span", { class: "offscreen" }, words));
+  }
+
+  function products({ count, offered, rows, low, high }) {
+    say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
+      + "Expected reward: posterior mean and 95% interval over all customers; the tick is the mean so far.");
+    replace(document.querySelector("#products tbody"), rows.map((it) => html("tr", it.offered ? {} : { class: "removed" },
+      html("td", { title: it.product }, String(it.product)), html("td", {}, whole(it.shown)),
+      html("td", {}, number(it.mean)), interval(it, low, high), html("td", {}, it.offered ? "offered" : "removed"))));
+    $("more").hidden = rows.length >= count || order.count >= ROWS.at(-1);
+    for (const it of document.querySelectorAll("#products th")) {
+      if (it.dataset.by === order.by) it.setAttribute("aria-sort", order.descending ? "descending" : "ascending");
+      else it.removeAttribute("aria-sort");
+    }
+  }
+
+  function visit(it, now, bar) {
+    const context = Object.entries(it.context ?? {}).map(([name, value]) => `${name} ${value}`).join(" · ");
+    const chips = it.shown.map((one) => {
+      const kind = absent(one.reward) ? "waiting" : one.reward > bar ? "liked" : "";
+      const answer = absent(one.reward) ? "no answer" : `reward ${minus(PLAIN.format(one.reward))}`;
+      const words = `${one.product}: ${answer}${one.explored ? ", explored" : ""}`;
+      return html("span", { class: `chip ${kind} ${one.explored ? "explored" : ""}`, title: words }, String(one.product),
+        html("span", { class: "offscreen" }, `: ${answer}${one.explored ? ", explored" : ""};`));
+    });
+    const state = `${it.ended ? `${minus(PLAIN.format(it.reward))} in all` : "open"} · ${span(now - it.at)} ago`;
+    return html("li", {},
+      html("div", { class: "visit" }, html("b", { title: it.visit }, String(it.visit)), html("span", {}, state)),
+      ...(context ? [html("div", { class: "context" }, context)] : []), html("div", {}, ...chips));
+  }
+
+  // ---- the server -----------------------------------------------------------------------------------------
+  function state(kind, words) {
+    $("state").className = kind;
+    say($("state"), words);
+  }
+
+  function show() {
+    if (!shown) return;
+    charts(shown);
+    tiles(shown);
+    products(shown.products);
+    replace(document.querySelector("#latest ol"), shown.latest.map((it) => visit(it, shown.now, shown.liked_above)));
+  }
+
+  async function ask() {
+    clearTimeout(timer);
+    asking?.abort();
+    const mine = (asking = new AbortController());
+    const patience = setTimeout(() => mine.abort(), PATIENCE);
+    let wait = EVERY;
+    try {
+      const token = sessionStorage.getItem("token");
+      const headers = token ? { Authorization: `Bearer ${token}` } : {};
+      const answer = await fetch(`statistics?${new URLSearchParams(order)}`, { headers, cache: "no-store", signal: mine.signal });
+      if (answer.status === 401) return login(token);
+      if (!answer.ok) throw new Error((await answer.json()).error ?? answer.statusText);
+      shown = await answer.json();
+      heard = new Date();
+      $("ask").hidden = true;
+      $("shop").hidden = false;
+      if (shown.read < shown.events) {
+        state("live", `Counting past events: ${percent(shown.read / shown.events)}`);
+        wait = 100;
+      } else state("live", `Live, event ${whole(shown.events)}`);
+      show();
+    } catch (error) {
+      if (mine !== asking) return; // a newer question is on its way
+      const why = error instanceof TypeError || error.name === "AbortError" ? "The server does not answer" : error.message;
+      state("lost", `${why}${heard ? `; this is how it was at ${heard.toLocaleTimeString()}` : ""}. Trying again.`);
+    } finally {
+      clearTimeout(patience);
+    }
+    if (mine === asking && !document.hidden) timer = setTimeout(ask, wait);
+  }
+
+  function login(token) {
+    sessionStorage.removeItem("token");
+    state("", "A token is needed.");
+    say($("refused"), token ? "The server does not accept this token." : "");
+    $("shop").hidden = true;
+    $("ask").hidden = false;
+    $("token").value = "";
+    $("token").focus();
+  }
+
+  $("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    sessionStorage.setItem("token", $("token").value);
+    ask();
+  });
+  for (const heading of document.querySelectorAll("#products th"))
+    heading.querySelector("button").addEventListener("click", () => {
+      const { by } = heading.dataset;
+      order.descending = order.by === by ? !order.descending : by !== "product";
+      order.by = by;
+      ask();
+    });
+  $("more").addEventListener("click", () => {
+    order.count = ROWS[ROWS.indexOf(order.count) + 1];
+    ask();
+  });
+  for (const figure of document.querySelectorAll("figure")) {
+    const move = (at) => { figure.pointer = at; point(figure); };
+    figure.addEventListener("pointermove", (event) => move(event.clientX - figure.querySelector("svg").getBoundingClientRect().left));
+    figure.addEventListener("pointerleave", () => move(null));
+  }
+  addEventListener("resize", show);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
+  ask();
+})();

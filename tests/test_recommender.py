@@ -1,0 +1,319 @@
+"""A shop in one process: visits, products, retries, and what is learned."""
+
+import multiprocessing
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rlsvi.shop import Recommender, ShopSettings, StoreError
+from rlsvi.shop.replies import Visit
+from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, Recommend, RequestError
+from serving import PRODUCTS, new_shop
+
+
+@pytest.fixture
+def shop(tmp_path):
+    with new_shop(tmp_path) as shop:
+        yield shop
+
+
+def kinds(shop, visit):
+    return [event.kind for event in shop.events.since(0, 10_000) if event.visit == visit]
+
+
+# ---- visits -------------------------------------------------------------------------------------------------
+
+
+def test_no_product_is_shown_twice_and_slots_end(shop):
+    shown = [shop.recommend("ann") for _ in range(3)]
+    assert len(set(shown)) == 3
+    assert set(shown) <= set(PRODUCTS)
+    with pytest.raises(Conflict, match="visit 'ann' was shown 3 products, and slots = 3"):
+        shop.recommend("ann")
+
+
+def test_a_slate_fills_slots_together_and_may_be_shorter(shop):
+    first = shop.recommend("ann", count=2)
+    assert len(set(first)) == 2
+    rest = shop.recommend("ann", count=2)
+    assert len(rest) == 1
+    assert rest[0] not in first
+    assert [event.slot for event in shop.events.since(len(PRODUCTS), 9)] == [0, 1, 2]
+    assert shop.recommend("bob", count=1, among=["tea"]) == ["tea"]
+
+
+def test_a_slot_that_is_filled_is_returned_as_it_was(shop):
+    first = shop.recommend("ann", slot=0)
+    assert shop.recommend("ann", slot=0) == first
+    second = shop.recommend("ann", slot=1)
+    assert shop.recommend("ann", slot=0, count=2) == [first, second]
+    assert kinds(shop, "ann") == ["recommended"] * 2
+    shop.close("ann")
+    assert shop.recommend("ann", slot=1) == second  # also after the visit
+    with pytest.raises(Conflict, match="closed"):
+        shop.recommend("ann", slot=2)
+    with pytest.raises(Conflict, match="slot 2 of visit 'bob' cannot be filled before slot 0"):
+        shop.recommend("bob", slot=2)
+
+
+def test_the_same_answer_counts_once_and_another_one_is_refused(shop):
+    product = shop.recommend("ann")
+    shop.feedback("ann", product, 1.5)
+    shop.feedback("ann", product, 1.5)
+    with pytest.raises(Conflict, match="has the reward 1.5 already"):
+        shop.feedback("ann", product, 2.0)
+    shop.close("ann")
+    shop.close("ann")
+    shop.feedback("ann", product, 1.5)
+    assert kinds(shop, "ann") == ["recommended", "answered", "closed"]
+
+
+def test_what_makes_no_sense_is_refused_and_changes_nothing(shop):
+    shop.recommend("ann", {"age": 20}, among=["tea"])
+    before = shop.events.last()
+    with pytest.raises(NotFound, match="'coffee' was not recommended in visit 'ann'"):
+        shop.feedback("ann", "coffee", 1.0)
+    with pytest.raises(NotFound, match="visit 'bob' is unknown"):
+        shop.close("bob")
+    with pytest.raises(NotFound, match="product 'wine' of among is unknown"):
+        shop.recommend("bob", among=["tea", "wine"])
+    with pytest.raises(Conflict, match="context of visit 'ann' differs"):
+        shop.recommend("ann", {"age": 21})
+    with pytest.raises(Conflict, match="no product of among is offered that visit 'ann' has not seen"):
+        shop.recommend("ann", among=["tea"])
+    for reward in (float("nan"), float("inf"), 1e13, "1", None):
+        with pytest.raises(RequestError, match="reward must"):
+            shop.feedback("ann", "tea", reward)
+    for visit in (1.5, "", "a\n", None, "a" * 201):
+        with pytest.raises(RequestError, match="visit must"):
+            shop.recommend(visit)
+    assert shop.events.last() == before
+    shop.recommend("ann", {"age": 20})  # the same context may come again
+
+
+def test_numbers_of_numpy_are_numbers(shop):
+    product = shop.recommend(np.int64(7), {"age": np.float32(20)}, count=np.int64(1))[0]
+    shop.feedback(7, product, np.float64(1.0))
+    assert kinds(shop, "7") == ["recommended", "answered"]
+
+
+def test_a_late_answer_and_one_to_a_closed_visit(shop):
+    first, second = shop.recommend("ann", count=2)
+    shop.feedback("ann", second, 0.0)
+    shop.feedback("ann", first, 1.0)
+    third = shop.recommend("ann")
+    shop.close("ann")
+    with pytest.raises(Conflict, match="visit 'ann' is closed"):
+        shop.feedback("ann", third, 1.0)
+
+
+def test_requests_in_one_transaction_see_one_another(shop):
+    shop.recommend("first")
+    asked = [Recommend.of(visit="ann"), Recommend.of(visit="ann"), Close.of(visit="ann"), Recommend.of(visit="ann")]
+    first, second, closed, refused = shop.handle(asked)
+    assert first[0] == 0
+    assert second[0] == 1
+    assert first[1] != second[1]
+    assert closed is None
+    assert isinstance(refused, Conflict)
+    (again,) = shop.handle([Feedback.of(visit="ann", product="nothing", reward=1)])
+    assert isinstance(again, NotFound)
+
+
+def test_a_transaction_that_fails_leaves_nothing(shop, monkeypatch):
+    shop.recommend("ann")
+    before = shop.events.last()
+    monkeypatch.setattr("rlsvi.shop.events.Writer.append", lambda self, events: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        shop.recommend("bob")
+    monkeypatch.undo()
+    assert shop.events.last() == before
+    shop.recommend("bob")
+
+
+def test_what_has_happened_in_a_visit():
+    visit = Visit([])
+    assert (visit.shown, visit.rewards, visit.closed) == ([], {}, False)
+
+
+# ---- products -----------------------------------------------------------------------------------------------
+
+
+def test_products_come_go_and_come_back(shop):
+    assert shop.products == PRODUCTS
+    shop.remove("tea")
+    assert all("tea" not in shop.recommend(n, count=3) for n in range(20))
+    with pytest.raises(NotFound, match="product 'wine' is unknown"):
+        shop.remove("wine")
+    shop.add("wine", {"price": 3})
+    assert shop.recommend("for wine", among=["wine"]) == "wine"
+    shop.add("tea")
+    assert shop.recommend("for tea", among=["tea"]) == "tea"
+    assert set(shop.products) == {*PRODUCTS, "wine"}
+    before = shop.events.last()
+    shop.add("wine", {"price": 3})  # it is so already
+    assert shop.events.last() == before
+    shop.add("wine", {"price": 4})
+    assert shop.described_products()[-1]["features"] == {"price": 4.0}
+
+
+def test_products_are_integers_if_the_settings_say_so(tmp_path):
+    with new_shop(tmp_path, [10, 20, 30], ids="integer") as shop:
+        assert shop.products == [10, 20, 30]
+        product = shop.recommend("ann")
+        assert isinstance(product, int)
+        shop.feedback("ann", product, 1.0)
+        with pytest.raises(RequestError, match="product must be an integer"):
+            shop.feedback("ann", str(product), 1.0)
+        with pytest.raises(RequestError, match="product must be an integer"):
+            shop.add("forty")
+
+
+def test_another_process_sees_changes_of_the_catalogue_at_once(tmp_path):
+    with new_shop(tmp_path) as shop, Recommender(shop.settings, learning=False) as other:
+        shop.learn()
+        shop._follower.publish()
+        assert other.renew()
+        assert not other.renew()
+        shop.remove("tea")
+        assert all("tea" not in other.recommend(n, count=3) for n in range(20))
+
+
+# ---- settings and learning ----------------------------------------------------------------------------------
+
+
+def test_settings_from_a_file_from_python_and_by_name(tmp_path):
+    file = tmp_path / "shop.toml"
+    file.write_text('database = "sqlite:///of_file.db"\nslots = 2\n')
+    with Recommender(file, learning=False) as shop:
+        assert shop.settings.slots == 2
+    assert (tmp_path / "of_file.db").exists()
+    settings = ShopSettings(database=f"sqlite:///{tmp_path}/of_python.db", slots=4)
+    with Recommender(settings, learning=False) as shop:
+        assert shop.settings is settings
+        with pytest.raises(RuntimeError, match="does not learn"):
+            shop.learn()
+        with pytest.raises(RuntimeError, match="no samples"):
+            shop.recommend("ann")
+    with pytest.raises(TypeError, match="not both"):
+        Recommender(settings, slots=3)
+    with pytest.raises(ValueError, match="slots must be at least 1"):
+        Recommender(slots=0)
+
+
+def test_it_learns_what_is_liked(tmp_path):
+    products = [f"p{n}" for n in range(8)]
+    with new_shop(tmp_path, products, slots=2, every=5) as shop:
+        rewards = []
+        for visit in range(120):
+            for _ in range(2):
+                product = shop.recommend(visit)
+                shop.feedback(visit, product, float(product in ("p3", "p4")))
+            rewards.append(sum(event.reward or 0 for event in shop.events.since(0, 10**6) if event.visit == str(visit)))
+    assert np.mean(rewards[-40:]) > 1.5
+    assert np.mean(rewards[:10]) < 1.5
+
+
+def test_one_learner_at_a_time(tmp_path):
+    with new_shop(tmp_path) as shop, pytest.raises(StoreError, match="another learner"):
+        Recommender(shop.settings)
+
+
+def test_a_new_process_goes_on_with_open_visits_and_what_was_learned(tmp_path):
+    with new_shop(tmp_path) as shop:
+        for visit in range(10):
+            for product in shop.recommend(visit, count=3):
+                shop.feedback(visit, product, float(product == "tea"))
+        open_visit = shop.recommend("open")
+        settings = shop.settings
+        shop.learn()
+        before = shop.described_products()
+    assert (tmp_path / "learner.rlsvi").exists()
+    with Recommender(settings) as again:
+        assert again._follower.learner.visits == 10
+        again.feedback("open", open_visit, 1.0)
+        assert again.recommend("open") != open_visit
+        assert [each["product"] for each in again.described_products()] == [each["product"] for each in before]
+    (tmp_path / "learner.rlsvi").write_bytes(b"spoiled")
+    with Recommender(settings) as again:  # all events are learned anew
+        assert again._follower.learner.visits == 10
+
+
+def test_idle_visits_are_closed_by_the_learner(tmp_path):
+    with new_shop(tmp_path, idle=50.0) as shop:
+        shop.recommend("ann")
+        follower = shop._follower
+        follower.catch_up()
+        follower.close_idle(time.time() + 40)
+        assert kinds(shop, "ann") == ["recommended"]
+        follower.close_idle(time.time() + 60)
+        follower.catch_up()
+        follower.close_idle(time.time() + 60)
+        assert kinds(shop, "ann") == ["recommended", "closed"]
+
+
+def test_an_event_that_makes_no_sense_is_left_out_and_learning_goes_on(shop):
+    from rlsvi.shop import Event
+
+    with shop.events.writing() as transaction:
+        transaction.append([Event("recommended", visit="odd", product="never added", slot=0)])
+    shop.learn()
+    assert shop._follower.learner.ignored == 1
+    shop.recommend("ann")
+
+
+# ---- together -----------------------------------------------------------------------------------------------
+
+
+def test_threads_do_not_disturb_one_another(shop):
+    shop.recommend("first")
+    failed = []
+
+    def visit(name):
+        try:
+            for _ in range(3):
+                shop.feedback(name, shop.recommend(name), 1.0)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=visit, args=(f"v{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert all(kinds(shop, f"v{n}") == ["recommended", "answered"] * 3 for n in range(8))
+
+
+def visits_of_a_process(settings, name, failed):
+    """What the other process of the next test does."""
+    try:
+        with Recommender(settings, learning=False) as shop:
+            shop.renew()
+            for n in range(30):
+                shop.recommend(f"{name}-{n}")
+                shop.recommend("shared", slot=min(n // 10, 2))
+                shop.feedback(f"{name}-{n}", shop.recommend(f"{name}-{n}", slot=0), 1.0)
+    except Exception as error:
+        failed.put(repr(error))
+
+
+def test_two_processes_serve_one_shop(tmp_path):
+    with new_shop(tmp_path) as shop:
+        shop._follower.catch_up()
+        shop._follower.publish()
+        context = multiprocessing.get_context("spawn")
+        failed = context.Queue()
+        processes = [context.Process(target=visits_of_a_process, args=(shop.settings, n, failed)) for n in range(2)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(120)
+        assert failed.empty(), failed.get()
+        events = shop.events.since(0, 10**6)
+    shared = [event.product for event in events if event.visit == "shared"]
+    assert len(shared) == len(set(shared)) == 3
+    assert sum(event.kind == "answered" for event in events) == 60
+    assert [event.id for event in events] == sorted(event.id for event in events)

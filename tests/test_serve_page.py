@@ -1,0 +1,293 @@
+"""The page of a shop in a browser, served over loopback: it shows the numbers, fits a phone, escapes texts.
+
+Skipped where there is no Chromium.
+"""
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from html import unescape
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs rlsvi[serve]")
+
+import httpx
+import uvicorn
+from fastapi.responses import HTMLResponse
+
+import rlsvi.serve.app
+from rlsvi.serve.page import page
+from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
+from rlsvi.shop.recommender import Recommender
+from test_report import contrast
+from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+in_browser = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed"),
+]
+QUIET = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
+FLAGS = [*(f"--disable-{it}" for it in QUIET), "--headless", "--no-sandbox", "--no-first-run"]
+FLAGS += ["--force-prefers-reduced-motion", "--enable-logging=stderr", "--virtual-time-budget=20000"]
+WINDOW, PHONE = (1280, 800), (375, 812)
+EVIL = '<script>document.title = "other"</script><img src="x" onerror="document.title = \'other\'">'
+LONG = "a-name-that-has-no-place-to-break-" * 5
+FRAME = """<!doctype html>
+<iframe width="{width}" height="{height}" style="border: 0" src="/"></iframe><pre></pre>
+<script>
+const pause = (wait) => new Promise((done) => setTimeout(done, wait));
+onload = async () => {{
+  const found = [], frame = document.querySelector("iframe").contentWindow;
+  await pause(500);
+  for (const step of [{steps}]) {{
+    found.push((await step(frame.document, frame)) ?? null);
+    await pause(300);
+  }}
+  document.querySelector("pre").textContent = JSON.stringify(found);
+}};
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    place = f"sqlite:///{tmp_path_factory.mktemp('shop')}/shop.db"
+    with Events(place) as found:
+        written(found, [Event("added", "", product) for product in (*PRODUCTS, EVIL[:200], LONG)])
+        written(found, [Event("removed", "", "jazz-3"), *day(0, 120)])
+        context = {"referrer": EVIL, "word": LONG}
+        shown = [Event("recommended", EVIL[:200], EVIL[:200], 0, explored=True, features=context, at=time.time())]
+        written(found, [*shown, Event("recommended", EVIL[:200], LONG, 1, explored=False, at=time.time())])
+    return place
+
+
+@contextmanager
+def application(url, token=None):
+    reference = {"uniform": 2e6, EVIL: 5e6}
+    with Recommender(database=url, slots=SLOTS, reference=reference, learning=False) as shop:
+        shop.sample = newest(100, at=time.time())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rlsvi.serve.app, "PUBLIC", {*rlsvi.serve.app.PUBLIC, "/frame"})
+            app = rlsvi.serve.app.create_app(shop, token=token)
+        app.state.steps = ""
+
+        @app.get("/frame")
+        def frame(width: int, height: int) -> HTMLResponse:
+            return HTMLResponse(FRAME.format(width=width, height=height, steps=app.state.steps))
+
+        yield app
+
+
+class Served:
+    """The application on a free port of the loopback interface."""
+
+    def __init__(self, app):
+        self.app, self.socket = app, socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+        self.server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+        self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.server.should_exit = True
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+    def get(self, path):
+        return httpx.get(self.address + path, trust_env=False, timeout=60)
+
+    def seen(self, profile, size, *steps):
+        """What the functions `steps` return, one after the other, given the page's document and window."""
+        self.app.state.steps = ",".join(steps)
+        address = f"{self.address}/frame?width={size[0]}&height={size[1]}"
+        command = [BROWSER, *FLAGS, f"--user-data-dir={profile}", "--dump-dom", address]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
+        trouble = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+        found = re.search(r"<pre>(.+?)</pre>", done.stdout, re.DOTALL)
+        assert found, (trouble, done.stdout[-2000:])
+        return json.loads(unescape(found[1])), trouble
+
+
+@pytest.fixture(scope="module")
+def served(url):
+    with application(url) as app, Served(app) as found:
+        yield found
+
+
+# ---- without a browser ------------------------------------------------------------------------------------
+
+
+def test_the_page_loads_nothing_and_says_nothing_of_the_shop(served):
+    answer = served.get("/")
+    assert answer.status_code == 200
+    assert answer.text == page()
+    assert "default-src 'none'" in page()
+    assert "connect-src 'self'" in page()
+    assert "unsafe" not in page()
+    assert not re.search(r"\b(src|href)\s*=\s*\"(?!#|data:,)", page())
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", page())
+    assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("query", ["by=reward", "count=0", "count=1001", "count=x", "count=²", "descending=maybe"])
+def test_wrong_questions_are_refused(served, query):
+    answer = served.get(f"/statistics?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith(f"{query.partition('=')[0]} must be ")
+
+
+def test_statistics_are_json_that_is_not_kept(served):
+    answer = served.get("/statistics?by=product&descending=false&count=3")
+    assert answer.headers["cache-control"] == "no-store"
+    assert [row["product"] for row in answer.json()["products"]["rows"]] == sorted([*PRODUCTS, EVIL[:200], LONG])[
+        :3
+    ]
+
+
+def test_texts_can_be_read_in_light_and_dark():
+    light, dark = re.findall(r":root \{(.*?)\}", page(), re.DOTALL)
+    for theme in (light, dark):
+        colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", theme))
+        for text in ("ink", "muted", "link", "good", "bad"):
+            for paper in ("paper", "raised"):
+                assert contrast(colours[text], colours[paper]) >= 4.5
+        assert contrast(colours["good"], colours["good-paper"]) >= 4.5
+        assert contrast(colours["bad"], colours["bad-paper"]) >= 4.5
+        for mark in ("reward", "explored"):
+            assert contrast(colours[mark], colours["paper"]) >= 3
+
+
+# ---- in a browser -----------------------------------------------------------------------------------------
+
+TEXT = "(d) => d.querySelector('{}').textContent"
+TEXTS = "(d) => [...d.querySelectorAll('{}')].map((it) => it.textContent)"
+WIDTH = "(d) => [d.documentElement.scrollWidth, d.documentElement.clientWidth]"
+
+
+def marked(test):
+    for mark in reversed(in_browser):
+        test = mark(test)
+    return test
+
+
+@marked
+def test_it_shows_the_numbers(served, tmp_path):
+    numbers = served.get("/statistics?count=1000").json()
+    steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#learner", "#products-of")]
+    steps += [
+        TEXTS.format(it)
+        for it in ("#products tbody td:nth-child(2)", "#points tbody td:first-child", "#latest li b")
+    ]
+    steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('path').length)"]
+    found, trouble = served.seen(tmp_path, WINDOW, *steps)
+    state, visits, explored, learner, products, shown, points, latest, paths = found
+    assert trouble == []
+    assert state == f"Live, event {numbers['events']}"
+    assert visits == str(numbers["visits"])
+    assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
+    assert learner == f"{numbers['events'] - 100} behind"
+    assert products.startswith("13 offered, 1 removed.")
+    assert list(map(int, shown)) == [row["shown"] for row in numbers["products"]["rows"]]
+    assert list(map(int, points)) == [point["visits"] for point in numbers["points"]]
+    assert latest == [it["visit"] for it in numbers["latest"]]
+    assert paths == [2, 1]  # a band and a curve; a curve
+
+
+@marked
+@pytest.mark.parametrize("size", [WINDOW, PHONE], ids=["window", "phone"])
+def test_it_fits_and_runs_no_text(served, tmp_path, size):
+    unfold = "(d) => { d.querySelector('details').open = true; }"
+    evil = "(d) => [d.title, d.querySelectorAll('body script').length, d.querySelectorAll('img').length]"
+    texts = TEXTS.format("td:first-child, #latest li, .name")
+    (folded, _, unfolded, found, words), trouble = served.seen(tmp_path, size, WIDTH, unfold, WIDTH, evil, texts)
+    assert trouble == []
+    assert folded[0] == folded[1] > size[0] - 20
+    assert unfolded[0] == unfolded[1]
+    assert found == ["The shop", 1, 0]
+    assert sum(EVIL[:30] in text for text in words) >= 3  # as it was written: a product, a visit, a reference
+    assert any(LONG in text for text in words)
+
+
+@marked
+def test_products_are_sorted_by_a_click(served, tmp_path):
+    click = "async (d, w) => {{ d.querySelector('th[data-by={}] button').click(); await pause(400); }}"
+    order = (
+        "(d) => [...d.querySelectorAll('#products th[aria-sort]')].map((it) => [it.dataset.by, it.ariaSort])[0]"
+    )
+    names = TEXTS.format("#products tbody td:first-child")
+    steps = [click.format("product"), names, order, click.format("product"), names, order]
+    (_, up, upward, _, down, downward), trouble = served.seen(tmp_path, WINDOW, *steps)
+    assert trouble == []
+    assert up == sorted([*PRODUCTS, EVIL[:200], LONG])
+    assert down == up[::-1]
+    assert (upward, downward) == (["product", "ascending"], ["product", "descending"])
+
+
+@marked
+def test_it_is_live_and_says_when_it_has_lost_the_server(served, tmp_path):
+    lose = "(d, w) => { w.kept = w.fetch; w.fetch = () => Promise.reject(new w.TypeError('gone')); }"
+    find = "(d, w) => { w.fetch = w.kept; }"
+    keep = (
+        "(d, w) => { w.row = d.querySelector('#products tbody tr'); w.shape = d.querySelector('#rewards .band'); }"
+    )
+    same = "(d, w) => [w.row.isConnected, w.shape.isConnected]"
+    wait = "() => pause(2500)"
+    state = "(d) => [d.querySelector('#state').className, d.querySelector('#state').textContent]"
+    steps = [state, keep, lose, wait, state, find, wait, state, same]
+    found, trouble = served.seen(tmp_path, WINDOW, *steps)
+    assert trouble == []
+    before, lost, after, kept = found[0], found[4], found[7], found[8]
+    assert before[0] == after[0] == "live"
+    assert lost[0] == "lost"
+    assert lost[1].startswith("The server does not answer; this is how it was at ")
+    assert kept == [True, True]  # what has not changed was not drawn again
+
+
+@marked
+def test_it_asks_for_the_token_once(url, tmp_path):
+    state = "(d, w) => [d.querySelector('#shop').hidden, d.querySelector('#ask').hidden, w.sessionStorage.token]"
+    give = """async (d) => {{
+      d.getElementById("token").value = "{}";
+      d.querySelector("#ask button").click();
+      await pause(500);
+      return d.getElementById("refused").textContent;
+    }}"""
+    steps = [
+        state,
+        give.format("wrong"),
+        state,
+        give.format("right"),
+        state,
+        "async (d, w) => w.location.reload()",
+        "() => pause(1000)",
+    ]
+    last = "() => document.querySelector('iframe').contentDocument.querySelector('#shop').hidden"
+    with application(url, token="right") as app, Served(app) as served:
+        found, _ = served.seen(tmp_path, PHONE, *steps, last)
+    assert found[0] == [True, False, None]
+    assert found[1] == "The server does not accept this token."
+    assert found[2] == [True, False, None]
+    assert found[4] == [False, True, "right"]
+    assert found[7] is False  # and is remembered
+
+
+@marked
+def test_an_empty_shop_is_shown_too(tmp_path):
+    with application(f"sqlite:///{tmp_path}/shop.db") as app, Served(app) as served:
+        steps = [TEXT.format("#state"), TEXT.format("#reward"), TEXT.format("#rewards svg"), WIDTH]
+        (state, reward, chart, width), trouble = served.seen(tmp_path, PHONE, *steps)
+    assert trouble == []
+    assert state == "Live, event 0"
+    assert reward == "–"
+    assert "No visit has ended yet." in chart
+    assert width[0] == width[1]

@@ -1,0 +1,305 @@
+"""The numbers of a shop's page, from a real table of events, against a slow twin that looks at all events."""
+
+import math
+import random
+from collections import defaultdict
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+pytest.importorskip("sqlalchemy", reason="needs rlsvi[serve]")
+
+import sqlalchemy as sa
+
+from postgres_server import postgres, postgres_url  # noqa: F401
+from rlsvi.serve import counts
+from rlsvi.serve.statistics import COLUMNS, STEPS, ShopStatistics
+from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
+from rlsvi.shop.samples import sample_of
+from rlsvi.shop.settings import ShopSettings
+
+SLOTS = 4
+PRODUCTS = ["tea", "<script>alert(1)</script>", "a & b", *(f"jazz-{i}" for i in range(9))]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def events(request, tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    with Events(url) as found:
+        yield found
+
+
+def written(events, rows):
+    with events.writing() as writer:
+        writer.append(rows)
+
+
+def statistics(events, newest=None, **settings):
+    return ShopStatistics(ShopSettings(slots=SLOTS, **settings), events, lambda: newest)
+
+
+def newest(event, products=PRODUCTS, at=0.0):
+    value, spread = np.arange(len(products), dtype=float), np.full(len(products), 0.5)
+    draws = SimpleNamespace(value=value, spread=spread, offered=np.ones(len(products), dtype=bool))
+    return sample_of(draws, {"event": event, "products": list(products), "at": at}, {})
+
+
+def day(seed, visits, start=0):
+    """Events of interleaved visits: some are closed, some complete, some neither; some answers come too late."""
+    chance, rows, going = random.Random(seed), [], []
+    for i in range(visits):
+        name, shown = f"visit-{seed}-{i}", chance.sample(PRODUCTS, SLOTS)
+        story = []
+        for slot, product in enumerate(shown[: chance.choice([1, 2, SLOTS, SLOTS, SLOTS])]):
+            context = {"age": 30 + i % 50} if slot == 0 else None
+            explored = chance.random() < 0.3
+            story.append(Event("recommended", name, product, slot, explored=explored, sample=0, features=context))
+            if chance.random() < 0.9:
+                story.append(Event("answered", name, product, reward=1e6 + chance.gauss(0, 2)))
+        end = chance.random()
+        if end < 0.6:
+            story.append(Event("closed", name))
+        if end < 0.2 and len(story) > 3:
+            story[-1], story[-2] = story[-2], story[-1]  # something comes after the end
+        going.append(story)
+    at = 1e9 + start
+    while going:
+        story = chance.choice(going[:20])
+        rows.append(story.pop(0)._replace(at=at))
+        at += chance.random()
+        going = [story for story in going if story]
+    return rows
+
+
+def twin(rows, slots):
+    """Look at every event: what ended when with which reward, and the sums of buckets and products."""
+    ended, answers = {}, defaultdict(list)
+    products = defaultdict(lambda: {"shown": 0, "rewards": [], "offered": True})
+    for it in rows:
+        if it.kind in ("added", "removed"):
+            products[it.product]["offered"] = it.kind == "added"
+        elif it.kind == "recommended":
+            products[it.product]["shown"] += 1
+        elif it.kind == "answered":
+            products[it.product]["rewards"].append(it.reward)
+            answers[it.visit].append(it.reward)
+        if it.visit and it.visit not in ended and it.kind in ("answered", "closed"):
+            complete = len(answers[it.visit]) == min(slots, len(products))
+            if complete or it.kind == "closed":
+                ended[it.visit] = it.id, math.fsum(answers[it.visit])
+    width = 64
+    while rows and rows[-1].id // width >= 32:
+        width *= 2
+    buckets = defaultdict(lambda: {"rewards": [], "explored": [], "at": []})
+    for it in rows:
+        if it.visit:
+            buckets[it.id // width]["at"].append(it.at)
+        if it.kind == "recommended":
+            buckets[it.id // width]["explored"].append(it.explored)
+    for number, reward in ended.values():
+        buckets[number // width]["rewards"].append(reward)
+    return ended, products, [buckets[i] for i in sorted(buckets)]
+
+
+def joined(buckets):
+    return {name: [it for bucket in buckets for it in bucket[name]] for name in ("rewards", "explored", "at")}
+
+
+def expected(bucket):
+    rewards = bucket["rewards"]
+    low, high = stats.t.interval(0.95, len(rewards) - 1, np.mean(rewards), stats.sem(rewards))
+    return {
+        "number": len(rewards),
+        "mean": pytest.approx(np.mean(rewards), rel=1e-12),
+        "low": pytest.approx(low, rel=1e-10),
+        "high": pytest.approx(high, rel=1e-10),
+        "explored": pytest.approx(np.mean(bucket["explored"])),
+    }
+
+
+def check(found, rows, slots=SLOTS):
+    ended, products, buckets = twin(rows, slots)
+    assert found["events"] == found["read"] == rows[-1].id
+    assert found["visits"] == len(ended) > 50
+    assert found["recommended"] == sum(it.kind == "recommended" for it in rows)
+    assert found["lately"] == expected(joined(buckets[-4:]))
+    with_visits = [bucket for bucket in buckets if bucket["rewards"]]
+    if 2 * len(with_visits[-1]["rewards"]) < len(with_visits[-2]["rewards"]):
+        with_visits[-2:] = [joined(with_visits[-2:])]
+    assert len(found["points"]) == len(with_visits)
+    visits = 0
+    for point, bucket in zip(found["points"], with_visits, strict=True):
+        visits += len(bucket["rewards"])
+        times = {"from": min(bucket["at"]), "to": max(bucket["at"])}
+        assert point == {"visits": visits, **expected(bucket), **times}
+    shown = {row["product"]: row for row in found["products"]["rows"]}
+    assert set(shown) == set(products)
+    for product, count in products.items():
+        assert shown[product]["shown"] == count["shown"]
+        assert shown[product]["answers"] == len(count["rewards"])
+        assert shown[product]["offered"] == count["offered"]
+        assert shown[product]["mean"] == pytest.approx(np.mean(count["rewards"]), rel=1e-12)
+
+
+@pytest.mark.parametrize("step", [20_000, 499], ids=["in one step", "in many"])
+def test_numbers_are_those_of_all_events(events, monkeypatch, step):
+    monkeypatch.setattr(counts, "STEP", step)
+    page = statistics(events)
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    for part in range(3):  # the page is asked while events come
+        written(events, day(part, 300, start=10_000 * part))
+        if part == 1:
+            written(
+                events, [Event("removed", "", "tea"), Event("removed", "", "a & b"), Event("added", "", "tea")]
+            )
+        found = page.current()
+    while found["read"] < found["events"]:
+        before = found["read"]
+        found = page.current()
+        assert before < found["read"] <= before + STEPS * step
+    check(found, events.since(0, 10**6))
+    assert page.current()["points"] == found["points"]  # nothing is counted twice
+    fresh = statistics(events)
+    while (again := fresh.current())["read"] < again["events"]:
+        pass
+    check(again, events.since(0, 10**6))
+
+
+def test_buckets_stay_few(events, monkeypatch):
+    monkeypatch.setattr(counts, "MOST_BUCKETS", 4)
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    written(events, day(0, 300))
+    page = statistics(events)
+    found = page.current()
+    assert 2 <= len(found["points"]) <= 4
+    assert (
+        sum(point["number"] for point in found["points"])
+        == found["visits"]
+        == len(twin(events.since(0, 10**6), SLOTS)[0])
+    )
+
+
+def test_an_empty_shop(events):
+    found = statistics(events).current()
+    nothing = {"number": 0, "mean": None, "low": None, "high": None, "explored": None}
+    assert found.pop("now") > 1e9
+    assert found == {
+        "events": 0,
+        "read": 0,
+        "visits": 0,
+        "recommended": 0,
+        "lately": nothing,
+        "points": [],
+        "references": [],
+        "liked_above": 0.0,
+        "products": {"count": 0, "offered": 0, "rows": [], "low": None, "high": None},
+        "latest": [],
+        "learner": None,
+    }
+
+
+def test_one_visit(events):
+    settings = {"reference": {"uniform": 2.5}, "reward": {"liked_above": 0.5}}
+    added = [Event("added", "", product) for product in ("tea", "mate")]
+    written(
+        events,
+        [*added, Event("recommended", "ann", "tea", 0, explored=True, sample=0, features={"age": 3}, at=5.0)],
+    )
+    page = statistics(events, newest(2, ["tea", "mate"]), **settings)
+    found = page.current()
+    assert found["points"] == []  # it goes on
+    assert found["lately"] == {"number": 0, "mean": None, "low": None, "high": None, "explored": 1.0}
+    shown = [{"product": "tea", "reward": None, "explored": True}]
+    ann = {"visit": "ann", "at": 5.0, "context": {"age": "3"}, "ended": False, "reward": 0.0, "shown": shown}
+    assert found["latest"] == [ann]
+    assert found["learner"]["included"] == 2
+    assert found["learner"]["behind"] == 1
+    assert found["learner"]["age"] > 1e9
+    written(events, [Event("answered", "ann", "tea", reward=0.75, at=6.0), Event("closed", "ann", at=7.0)])
+    found = page.current()
+    assert found["lately"] == {"number": 1, "mean": 0.75, "low": None, "high": None, "explored": 1.0}
+    assert found["points"][0]["visits"] == 1
+    assert found["latest"] == [
+        ann | {"at": 7.0, "ended": True, "reward": 0.75, "shown": [shown[0] | {"reward": 0.75}]}
+    ]
+    assert found["references"] == [{"name": "uniform", "value": 2.5}]
+    assert found["liked_above"] == 0.5
+
+
+def test_a_visit_that_saw_all_products_has_ended(events):
+    written(events, [Event("added", "", product) for product in ("tea", "mate")])
+    shown = [Event("recommended", "ann", product, i, explored=False) for i, product in enumerate(["tea", "mate"])]
+    written(events, [*shown, *(Event("answered", "ann", product, reward=2.0) for product in ("tea", "mate"))])
+    page = statistics(events)
+    assert page.current()["lately"]["mean"] == 4.0
+    assert page.current()["latest"][0]["ended"]
+    written(events, [Event("closed", "ann")])
+    assert page.current()["visits"] == 1
+
+
+def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(events):
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    written(events, [Event("added", "", "new"), Event("removed", "", "jazz-0")])
+    written(events, day(0, 40))
+    page = statistics(events, newest(3))
+    for by in COLUMNS:
+        for descending in (False, True):
+            rows = page.current(by=by, descending=descending, count=100)["products"]["rows"]
+            assert len(rows) == 13
+            known = [row[by] for row in rows if row[by] is not None]
+            assert known == sorted(known, reverse=descending)
+            assert [row["product"] for row in rows[len(known) :]] == (["new"] if by in ("mean", "value") else [])
+    top = page.current(by="value", count=2)["products"]
+    assert (top["count"], top["offered"]) == (13, 12)
+    assert [row["product"] for row in top["rows"]] == PRODUCTS[:-3:-1]
+    assert top["rows"][0]["value"] == 11.0
+    assert top["rows"][0]["high"] == top["high"] == pytest.approx(11 + 1.96 * 0.5)
+    assert top["rows"][1]["low"] == top["low"] == pytest.approx(10 - 1.96 * 0.5)
+
+
+def test_integers_are_sorted_as_such(events):
+    written(events, [Event("added", "", str(product)) for product in (10, 9, -3, 2**60)])
+    rows = statistics(events, ids="integer").current(by="product", descending=False)["products"]["rows"]
+    assert [row["product"] for row in rows] == ["-3", "9", "10", str(2**60)]
+
+
+def test_the_latest_visits_come_first_and_their_texts_are_short(events):
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    written(events, day(0, 100))
+    context = {"<b>": "x" * 1000, "n": None}
+    written(events, [Event("recommended", "last", "tea", 0, explored=False, features=context)])
+    found = statistics(events).current()["latest"]
+    assert len(found) == 10
+    assert found[0]["visit"] == "last"
+    assert found[0]["context"] == {"<b>": "x" * 80, "n": "None"}
+    rows = [it.visit for it in events.since(0, 10**6) if it.visit]
+    assert [it["visit"] for it in found] == list(dict.fromkeys(reversed(rows)))[:10]
+
+
+@pytest.mark.parametrize("events", ["sqlite"], indirect=True)
+def test_no_request_looks_at_all_events(events):
+    """SQLite says how it will find rows: by a range of numbers, an index, or from the end up to a limit."""
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    written(events, day(0, 20))
+    statements = []
+    sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
+    statistics(events).current()
+    assert len(statements) == 6
+    with events._database.engine.connect() as connection:
+        for statement in statements:
+            text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
+            plan = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")]
+            whole = [line for line in plan if line.startswith("SCAN events")]
+            assert whole == (["SCAN events"] if "LIMIT" in text else []), (text, plan)
+            if "LIMIT" in text:
+                assert len(plan) == 1  # without sorting
+
+
+def test_a_visit_that_was_shown_nothing_may_end(events):
+    written(events, [Event("closed", "ann")])
+    found = statistics(events).current()
+    assert found["lately"] == {"number": 1, "mean": 0.0, "low": None, "high": None, "explored": None}
+    assert found["latest"][0]["shown"] == []
