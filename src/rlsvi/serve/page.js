@@ -93,7 +93,8 @@
       const below = lines.some((other, j) => j !== i && other.value >= it.value && y(it.value) - y(other.value) < 16);
       const [first, last] = ends.map((end) => Math.abs(end - it.value));
       const where = first > last ? { x: left + 6 } : { x: right - 6, "text-anchor": "end" };  // away from the curve
-      parts.push(text(`${it.name} ${number(it.value)}`, { ...where, y: y(it.value) + (below ? 14 : -5) }, "name"));
+      const name = it.name.length > 32 ? `${it.name.slice(0, 31)}…` : it.name;
+      parts.push(text(`${name} ${number(it.value)}`, { ...where, y: y(it.value) + (below ? 14 : -5) }, "name"));
     }
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(picture, parts);

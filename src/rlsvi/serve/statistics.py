@@ -22,18 +22,19 @@ MOST = 1000  # products of an answer
 STEPS = 2  # of counting past events, in one request
 LATELY = 4  # buckets
 VISITS = 10  # latest ones
-RECENT = 500  # events among which they are looked for
+RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
+SHOWN = [table.c[name] for name in ("at", "kind", "visit", "product", "slot", "reward", "explored", "features")]
 NORMAL = 1.96  # 95% of a normal distribution lie within so many standard deviations
 LONGEST = 80  # characters of a customer's feature
 
 
 class ProductValue(NamedTuple):
-    """The posterior mean of a product's reward, and the ends of its 95% interval."""
+    """The posterior mean of a product's reward, and the ends of its 95% interval; None if there are no samples."""
 
-    value: float
-    low: float
-    high: float
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 class ShopStatistics:
@@ -89,22 +90,32 @@ class ShopStatistics:
         }
 
     def _products(self, newest: Sample | None, by: str, descending: bool, count: int) -> dict[str, Any]:
-        counts, values = self._counts.products, {} if newest is None else _values(newest)
-        rows = [_product(product, counted, values.get(product)) for product, counted in counts.items()]
-        if by == "product" and self._settings.ids == "integer":
-            rows.sort(key=lambda row: name_of(row["product"], "integer"), reverse=descending)
-        else:  # without a number: last
-            known, unknown = _split(rows, lambda row: row[by] is not None)
-            rows = sorted(known, key=lambda row: row[by], reverse=descending) + unknown
+        counts = self._counts.products
+        known, unknown = [], []
+        for product, counted in counts.items():
+            key = self._key(by, product, counted, newest)
+            if key is None:
+                unknown.append(product)
+            else:
+                known.append((key, product))
+        known.sort(reverse=descending)
+        first = [*(product for _, product in known[:count]), *unknown][:count]  # without a number: last
+        rows = [_product(product, counts[product], newest) for product in first]
         offered = sum(counted.offered for counted in counts.values())
-        return {"count": len(counts), "offered": offered, "rows": rows[:count], **_scale(rows[:count])}
+        return {"count": len(counts), "offered": offered, "rows": rows, **_scale(rows)}
+
+    def _key(self, by: str, product: str, counted: ProductCount, newest: Sample | None) -> Any:
+        """Return what a product is sorted by, None if that is not known."""
+        if by == "product":
+            return name_of(product, self._settings.ids)
+        return _value(product, newest).value if by == "value" else getattr(counted, by)
 
     def _latest(self, reading: Connection) -> list[dict[str, Any]]:
         """Return the visits with the latest events, and what happened in them."""
         recent = select(table.c.visit).where(table.c.visit != "").order_by(table.c.id.desc()).limit(RECENT)
         names = list(dict.fromkeys(row.visit for row in reading.execute(recent)))[:VISITS]
         of_visits: ColumnElement[bool] = literal_column(OF_VISITS)
-        theirs = select(table).where(of_visits, table.c.visit.in_(names)).order_by(table.c.id)
+        theirs = select(*SHOWN).where(of_visits, table.c.visit.in_(names)).order_by(table.c.id)
         rows: dict[str, list[Any]] = {name: [] for name in names}
         for row in reading.execute(theirs):
             rows[row.visit].append(row)
@@ -141,26 +152,26 @@ def _learner(sample: Sample, last: int) -> dict[str, Any]:
     return {"included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
 
-def _values(sample: Sample) -> dict[str, ProductValue]:
-    """Return what the posterior says of every product that the samples know."""
-    value, half = sample.draws.value, NORMAL * sample.draws.spread
-    columns = value.tolist(), (value - half).tolist(), (value + half).tolist()
-    return {name: ProductValue(*row) for name, *row in zip(sample.names, *columns, strict=True)}
+def _value(product: str, newest: Sample | None) -> ProductValue:
+    """Return what the posterior says of a product, if the samples know it."""
+    place = None if newest is None else newest.place.get(product)
+    if newest is None or place is None:
+        return ProductValue(None, None, None)
+    value, half = float(newest.draws.value[place]), NORMAL * float(newest.draws.spread[place])
+    return ProductValue(value, value - half, value + half)
 
 
-def _product(product: str, counted: ProductCount, value: ProductValue | None) -> dict[str, Any]:
-    known = (None, None, None) if value is None else value
-    numbers = dict(zip(ProductValue._fields, known, strict=True))
+def _product(product: str, counted: ProductCount, newest: Sample | None) -> dict[str, Any]:
     seen = {"shown": counted.shown, "answers": counted.answers, "mean": counted.mean}
-    return {"product": product, **seen, **numbers, "offered": counted.offered}
+    return {"product": product, **seen, **_value(product, newest)._asdict(), "offered": counted.offered}
 
 
 def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
     """Return the ends of the axis of intervals; those of products never shown, often wide, may go beyond."""
     known = [row for row in rows if row["value"] is not None]
-    seen, unseen = _split(known, lambda row: row["shown"] > 0)
-    low, high = (min, [row["low"] for row in seen or unseen]), (max, [row["high"] for row in seen or unseen])
-    return {"low": low[0](low[1], default=None), "high": high[0](high[1], default=None)}
+    seen = [row for row in known if row["shown"]] or known
+    low, high = min((row["low"] for row in seen), default=None), max((row["high"] for row in seen), default=None)
+    return {"low": low, "high": high}
 
 
 def _visit(name: str, rows: list[Any], enough: int) -> dict[str, Any]:
@@ -179,7 +190,3 @@ def _visit(name: str, rows: list[Any], enough: int) -> dict[str, Any]:
             for row in shown[-SLOTS:]
         ],
     }
-
-
-def _split(rows: list[Any], condition: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
-    return [row for row in rows if condition(row)], [row for row in rows if not condition(row)]
