@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.learner import ShopLearner
 
 SLOTS, PRODUCTS = 5, 20
 SETTINGS = """

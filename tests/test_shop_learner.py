@@ -5,12 +5,12 @@ import pytest
 
 import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
-from rlsvi.shop.draws import choose, draw_of
-from rlsvi.shop.draws_file import read_draws, write_draws
 from rlsvi.shop.event import Event
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.draws import choose, draw_of
+from rlsvi.shop.model.draws_file import read_draws, write_draws
+from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.snapshots import load_learner, save_learner
 
 N, J = 6, 3
 SCALED = {"low": -1, "high": 1}

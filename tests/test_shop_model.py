@@ -5,12 +5,12 @@ import pytest
 
 import shop_model_twin as twin
 from rlsvi.core.regression import FactorError
-from rlsvi.shop import targets
-from rlsvi.shop.products import no_products
-from rlsvi.shop.regression import Noise, Ridges, factor_products, factor_shared, solved
-from rlsvi.shop.sizes import Sizes, check_memory
-from rlsvi.shop.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
-from rlsvi.shop.tuning import Rows, best_ridges, evidence_for
+from rlsvi.shop.model import targets
+from rlsvi.shop.model.products import no_products
+from rlsvi.shop.model.regression import Noise, Ridges, factor_products, factor_shared, solved
+from rlsvi.shop.model.sizes import Sizes, check_memory
+from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
+from rlsvi.shop.model.tuning import Rows, best_ridges, evidence_for
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)

@@ -11,11 +11,11 @@ import numpy as np
 from rlsvi.core.checks import flag, whole
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
-from rlsvi.shop.draws import Draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower, draws_file
 from rlsvi.shop.ids import name_of
+from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, product_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, Sample, SampleFile, sample_of, with_catalogue

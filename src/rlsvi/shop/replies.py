@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from rlsvi.core.compile import Bools
-from rlsvi.shop.draws import choose, draw_of
 from rlsvi.shop.event import Event
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.ids import text_of
+from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, Recommend, RequestError
 from rlsvi.shop.samples import Sample
 from rlsvi.shop.settings import ShopSettings

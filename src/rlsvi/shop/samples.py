@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Bools
-from rlsvi.shop.draws import Draws
-from rlsvi.shop.draws_file import DrawsFileError, read_draws
 from rlsvi.shop.event import Event
+from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
 
 
 class NotReady(RuntimeError):

@@ -14,14 +14,14 @@ import numpy as np
 
 from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats
-from rlsvi.shop.baseline import RewardStatistics
-from rlsvi.shop.draws import Draws
-from rlsvi.shop.histories import Histories, OpenVisit, VisitLog
-from rlsvi.shop.products import ProductArrays, no_products
-from rlsvi.shop.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
-from rlsvi.shop.sizes import Sizes, check_memory
-from rlsvi.shop.targets import add_grams, add_masses, add_rights, targets_of, work_row
-from rlsvi.shop.tuning import Rows, best_ridges, evidence_for
+from rlsvi.shop.model.baseline import RewardStatistics
+from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.histories import Histories, OpenVisit, VisitLog
+from rlsvi.shop.model.products import ProductArrays, no_products
+from rlsvi.shop.model.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
+from rlsvi.shop.model.sizes import Sizes, check_memory
+from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, targets_of, work_row
+from rlsvi.shop.model.tuning import Rows, best_ridges, evidence_for
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights

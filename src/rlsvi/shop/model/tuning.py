@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Floats
-from rlsvi.shop.products import ProductArrays
-from rlsvi.shop.regression import Ridges, cholesky, crossing, factor_shared, lower_solved
-from rlsvi.shop.sizes import Sizes
+from rlsvi.shop.model.products import ProductArrays
+from rlsvi.shop.model.regression import Ridges, cholesky, crossing, factor_shared, lower_solved
+from rlsvi.shop.model.sizes import Sizes
 
 STEP = 10**0.5  # ridges are compared in steps of this factor
 LEAST, MOST = 1e-3, 1e5
