@@ -10,7 +10,7 @@ from rlsvi.shop.model.products import no_products
 from rlsvi.shop.model.regression import Noise, Ridges, factor_products, factor_shared, solved
 from rlsvi.shop.model.sizes import Sizes, check_memory
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
-from rlsvi.shop.model.tuning import Rows, best_ridges, evidence_for
+from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)
@@ -175,7 +175,7 @@ def test_the_prior_found_is_better_than_its_neighbours():
         right[a] += goal * u
     known = Rows(len(y), right, float(y @ y))
     of = evidence_for(products, sizes, known, None)
-    best, found = best_ridges(of, Ridges(1.0, 1.0), True)
+    best, found = best_ridges(of, START, True)
     assert best.own > 3.0 * best.shared  # deviations of 0.1 and of 1
     assert found.sigma == pytest.approx(0.5, rel=0.15)
     for own, shared in ((3.0, 1.0), (1 / 3.0, 1.0), (1.0, 3.0), (1.0, 1 / 3.0)):

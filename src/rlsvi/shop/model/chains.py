@@ -21,7 +21,7 @@ from rlsvi.shop.model.products import ProductArrays, no_products
 from rlsvi.shop.model.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
 from rlsvi.shop.model.sizes import Sizes, check_memory
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, targets_of, work_row
-from rlsvi.shop.model.tuning import Rows, best_ridges, evidence_for
+from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -39,7 +39,7 @@ class Chains:
         check_memory(sizes, 16, learning.draws, 0)
         self.sizes, self.learning = sizes, learning
         self.count = self.refreshes = self.tuned_at = self.taken = 0
-        self.ridges = Ridges(1.0, 1.0)
+        self.ridges = START
         self.sigma = 0.0  # until the first refresh
         self.products = no_products(sizes)
         self.visits = VisitLog(sizes.customer)

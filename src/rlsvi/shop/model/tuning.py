@@ -7,6 +7,10 @@ constant,
     - n log(sigma) - R / (2 sigma^2) - (log det P - log det of the ridge alone) / 2
 
 and is largest for sigma^2 = R / n.
+
+Targets are not data but maxima over the model's own estimates, which makes weak priors look better than they are.
+The ridge of the weights that products have of their own is therefore at least `LEAST.own`: without this limit, a
+shop with 50 products earned less in its first thousand visits.
 """
 
 from collections.abc import Callable
@@ -21,7 +25,8 @@ from rlsvi.shop.model.regression import Ridges, cholesky, crossing, factor_share
 from rlsvi.shop.model.sizes import Sizes
 
 STEP = 10**0.5  # ridges are compared in steps of this factor
-LEAST, MOST = 1e-3, 1e5
+START = Ridges(10.0, 1.0)
+LEAST, MOST = Ridges(10.0, 1e-3), Ridges(1e5, 1e5)
 
 
 class PriorEvidence(NamedTuple):
@@ -105,8 +110,9 @@ def best_ridges(
         for own, both in directions:
             while True:
                 near = Ridges(best.own * STEP**own, best.shared * STEP**both)
-                other = of(near) if LEAST <= min(near) <= max(near) <= MOST else None
-                if other is None or not other.log > found.log:
+                inside = all(least <= ridge <= most for least, ridge, most in zip(LEAST, near, MOST, strict=True))
+                other = of(near) if inside else found
+                if not other.log > found.log:
                     break
                 best, found, improved = near, other, shared
     return best, found
