@@ -1,8 +1,8 @@
 """Processes of a shop are killed (SIGKILL) at random under load. What was acknowledged must be stored, once.
 
-Clients make visits over HTTP and send every request again until it is acknowledged: feedback with the same visit and
-product, recommend with the same slot. They also repeat some feedback that was acknowledged. They keep lists of what
-was acknowledged, which are compared with the events in the database at the end, event by event.
+Clients make visits over HTTP and send every request again until it is acknowledged: feedback with the same visit
+and product, recommend with the same slot. They also repeat some feedback that was acknowledged. They keep lists of
+what was acknowledged, which are compared with the events in the database at the end, event by event.
 
     python -m benchmarks.shop_faults --kills 200 --seconds 1500            # SQLite: workers and learner
     python -m benchmarks.shop_faults --kills 200 --seconds 1500 --postgres # and the server of the database
@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.learner import ShopLearner
 
 SLOTS, PRODUCTS = 5, 20
 SETTINGS = """
@@ -52,6 +52,8 @@ class FaultClient(threading.Thread):
         while not self.stop.is_set():
             self.visit(f"{self.client}-{visit}")
             visit += 1
+        if self.connection is not None:
+            self.connection.close()
 
     def visit(self, name):
         for slot in range(SLOTS):
@@ -108,7 +110,7 @@ class Shop:
 
     def healthy(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        with contextlib.suppress(OSError, http.client.HTTPException):
+        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/health")
             return connection.getresponse().status == 200
         return False

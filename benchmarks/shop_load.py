@@ -1,8 +1,8 @@
 """How many recommendations a second a shop makes over loopback, how long they take, and how much memory it uses.
 
 Clients are closed loops: each sends its next request when the last one is answered. A visit asks for a product for
-each of its ten slots, and tells the reward of each. All clients run in one process of their own, on the same cores
-as the server. Latencies are those that the clients see.
+each of its ten slots, and tells the reward of each, unless --no-feedback is given. All clients run in one process
+of their own, on the same cores as the server. Latencies are those that the clients see.
 
     python -m benchmarks.shop_load --out out/bench
     python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --learner on --seconds 5
@@ -40,8 +40,9 @@ products = "products.csv"
 class Connection(asyncio.Protocol):
     """One client: it makes visits, one request after another, until the time is over."""
 
-    def __init__(self, name, end, seconds):
+    def __init__(self, name, end, seconds, feedback):
         self.name, self.end, self.seconds = name, end, seconds  # of requests, by path
+        self.feedback = feedback
         self.visit, self.slot, self.buffer, self.done = 0, 0, b"", asyncio.get_running_loop().create_future()
         self.path, self.statuses = "", {}
 
@@ -73,7 +74,7 @@ class Connection(asyncio.Protocol):
         if now > self.end:
             self.transport.close()
             self.done.set_result(None)
-        elif self.path == "/recommend":
+        elif self.path == "/recommend" and self.feedback:
             product = body[body.index(b"[") + 1 : body.index(b"]")]
             reward = (self.visit * 7 + len(product)) % 3 == 0
             text = f'{{"visit":"{self.name}-{self.visit}","product":{product.decode()},"reward":{int(reward)}}}'
@@ -85,14 +86,16 @@ class Connection(asyncio.Protocol):
             self.recommend()
 
 
-async def visiting(port, clients, seconds, run):
+async def visiting(port, clients, seconds, run, feedback):
     """Return the latencies by path, the statuses and the time."""
     loop, begun = asyncio.get_running_loop(), time.perf_counter()
     spent = {"/recommend": [], "/feedback": []}
     made = []
     for client in range(clients):
         _, connection = await loop.create_connection(
-            lambda client=client: Connection(f"{run}-{client}", begun + seconds, spent), "127.0.0.1", port
+            lambda client=client: Connection(f"{run}-{client}", begun + seconds, spent, feedback),
+            "127.0.0.1",
+            port,
         )
         made.append(connection)
     await asyncio.wait_for(asyncio.gather(*(connection.done for connection in made)), seconds + 60)
@@ -103,15 +106,17 @@ async def visiting(port, clients, seconds, run):
     return spent, statuses, time.perf_counter() - begun
 
 
-def client(port, clients, seconds, run):
+def client(port, clients, seconds, run, feedback):
     """Print what one run found as JSON."""
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(visiting(port, clients, min(seconds, 1.0), f"{run}-before"))  # what is new is done once
-        spent, statuses, wall = runner.run(visiting(port, clients, seconds, run))
+        runner.run(
+            visiting(port, clients, min(seconds, 1.0), f"{run}-before", feedback)
+        )  # what is new is done once
+        spent, statuses, wall = runner.run(visiting(port, clients, seconds, run, feedback))
     found = {"wall": wall, "statuses": statuses, "client_cpu": time.process_time()}
-    for path, name in (("/recommend", "recommend"), ("/feedback", "feedback")):
+    for path, name in (("/recommend", "recommend"), *([("/feedback", "feedback")] if feedback else [])):
         milliseconds = 1000 * np.array(spent[path])
         found[f"{name}s_per_second"] = len(milliseconds) / wall
         for share in (50, 99, 99.9):
@@ -186,7 +191,7 @@ def new_folder(folder, products):
     (folder / "products.csv").write_text("product\n" + "".join(f"product-{n:03}\n" for n in range(products)))
 
 
-def measured(products, workers, learner, clients, seconds):
+def measured(products, workers, learner, clients, seconds, feedback):
     """One row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -198,6 +203,7 @@ def measured(products, workers, learner, clients, seconds):
             before = server.processor_seconds()
             command = [sys.executable, "-m", "benchmarks.shop_load", "--as-client", str(server.port)]
             command += ["--clients", str(clients), "--seconds", str(seconds)]
+            command += [] if feedback else ["--no-feedback"]
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=False)
             if done.returncode:
                 raise RuntimeError(done.stderr)
@@ -207,7 +213,13 @@ def measured(products, workers, learner, clients, seconds):
             memory = server.megabytes()
         finally:
             server.end()
-    asked = {"products": products, "workers": workers, "learner": learner, "clients": clients}
+    asked = {
+        "feedback": feedback,
+        "products": products,
+        "workers": workers,
+        "learner": learner,
+        "clients": clients,
+    }
     refused = {code: count for code, count in found.pop("statuses").items() if code != "200"}
     return {**asked, **found, "refused": sum(refused.values()), **spent, **memory}
 
@@ -219,18 +231,21 @@ def main():
     parser.add_argument("--products", type=int, nargs="*", default=[50, 500])
     parser.add_argument("--learner", nargs="*", default=["on", "off"], choices=["on", "off"])
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--no-feedback", action="store_true", help="recommend only")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--as-client", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.as_client:
-        client(given.as_client, given.clients[0], given.seconds, f"{os.getpid()}")
+        client(given.as_client, given.clients[0], given.seconds, f"{os.getpid()}", not given.no_feedback)
         return
     rows = []
     for products in given.products:
         for workers in given.workers:
             for learner in given.learner:
                 for clients in given.clients:
-                    row = measured(products, workers, learner == "on", clients, given.seconds)
+                    row = measured(
+                        products, workers, learner == "on", clients, given.seconds, not given.no_feedback
+                    )
                     print(
                         json.dumps({k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}),
                         flush=True,

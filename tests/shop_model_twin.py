@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rlsvi.shop.histories import NEVER, Histories, OpenVisit, VisitLog
-from rlsvi.shop.sizes import Sizes
-from rlsvi.shop.targets import sign_of
+from rlsvi.shop.model.histories import NEVER, Histories, OpenVisit, VisitLog
+from rlsvi.shop.model.sizes import Sizes
+from rlsvi.shop.model.targets import sign_of
 
 SIZES = [Sizes(4, 0, 0, 9), Sizes(4, 2, 0, 5), Sizes(3, 0, 2, 4), Sizes(5, 2, 3, 4)]
 NAMES = ["plain", "customers", "features", "both"]

@@ -62,7 +62,7 @@ def test_the_same_answer_counts_once_and_another_one_is_refused(shop):
     product = shop.recommend("ann")
     shop.feedback("ann", product, 1.5)
     shop.feedback("ann", product, 1.5)
-    with pytest.raises(Conflict, match="has the reward 1.5 already"):
+    with pytest.raises(Conflict, match=r"has the reward 1\.5 already"):
         shop.feedback("ann", product, 2.0)
     shop.close("ann")
     shop.close("ann")
@@ -111,7 +111,12 @@ def test_a_late_answer_and_one_to_a_closed_visit(shop):
 
 def test_requests_in_one_transaction_see_one_another(shop):
     shop.recommend("first")
-    asked = [Recommend.of(visit="ann"), Recommend.of(visit="ann"), Close.of(visit="ann"), Recommend.of(visit="ann")]
+    asked = [
+        Recommend.of(visit="ann"),
+        Recommend.of(visit="ann"),
+        Close.of(visit="ann"),
+        Recommend.of(visit="ann"),
+    ]
     first, second, closed, refused = shop.handle(asked)
     assert first[0] == 0
     assert second[0] == 1
@@ -211,7 +216,9 @@ def test_it_learns_what_is_liked(tmp_path):
             for _ in range(2):
                 product = shop.recommend(visit)
                 shop.feedback(visit, product, float(product in ("p3", "p4")))
-            rewards.append(sum(event.reward or 0 for event in shop.events.since(0, 10**6) if event.visit == str(visit)))
+            rewards.append(
+                sum(event.reward or 0 for event in shop.events.since(0, 10**6) if event.visit == str(visit))
+            )
     assert np.mean(rewards[-40:]) > 1.5
     assert np.mean(rewards[:10]) < 1.5
 
@@ -306,7 +313,9 @@ def test_two_processes_serve_one_shop(tmp_path):
         shop._follower.publish()
         context = multiprocessing.get_context("spawn")
         failed = context.Queue()
-        processes = [context.Process(target=visits_of_a_process, args=(shop.settings, n, failed)) for n in range(2)]
+        processes = [
+            context.Process(target=visits_of_a_process, args=(shop.settings, n, failed)) for n in range(2)
+        ]
         for process in processes:
             process.start()
         for process in processes:

@@ -33,7 +33,8 @@ def import_events(
     """Append past clicks, or the events that export-events wrote, to the database of a shop: all, or nothing.
 
     A table of clicks has a row for each recommendation: visit, product, reward, and, if known, slot, at,
-    propensity and features of the customer. Import it before the shop is served, so that it begins with what is known.
+    propensity and features of the customer. Import it before the shop is served, which then
+    begins with what is known.
 
     Example: rlsvi import-events shop.toml clicks.csv
     """

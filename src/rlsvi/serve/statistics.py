@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select
 from rlsvi.serve.counts import OF_VISITS, Bucket, EventCounts, ProductCount
 from rlsvi.shop.events import Events
 from rlsvi.shop.ids import name_of
-from rlsvi.shop.samples import Sample
+from rlsvi.shop.samples import ServedDraws
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.tables import events as table
 
@@ -47,7 +47,7 @@ class ShopStatistics:
     newest : returns the newest samples of the posterior, None as long as there are none.
     """
 
-    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], Sample | None]) -> None:
+    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], ServedDraws | None]) -> None:
         self._settings, self._events, self._newest = settings, events, newest
         self._counts, self._lock = EventCounts(settings.slots), Lock()
 
@@ -89,7 +89,7 @@ class ShopStatistics:
             "points": list(_points(buckets)),
         }
 
-    def _products(self, newest: Sample | None, by: str, descending: bool, count: int) -> dict[str, Any]:
+    def _products(self, newest: ServedDraws | None, by: str, descending: bool, count: int) -> dict[str, Any]:
         counts = self._counts.products
         known, unknown = [], []
         for product, counted in counts.items():
@@ -104,7 +104,7 @@ class ShopStatistics:
         offered = sum(counted.offered for counted in counts.values())
         return {"count": len(counts), "offered": offered, "rows": rows, **_scale(rows)}
 
-    def _key(self, by: str, product: str, counted: ProductCount, newest: Sample | None) -> Any:
+    def _key(self, by: str, product: str, counted: ProductCount, newest: ServedDraws | None) -> Any:
         """Return what a product is sorted by, None if that is not known."""
         if by == "product":
             return name_of(product, self._settings.ids)
@@ -146,13 +146,13 @@ def _explored(it: Bucket) -> float | None:
     return it.explored / it.recommended if it.recommended else None
 
 
-def _learner(sample: Sample, last: int) -> dict[str, Any]:
+def _learner(sample: ServedDraws, last: int) -> dict[str, Any]:
     """Return how far the samples are behind: in events, and in seconds."""
     age = max(0.0, time.time() - sample.at)
     return {"included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
 
-def _value(product: str, newest: Sample | None) -> ProductValue:
+def _value(product: str, newest: ServedDraws | None) -> ProductValue:
     """Return what the posterior says of a product, if the samples know it."""
     place = None if newest is None else newest.place.get(product)
     if newest is None or place is None:
@@ -161,7 +161,7 @@ def _value(product: str, newest: Sample | None) -> ProductValue:
     return ProductValue(value, value - half, value + half)
 
 
-def _product(product: str, counted: ProductCount, newest: Sample | None) -> dict[str, Any]:
+def _product(product: str, counted: ProductCount, newest: ServedDraws | None) -> dict[str, Any]:
     seen = {"shown": counted.shown, "answers": counted.answers, "mean": counted.mean}
     return {"product": product, **seen, **_value(product, newest)._asdict(), "offered": counted.offered}
 

@@ -7,13 +7,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from rlsvi.core.archive import ArchiveError
-from rlsvi.shop.draws import Draws
-from rlsvi.shop.draws_file import write_draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.draws_file import write_draws
+from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.snapshots import load_learner, save_learner
 
 DRAWS, SNAPSHOT = "draws.rlsvi", "learner.rlsvi"
 CHUNK = 10_000  # events that are read at once

@@ -11,14 +11,14 @@ import numpy as np
 from rlsvi.core.checks import flag, whole
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
-from rlsvi.shop.draws import Draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower, draws_file
 from rlsvi.shop.ids import name_of
+from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, product_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
-from rlsvi.shop.samples import NotReady, Sample, SampleFile, sample_of, with_catalogue
+from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import ShopSettings
 
 Id = str | int
@@ -62,7 +62,7 @@ class Recommender:
     ) -> None:
         self.settings = settings_of(settings, options)
         self.every = None if every is None else whole("every", every, 1)
-        self.sample: Sample | None = None
+        self.sample: ServedDraws | None = None
         self._lock = threading.RLock()
         self._catalogue = 0  # the last event that changed the catalogue that is served
         self._ended = 0  # visits that ended here since the last sample
@@ -288,7 +288,7 @@ class Recommender:
             catalogue = transaction.catalogue()
             self.sample, self._catalogue = with_catalogue(self.sample, catalogue), _last(catalogue)
 
-    def _ready(self) -> Sample:
+    def _ready(self) -> ServedDraws:
         if self.sample is None:
             raise NotReady("there are no samples to recommend with: the learner has not written any yet")
         return self.sample

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from rlsvi.core.compile import Bools
-from rlsvi.shop.draws import choose, draw_of
 from rlsvi.shop.event import Event
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.ids import text_of
+from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, Recommend, RequestError
-from rlsvi.shop.samples import Sample
+from rlsvi.shop.samples import ServedDraws
 from rlsvi.shop.settings import ShopSettings
 
 
@@ -39,7 +39,7 @@ class Visit:
 
 
 def recommend(
-    asked: Recommend, visit: Visit, sample: Sample, settings: ShopSettings
+    asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings
 ) -> tuple[int, list[str], list[Event]]:
     """Return the first slot, the products for it and the slots after it, and the events that are new."""
     name, filled, count = str(asked.visit), len(visit.shown), asked.count or 1
@@ -82,14 +82,14 @@ def recommend(
     return first, [event.product for event in events], events
 
 
-def answers_of(visit: Visit, sample: Sample, liked_above: float) -> tuple[list[int], list[float]]:
+def answers_of(visit: Visit, sample: ServedDraws, liked_above: float) -> tuple[list[int], list[float]]:
     """Return the products that a visit has answered, by number, and whether they were liked, 1 or -1."""
     known = [product for product in visit.rewards if product in sample.place]
     liked = [1.0 if visit.rewards[product] > liked_above else -1.0 for product in known]
     return [sample.place[product] for product in known], liked
 
 
-def allowed_of(asked: Recommend, visit: Visit, sample: Sample, settings: ShopSettings) -> Bools:
+def allowed_of(asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings) -> Bools:
     """Return which products may be shown: offered, asked for, and new to the visit."""
     if asked.among is None:
         allowed = sample.offered.copy()

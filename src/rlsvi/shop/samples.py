@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Bools
-from rlsvi.shop.draws import Draws
-from rlsvi.shop.draws_file import DrawsFileError, read_draws
 from rlsvi.shop.event import Event
+from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
 
 
 class NotReady(RuntimeError):
     """There are no samples yet to recommend with."""
 
 
-class Sample(NamedTuple):
+class ServedDraws(NamedTuple):
     """The newest samples of the posterior, ready to serve.
 
     Attributes
@@ -40,7 +40,7 @@ class Sample(NamedTuple):
     at: float
 
 
-def sample_of(draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event]) -> Sample:
+def sample_of(draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event]) -> ServedDraws:
     """Return samples and what they are of, ready to serve a catalogue."""
     names, event, at = header.get("products"), header.get("event"), header.get("at")
     if not isinstance(names, list) or len(names) != len(draws.offered) or not all(type(n) is str for n in names):
@@ -48,10 +48,10 @@ def sample_of(draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, E
     if type(event) is not int or not isinstance(at, int | float):
         raise DrawsFileError("the file of samples does not say when it was written: let the learner write it anew")
     place = {name: number for number, name in enumerate(names)}
-    return with_catalogue(Sample(draws, names, place, draws.offered, frozenset(), event, at), catalogue)
+    return with_catalogue(ServedDraws(draws, names, place, draws.offered, frozenset(), event, at), catalogue)
 
 
-def with_catalogue(sample: Sample, catalogue: Mapping[str, Event]) -> Sample:
+def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event]) -> ServedDraws:
     """Return the same samples for a catalogue that has changed."""
     current = frozenset(product for product, event in catalogue.items() if event.kind == "added")
     offered = np.array([name in current for name in sample.names], dtype=np.bool_)

@@ -12,7 +12,7 @@ The maximum is taken over blocks of products, so that the effects of answers wit
 import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
-from rlsvi.shop.histories import Histories
+from rlsvi.shop.model.histories import Histories
 
 LARGEST_TABLE = 4_000_000  # numbers in the table of effects of a block
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.shop.sizes import Sizes
+from rlsvi.shop.model.sizes import Sizes
 
 
 class ProductArrays(NamedTuple):

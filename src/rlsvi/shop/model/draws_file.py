@@ -18,7 +18,7 @@ import numpy as np
 
 from rlsvi.core.archive import checked_target
 from rlsvi.core.files import whole_file
-from rlsvi.shop.draws import Draws
+from rlsvi.shop.model.draws import Draws
 
 MAGIC = b"rlsvi draws 1\n"
 ALIGNED = 64

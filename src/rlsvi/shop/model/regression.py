@@ -22,8 +22,8 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.products import ProductArrays
-from rlsvi.shop.sizes import Sizes
+from rlsvi.shop.model.products import ProductArrays
+from rlsvi.shop.model.sizes import Sizes
 
 
 class Ridges(NamedTuple):

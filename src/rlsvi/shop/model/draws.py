@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.targets import add_answer, add_rows, largest, not_zero
+from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero
 
 
 class Draws(NamedTuple):

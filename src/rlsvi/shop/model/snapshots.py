@@ -11,14 +11,14 @@ import numpy as np
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
-from rlsvi.shop.baseline import RECENT
-from rlsvi.shop.chains import Chains
-from rlsvi.shop.histories import NEVER, Histories, OpenVisit
-from rlsvi.shop.learner import ShopLearner
-from rlsvi.shop.products import FACTORS, ProductArrays
-from rlsvi.shop.regression import Ridges
+from rlsvi.shop.model.baseline import RECENT
+from rlsvi.shop.model.chains import Chains
+from rlsvi.shop.model.histories import NEVER, Histories, OpenVisit
+from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.model.products import FACTORS, ProductArrays
+from rlsvi.shop.model.regression import Ridges
+from rlsvi.shop.model.sizes import check_memory
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.sizes import check_memory
 
 KIND = "shop learner"
 COUNTS = ("last", "ignored", "refreshed_at", "refreshed_event")

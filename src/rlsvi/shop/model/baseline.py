@@ -3,7 +3,7 @@
 import numpy as np
 
 from rlsvi.core.compile import Floats
-from rlsvi.shop.histories import OpenVisit
+from rlsvi.shop.model.histories import OpenVisit
 
 RECENT = 200  # visits that the baseline averages over
 

@@ -4,12 +4,12 @@ import time
 from typing import Any
 
 from rlsvi.core.checks import finite
-from rlsvi.shop.chains import Chains
-from rlsvi.shop.draws import Draws
 from rlsvi.shop.event import Event
-from rlsvi.shop.histories import OpenVisit
+from rlsvi.shop.model.chains import Chains
+from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.histories import OpenVisit
+from rlsvi.shop.model.sizes import Sizes
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.sizes import Sizes
 
 
 class ShopLearner:

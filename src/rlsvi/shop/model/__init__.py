@@ -1,0 +1,1 @@
+"""The model of a shop: its posterior, samples of it, and how they choose the next product."""
