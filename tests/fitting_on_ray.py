@@ -41,12 +41,12 @@ def digest(agent):
 
 
 def on_workers(folder):
-    """The same on 1, 2 and 4 workers, and by another process that joins the last cluster by its address."""
+    """The same on 1 and 4 workers, and by another process that joins the last cluster by its address."""
     import ray
 
     from rlsvi.core.ray_connection import connected
 
-    for workers in (1, 2, 4):
+    for workers in (1, 4):
         connected(workers, None)
         print(digest(fitted(folder, executor="ray")), flush=True)
         if workers == 4:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rlsvi
-from contract.cases import BY_NAME, CASES, EPISODES, FUSED, STEPS, exported_agents, predictions
+from contract.cases import BY_NAME, CASES, EPISODES, FUSED, STEPS, a_share, exported_agents, predictions
 from contract.clean import Clean
 from contract.environments import Recorded
 from contract.interrupts import every_line, interrupted, interrupted_after, some
@@ -139,8 +139,10 @@ def test_a_representation_can_be_read_again(name):
 
 
 def _interrupt_at_lines(case, folder, play, amount, most):
+    """At all lines of the agent's own family, and at every third of those that all agents share, in turn."""
     clean, bad = Clean(case, folder, play), []
-    for number, at in enumerate(some(every_line(lambda: play(case.make(), amount)), most)):
+    moments = every_line(lambda: play(case.make(), amount), of_shared=lambda shared: a_share(shared, case, 3))
+    for number, at in enumerate(some(moments, most)):
         agent = case.make()
         stopped = interrupted(lambda agent=agent: play(agent, amount), at)
         assert stopped or case.done(agent) == amount, "an interruption was swallowed, and not all was learned"

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 from contextlib import nullcontext
 from dataclasses import replace
@@ -278,6 +279,7 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
+        patch.setattr(os, "fsync", lambda descriptor: None)  # for more than a thousand small files
         store, found = Store(folder / "store"), {}
         for name in ALL:
             jobs = tiny(name).plan()

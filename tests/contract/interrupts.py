@@ -11,6 +11,7 @@ import rlsvi
 
 ROOT = Path(rlsvi.__file__).parent
 PROBLEMS = tuple(str(ROOT / name) for name in ("envs", "mdp", "bases"))  # those fail as the user's own would
+SHARED = tuple(ROOT / name for name in ("agents", "callbacks", "core", "simulate"))  # by all agents
 
 
 @functools.cache
@@ -57,13 +58,18 @@ class Lines:
         return self._line
 
 
-def every_line(work):
-    """The moments, for `interrupted`, at which `work` first and last runs each line of the library."""
+def every_line(work, of_shared=list):
+    """The moments, for `interrupted`, at which `work` first and last runs each line of the library.
+
+    Of those at lines that all agents share, only the ones that `of_shared` leaves.
+    """
     with Lines() as lines:
         work()
     last = {line: at for at, line in enumerate(lines.seen)}
     first = {line: at for at, line in reversed(list(enumerate(lines.seen)))}
-    return sorted({*first.values(), *last.values()})
+    moments = sorted({*first.values(), *last.values()})
+    shared = [at for at in moments if Path(lines.seen[at][0]).parent in SHARED]
+    return sorted({*moments}.difference(shared).union(of_shared(shared)))
 
 
 def interrupted(work, at):

@@ -24,7 +24,7 @@ CLEAR = (ValueError, TypeError, RuntimeError, ArithmeticError)
 
 
 def _crafted(array):
-    """Other values for an array of indices, counts or flags."""
+    """Other values for an array of indices, counts or flags, each at one of three places and everywhere."""
     if array.dtype.kind == "b":
         yield ~array
         for i in range(min(array.size, 4)):
@@ -32,24 +32,13 @@ def _crafted(array):
             changed.ravel()[i] ^= True
             yield changed
         return
-    limits = np.iinfo(array.dtype)
-    for value in (
-        -1,
-        -2,
-        array.size,
-        10**4,
-        limits.max,
-        limits.min,
-        int(array.max()) + 1,
-        int(array.min()) - 1,
-        0,
-        1,
-    ):
+    limits, places = np.iinfo(array.dtype), (0, array.size // 2, array.size - 1)
+    values = (-1, -2, array.size, 10**4, limits.max, limits.min, int(array.max()) + 1, int(array.min()) - 1, 0, 1)
+    for number, value in enumerate(values):
         if limits.min <= value <= limits.max:
-            for i in {0, array.size // 2, array.size - 1}:
-                changed = array.copy()
-                changed.ravel()[i] = value
-                yield changed
+            changed = array.copy()
+            changed.ravel()[places[number % 3]] = value
+            yield changed
             yield np.full_like(array, value)
     yield array.ravel()[::-1].reshape(array.shape).copy()
 
