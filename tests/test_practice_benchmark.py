@@ -1,6 +1,7 @@
 """The benchmark of practice: what it computes, how it plays, and what its tables say."""
 
 import dataclasses
+import json
 
 import gymnasium as gym
 import numpy as np
@@ -298,3 +299,11 @@ def test_a_failure_is_noted_and_tried_again(tmp_path, monkeypatch):
     results.measure(tmp_path, "CartPole-v1", "ours", 0, quick=True)
     assert results.notes(tmp_path) == {"CartPole-v1": {"TableOrFeatures"}}
     assert [row["episodes"] for row in results.read(tmp_path)["CartPole-v1", "ours"][0]] == [1, 2]
+
+
+def test_warnings_that_differ_in_numbers_alone_are_told_once(tmp_path):
+    for seed, texts in enumerate((["after 32 episodes, -0.5"], ["after 64 episodes, 1.25", "it is slow"])):
+        held = {"agent": "RLSVI", "warnings": texts}
+        (tmp_path / f"CartPole-v1.ours.{seed}.json").write_text(json.dumps(held))
+    first = "warned with 2 of 2 seeds: after 32 episodes, -0.5"
+    assert results.notes(tmp_path) == {"CartPole-v1": {"RLSVI", first, "warned with 1 of 2 seeds: it is slow"}}

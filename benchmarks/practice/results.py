@@ -5,6 +5,7 @@ What failed leaves a text with the error instead; it is tried again the next tim
 
 import json
 import platform
+import re
 import traceback
 import warnings
 from dataclasses import replace
@@ -99,16 +100,28 @@ def read(folder):
 
 
 def notes(folder):
-    """What our agent was on each task, what it warned of, and what failed: {task: {text, ..}}."""
+    """What our agent was on each task, what it warned of, and what failed: {task: {text, ..}}.
+
+    Of warnings that differ in numbers alone, the first is told, with the number of seeds that had such a warning.
+    """
     found = {}
     for task in TASKS:
-        for path in folder.glob(f"{task}.ours.*.json"):
+        warned, paths = {}, sorted(folder.glob(f"{task}.ours.*.json"))
+        for path in paths:
             held = json.loads(path.read_text())
-            agent = [held["agent"]] if held.get("agent") else []
-            found.setdefault(task, set()).update(agent, (f"warned: {text}" for text in held.get("warnings", [])))
+            found.setdefault(task, set()).update([held["agent"]] if held.get("agent") else [])
+            for kind, text in {without_numbers(text): text for text in held.get("warnings", [])}.items():
+                warned.setdefault(kind, []).append(text)
+        for texts in warned.values():
+            found[task].add(f"warned with {len(texts)} of {len(paths)} seeds: {texts[0]}")
         for path in folder.glob(f"{task}.*.failed.txt"):
             found.setdefault(task, set()).add(f"failed: {path.read_text().strip().splitlines()[-1]}")
     return found
+
+
+def without_numbers(text):
+    """What a message says, whatever its numbers are."""
+    return re.sub(r"-?\d[\d.]*", "0", text)
 
 
 def machine():
