@@ -6,7 +6,7 @@ import pytest
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Event, Events, ShopSettings
 from rlsvi.shop.judging import MeanPolicy, judge, log_of
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.learner import ShopLearner
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # few effective episodes
 

@@ -14,12 +14,12 @@ from rlsvi.core.compile import Bools, Floats
 from rlsvi.envs.spaces import Spaces
 from rlsvi.judge.result import OfflineValue
 from rlsvi.judge.value import value_of
-from rlsvi.shop.draws import Draws, choose
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.draws import Draws, choose
+from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.model.targets import sign_of
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.targets import sign_of
 from rlsvi.study.bootstrap import Interval
 
 AT_ONCE = 20_000  # events that are read at once
