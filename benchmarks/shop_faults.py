@@ -146,7 +146,7 @@ def kill_some(shop, database, kills, seconds, pause, rng):
     roles = ["worker", "learner"] + (["database"] if database else [])
     while sum(done.values()) < kills and time.monotonic() < end:
         time.sleep(rng.random() * pause)
-        role = rng.choice(roles)
+        role = next((each for each in roles if not done[each]), None) or rng.choice(roles)  # each at least once
         if role == "database":
             database.stop(signal.SIGKILL)
             time.sleep(rng.random() * pause / 2)

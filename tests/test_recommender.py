@@ -186,6 +186,22 @@ def test_another_process_sees_changes_of_the_catalogue_at_once(tmp_path):
         assert all("tea" not in other.recommend(n, count=3) for n in range(20))
 
 
+def test_samples_travel_through_the_database_to_another_machine(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    with new_shop(here, share_draws=True) as shop:
+        settings = shop.settings.model_copy(update={"folder": str(there)})
+        with Recommender(settings, learning=False) as other:
+            assert not other.renew()
+            shop._follower.catch_up()
+            shop._follower.publish()
+            assert other.renew()
+            assert not other.renew()
+            assert other.recommend("ann") in PRODUCTS
+            assert other.sample.last == len(PRODUCTS)
+
+
 # ---- settings and learning ----------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.core.checks import flag, whole
+from rlsvi.core.files import write_file
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
@@ -253,10 +254,18 @@ class Recommender:
 
     def renew(self) -> bool:
         """Take the samples of the learner if they are newer than those in use; return whether they are."""
+        if self.settings.share_draws:
+            self._fetch()
         newer = self._file.newer()
         if newer is not None:
             self._use(*newer)
         return newer is not None
+
+    def _fetch(self) -> None:
+        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
+        found = self.events.newest_draws(-1 if self.sample is None else self.sample.last)
+        if found is not None:
+            write_file(draws_file(self.settings), found[1])
 
     def health(self) -> dict[str, Any]:
         """Return what is served, or raise an error if the shop cannot answer."""
