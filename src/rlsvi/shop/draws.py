@@ -1,0 +1,121 @@
+"""Samples of the posterior, and how the next product of a visit is chosen with them."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Longs, compiled
+from rlsvi.core.regression import FactorError
+from rlsvi.shop.targets import add_answer
+
+
+class Draws(NamedTuple):
+    """What serving needs: the posterior mean, at index 0, and S samples of the posterior, for N products.
+
+    The value of product a for a customer of whom u is known, see `Sizes`, is base_j + weight[s, :, a] . u.
+    """
+
+    weight: Floats  # (S + 1, e, N)
+    base: Floats  # (J + 1,) expected reward from slot j on
+    z: Floats  # (N, m) features of products
+    offered: Bools  # (N,)
+    shown: Longs  # (N,) how often each product was shown, in visits that have ended
+    value: Floats  # (N,) posterior mean of a product's reward, over all customers and slots
+    spread: Floats  # (N,) its posterior standard deviation
+    customer: Longs  # () q
+
+
+class Choice(NamedTuple):
+    """A product, the share of samples that choose it here, and whether the posterior mean prefers another."""
+
+    product: int
+    propensity: float
+    explored: bool
+
+
+def draw_of(visit: str, draws: Draws, seed: int) -> int:
+    """Return which sample a visit uses, 1 .. S: the same for all its slots, another for other visits."""
+    digest = hashlib.blake2b(f"{seed}:{visit}".encode(), digest_size=8).digest()
+    return 1 + int.from_bytes(digest, "little") % (len(draws.weight) - 1)
+
+
+def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = None) -> Choice:
+    """Return the product with the largest value under one of the samples, and how the others would choose.
+
+    Parameters
+    ----------
+    draws : the samples.
+    draw : which of them chooses: 1 .. S, or 0 for the posterior mean.
+    c : (q,) the customer.
+    known, x : the products that the customer has answered in this visit, by index, and the answers, 1 or -1.
+    allowed : (N,) which products may be shown: at least those already shown are not. None: all that are offered.
+    """
+    S, e, N = draws.weight.shape
+    q, m = int(draws.customer), draws.z.shape[1]
+    customer = np.asarray(c, dtype=np.float64)
+    answered, answers = np.asarray(known, dtype=np.int64), np.asarray(x, dtype=np.float64)
+    mask = draws.offered if allowed is None else np.logical_and(allowed, draws.offered)
+    if customer.shape != (q,) or not np.isfinite(customer).all():
+        raise ValueError(f"c must be {q} finite numbers, got shape {customer.shape}")
+    if answered.ndim != 1 or answers.shape != answered.shape or not (abs(answers) == 1.0).all():
+        raise ValueError("known and x must be as many products as answers, each answer 1 or -1")
+    if answered.size and not 0 <= answered.min() <= answered.max() < N:
+        raise ValueError(f"known must be numbers of products, each of 0..{N - 1}")
+    if mask.shape != (N,):
+        raise ValueError(f"allowed must have shape ({N},), got {mask.shape}")
+    if not 0 <= draw < S:
+        raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
+    if not mask.any():
+        raise LookupError("no product is left that may be shown")
+    u, values, best = np.zeros(e), np.empty(N), np.empty(S, np.int64)
+    u[0], u[1 : 1 + q] = 1.0, customer
+    at = best_products(draws.weight, draws.z, u, q, e - 1 - q - m, answered, answers, mask, draw, values, best)
+    if at < 0:
+        raise FactorError("a value is not finite: refresh the draws")
+    chosen = int(best[draw])
+    samples = best[1:] if S > 1 else best
+    return Choice(chosen, float((samples == chosen).mean()), at == 1)
+
+
+@compiled
+def best_products(
+    weight: Floats,
+    z: Floats,
+    u: Floats,
+    q: int,
+    D: int,
+    known: Longs,
+    x: Floats,
+    allowed: Bools,
+    draw: int,
+    values: Floats,
+    best: Longs,
+) -> int:
+    """Set best[s] to the best allowed product under every sample s, for u = (1, c, 0) and the answers given.
+
+    Returns whether the mean values the choice of `draw` less than its own, or -1 if a value is not finite. Ties go
+    to the first product from a place that differs between samples.
+    """
+    for i in range(known.size):
+        add_answer(u, z, known[i], x[i], q, D)
+    S, N = weight.shape[0], values.size
+    for s in range(S - 1, -1, -1):
+        for a in range(N):
+            values[a] = 0.0
+        for k in range(u.size):
+            by, row = u[k], weight[s, k]
+            if by != 0.0:
+                for a in range(N):
+                    values[a] += by * row[a]
+        start = (s * N) // S
+        top, at = -np.inf, -1
+        for i in range(N):
+            a = start + i if start + i < N else start + i - N
+            if allowed[a]:
+                if not abs(values[a]) < np.inf:
+                    return -1
+                if values[a] > top:
+                    top, at = values[a], a
+        best[s] = at
+    return 1 if values[best[draw]] < values[best[0]] else 0

@@ -1,0 +1,110 @@
+"""Visits: those that are going on, and those that have ended, as rows of arrays."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlsvi.core.compile import Floats, Ints, Longs
+
+NEVER = np.iinfo(np.int32).max  # when an answer came that has not come
+
+
+class Histories(NamedTuple):
+    """Visits one after another: visit i has rows first[i] .. first[i + 1] - 1, one for each slot filled."""
+
+    first: Longs  # (visits + 1,)
+    customer: Floats  # (visits, q)
+    product: Ints  # (rows,)
+    x: Ints  # (rows,) 1 liked, -1 not liked, 0 without an answer
+    reward: Floats  # (rows,)
+    when: Ints  # (rows,) slots that were filled when the answer came: it is known from that slot on
+
+
+@dataclass
+class OpenVisit:
+    """A visit that is going on."""
+
+    customer: list[float]
+    at: float  # time of its last event
+    product: list[int] = field(default_factory=list)
+    x: list[int] = field(default_factory=list)
+    reward: list[float] = field(default_factory=list)
+    when: list[int] = field(default_factory=list)
+
+    def show(self, product: int) -> None:
+        """Fill the next slot."""
+        self.product.append(product)
+        self.x.append(0)
+        self.reward.append(0.0)
+        self.when.append(NEVER)
+
+    def answer(self, row: int, reward: float, liked: bool) -> None:
+        """Record the answer to what slot `row` has shown."""
+        self.x[row], self.reward[row], self.when[row] = 1 if liked else -1, reward, len(self.product)
+
+    @property
+    def answered(self) -> bool:
+        """Whether every slot filled so far has its answer."""
+        return 0 not in self.x
+
+
+class VisitLog:
+    """Visits that have ended, in arrays that grow by doubling."""
+
+    def __init__(self, customer: int) -> None:
+        self.count = 0
+        self._all = Histories(
+            np.zeros(65, np.int64),
+            np.zeros((64, customer)),
+            np.zeros(256, np.int32),
+            np.zeros(256, np.int32),
+            np.zeros(256),
+            np.zeros(256, np.int32),
+        )
+
+    @property
+    def rows(self) -> int:
+        """The number of slots filled in all visits."""
+        return int(self._all.first[self.count])
+
+    def histories(self) -> Histories:
+        """Return views of what is used."""
+        first, customer, *parts = self._all
+        return Histories(first[: self.count + 1], customer[: self.count], *(part[: self.rows] for part in parts))
+
+    def append(self, visit: OpenVisit) -> None:
+        """Append a visit."""
+        begin, rows = self.rows, len(visit.product)
+        first, customer, *parts = self._all
+        if self.count == len(customer):
+            first, customer = _longer(first, 2 * self.count + 1), _longer(customer, 2 * self.count)
+        if begin + rows > len(parts[0]):
+            parts = [_longer(part, 2 * (begin + rows)) for part in parts]
+        customer[self.count] = visit.customer
+        for part, values in zip(parts, (visit.product, visit.x, visit.reward, visit.when), strict=True):
+            part[begin : begin + rows] = values
+        first[self.count + 1] = begin + rows
+        self._all = Histories(first, customer, *parts)
+        self.count += 1
+
+    def drop(self, oldest: int) -> None:
+        """Remove the `oldest` first visits."""
+        used = self.histories()
+        self.load(
+            Histories(
+                used.first[oldest:] - used.first[oldest],
+                used.customer[oldest:].copy(),
+                *(part[used.first[oldest] :].copy() for part in used[2:]),
+            )
+        )
+
+    def load(self, histories: Histories) -> None:
+        """Replace all visits."""
+        self.count, self._all = len(histories.customer), histories
+
+
+def _longer(array: Any, length: int) -> Any:
+    longer = np.zeros((max(length, 1), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -1,0 +1,208 @@
+"""The rows and the targets of value iteration over visits.
+
+For a slot that was answered, the row is u = (1, c, history, h), see `Sizes`, of what was known when it was filled;
+
+    target = reward + max over products a' not seen and offered of Q_{next slot}(a'), clipped
+    Q_j(a) = base_j + weight[:, a] . u
+
+after the last slot, the target is the reward. A customer who left early is valued as if she had stayed.
+The maximum is taken over blocks of products, so that the effects of answers within a block fit into the cache.
+"""
+
+import numpy as np
+
+from rlsvi.core.compile import Bools, Floats, Longs, compiled
+from rlsvi.shop.histories import Histories
+
+LARGEST_TABLE = 4_000_000  # numbers in the table of effects of a block
+
+
+@compiled
+def sign_of(n: int, D: int) -> float:
+    """Return the sign with which the answer to product n counts at its position n mod D of the history."""
+    if n < D:
+        return 1.0
+    word = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return 1.0 if (word >> np.uint64(63)) == np.uint64(0) else -1.0
+
+
+@compiled
+def add_answer(u: Floats, z: Floats, n: int, x: float, q: int, D: int) -> None:
+    """Add the answer x to product n to what is known."""
+    u[1 + q + n % D] += x * sign_of(n, D)
+    for f in range(z.shape[1]):
+        u[1 + q + D + f] += x * z[n, f]
+
+
+@compiled
+def set_row(u: Floats, visits: Histories, i: int, slot: int, z: Floats) -> None:
+    """Set u to what was known when `slot` of visit i was filled."""
+    begin, q = visits.first[i], visits.customer.shape[1]
+    D = u.size - 1 - q - z.shape[1]
+    u[0] = 1.0
+    for k in range(q):
+        u[1 + k] = visits.customer[i, k]
+    for k in range(1 + q, u.size):
+        u[k] = 0.0
+    for t in range(begin, begin + slot):
+        if visits.x[t] != 0 and visits.when[t] <= slot:
+            add_answer(u, z, visits.product[t], float(visits.x[t]), q, D)
+
+
+@compiled
+def not_zero(u: Floats, index: Longs) -> int:
+    """Store the positions of the numbers in u that are not zero, and return how many there are."""
+    count = 0
+    for k in range(u.size):
+        if u[k] != 0.0:
+            index[count] = k
+            count += 1
+    return count
+
+
+@compiled
+def add_grams(
+    visits: Histories,
+    begin: int,
+    end: int,
+    scale: float,
+    z: Floats,
+    gram: Floats,
+    dirty: Bools,
+    u: Floats,
+    index: Longs,
+) -> None:
+    """Add `scale` u u' to the Gram matrix of the product shown, for the rows of visits begin .. end - 1."""
+    for i in range(begin, end):
+        for t in range(visits.first[i], visits.first[i + 1]):
+            if visits.x[t] == 0:
+                continue
+            set_row(u, visits, i, t - visits.first[i], z)
+            count, a = not_zero(u, index), visits.product[t]
+            dirty[a] = True
+            for r in range(count):
+                value, into = scale * u[index[r]], gram[a, index[r]]
+                for s in range(count):
+                    into[index[s]] += value * u[index[s]]
+
+
+@compiled
+def set_effects(weight: Floats, z: Floats, q: int, D: int, begin: int, effect: Floats) -> None:
+    """Set effect[n, b] to what a liked product n adds to the value of product begin + b."""
+    for n in range(effect.shape[0]):
+        row, own, sign = effect[n], weight[1 + q + n % D], sign_of(n, D)
+        for b in range(row.size):
+            row[b] = sign * own[begin + b]
+        for f in range(z.shape[1]):
+            by, shared = z[n, f], weight[1 + q + D + f]
+            for b in range(row.size):
+                row[b] += by * shared[begin + b]
+
+
+@compiled
+def raise_best(
+    visits: Histories, weight: Floats, effect: Floats, offered: Bools, begin: int, Q: Floats, best: Floats
+) -> None:
+    """Raise best[t] to the largest value, over the unseen products of a block, in the slot that follows row t.
+
+    Values are relative to the baseline. The products of the block are begin .. begin + Q.size - 1.
+    """
+    for i in range(visits.customer.shape[0]):
+        start, end = visits.first[i], visits.first[i + 1]
+        for b in range(Q.size):
+            Q[b] = weight[0, begin + b] if offered[begin + b] else -np.inf
+        for k in range(visits.customer.shape[1]):
+            c, row = visits.customer[i, k], weight[1 + k]
+            if c != 0.0:
+                for b in range(Q.size):
+                    Q[b] += c * row[begin + b]
+        for t in range(start, end):
+            at = visits.product[t] - begin
+            if 0 <= at < Q.size:
+                Q[at] = -np.inf
+            for before in range(start, t + 1):
+                if visits.x[before] != 0 and visits.when[before] == t + 1 - start:
+                    x, row = float(visits.x[before]), effect[visits.product[before]]
+                    for b in range(Q.size):
+                        Q[b] += x * row[b]
+            top = best[t]
+            for b in range(Q.size):
+                top = Q[b] if Q[b] > top else top
+            best[t] = top
+
+
+@compiled
+def set_targets(visits: Histories, base: Floats, offered: Bools, low: float, high: float, targets: Floats) -> None:
+    """Turn targets[s, t], the largest value in the slot after row t relative to the baseline, into the target.
+
+    The value of the slots left is limited to between `low` and `high` for each of them.
+    """
+    J, products = base.size - 1, 0
+    for a in range(offered.size):
+        products += offered[a]
+    for i in range(visits.customer.shape[0]):
+        unseen = products
+        for t in range(visits.first[i], visits.first[i + 1]):
+            slot = t - visits.first[i]
+            unseen -= offered[visits.product[t]]
+            left = min(J - slot - 1, unseen)
+            for s in range(targets.shape[0]):
+                ahead = 0.0
+                if left > 0:
+                    ahead = min(max(base[slot + 1] + targets[s, t], low * left), high * left)
+                targets[s, t] = visits.reward[t] + ahead
+
+
+@compiled
+def add_rights(
+    visits: Histories, count: int, targets: Floats, base: Floats, z: Floats, right: Floats, u: Floats, index: Longs
+) -> None:
+    """Add u (target - base_j) to right[s] (N, e) for every chain s and all answered slots of the first visits."""
+    for i in range(count):
+        for t in range(visits.first[i], visits.first[i + 1]):
+            if visits.x[t] == 0:
+                continue
+            slot, a = t - visits.first[i], visits.product[t]
+            set_row(u, visits, i, slot, z)
+            nonzero = not_zero(u, index)
+            for s in range(right.shape[0]):
+                over, into = targets[s, t] - base[slot], right[s, a]
+                for r in range(nonzero):
+                    into[index[r]] += over * u[index[r]]
+
+
+@compiled
+def add_masses(visits: Histories, count: int, z: Floats, mass: Floats, u: Floats, index: Longs) -> None:
+    """Add u to mass[j] (N, e) for all slots j that the first visits have answered."""
+    for i in range(count):
+        for t in range(visits.first[i], visits.first[i + 1]):
+            if visits.x[t] != 0:
+                slot = t - visits.first[i]
+                set_row(u, visits, i, slot, z)
+                for r in range(not_zero(u, index)):
+                    mass[slot, visits.product[t], index[r]] += u[index[r]]
+
+
+def targets_of(
+    visits: Histories, weight: Floats, base: Floats, z: Floats, offered: Bools, low: float, high: float
+) -> Floats:
+    """Return the targets of all rows under all chains, whose weights are (S, e, N): (S, rows)."""
+    S, e, N = weight.shape
+    q = visits.customer.shape[1]
+    D, block = e - 1 - q - z.shape[1], max(16, min(N, LARGEST_TABLE // max(N, 1)))
+    targets = np.full((S, len(visits.product)), -np.inf)
+    for begin in range(0, N, block):
+        size = min(block, N - begin)
+        effect, Q = np.empty((N, size)), np.empty(size)
+        for s in range(S):
+            set_effects(weight[s], z, q, D, begin, effect)
+            raise_best(visits, weight[s], effect, offered, begin, Q, targets[s])
+    set_targets(visits, base, offered, low, high, targets)
+    return targets
+
+
+def work_row(e: int) -> tuple[Floats, Longs]:
+    """Return work arrays for one row."""
+    return np.zeros(e), np.zeros(e, np.int64)
