@@ -19,16 +19,16 @@ def positive(name: str, value: Any) -> float:
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
     if not number or not 0 < value <= sys.float_info.max:
-        raise ValueError(f"{name} must be a positive, finite number, got {_shown(value)}")
+        raise ValueError(f"{name} must be a positive, finite number, got {shown(value)}")
     return float(value)
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {_shown(value)}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}")
     if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most}, got {_shown(value)}")
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
     return int(value)
 
 
@@ -48,7 +48,7 @@ def finite(name: str, values: Any) -> "Floats":
 def flag(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {_shown(value)}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -56,7 +56,7 @@ def one_of(name: str, value: Any, names: Iterable[str]) -> str:
     """Return `value` if it is one of the names."""
     if not isinstance(value, str) or value not in names:
         choice = '" or "'.join(names)
-        raise ValueError(f'{name} must be "{choice}", got {_shown(value)}')
+        raise ValueError(f'{name} must be "{choice}", got {shown(value)}')
     return value
 
 
@@ -93,8 +93,11 @@ def _gigabytes(count: int) -> str:
     return f"{count // 10**9} GB" if count >= 10**13 else f"{count / 1e9:.3g} GB"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Format a value for a message; Python refuses to format numbers with thousands of digits."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return "a number of more than 30 digits"
-    return f"{value!r:.80}"
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return "something with a number of thousands of digits"

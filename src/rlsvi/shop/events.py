@@ -1,0 +1,217 @@
+"""The events of a shop in its database: the only durable state, and an analyst's table."""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from rlsvi.shop.databases import PostgresServer, SqliteFile
+from rlsvi.shop.event import Event
+from rlsvi.shop.rows import event_of, row_of
+from rlsvi.shop.settings import checked_url
+from rlsvi.shop.store_errors import StoreError, explained
+from rlsvi.shop.tables import VERSION, Statements, metadata, schema
+
+MOST = 256  # visits of one query
+
+
+class Events:
+    """The table of events, for one process and all its threads.
+
+    url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
+    sync : SQLite: whether events survive a loss of power as soon as they are committed.
+
+    Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
+    """
+
+    def __init__(self, url: str, sync: bool = False) -> None:
+        found = checked_url(url)
+        self._database: Any = SqliteFile(found, sync) if found.drivername == "sqlite" else PostgresServer(found)
+        self._statements = Statements(self._database.engine.dialect)
+        self._errors: Any = self._database.engine.dialect.loaded_dbapi.Error
+        self._turn, self._process = threading.Lock(), os.getpid()
+        try:
+            self._create()
+        except BaseException:
+            self.close()
+            raise
+
+    def _create(self) -> None:
+        """Create the tables if there are none, and look at the version of those that are there."""
+        with self._told("open"), self._database.turn(), self._database.engine.connect() as connection:
+            self._database.begin(connection.connection.cursor())
+            names = sa.inspect(connection).get_table_names()
+            if schema.name in names:
+                self._check(connection.execute(sa.select(schema.c.version)).scalar())
+            elif {"events", "draws"} & set(names):
+                raise StoreError(f"{self._database.name} has tables of another program: use another database")
+            else:
+                metadata.create_all(connection)
+                connection.execute(sa.insert(schema).values(version=VERSION))
+            connection.connection.cursor().execute("COMMIT")
+
+    def _check(self, version: Any) -> None:
+        if version != VERSION:
+            raise StoreError(
+                f"the tables of {self._database.name} have version {version}, and this rlsvi knows version "
+                f"{VERSION}: install the rlsvi that they were last used with, or a later one"
+            )
+
+    # ---- writing ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator["Writer"]:
+        """Context manager of a transaction; only one runs at a time, among all processes.
+
+        It is committed at the end, and rolled back if anything is raised.
+        """
+        with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
+            yield Writer(cursor, self._database, self._statements)
+            cursor.execute("COMMIT")
+
+    def put_draws(self, last: int, body: bytes) -> None:
+        """Keep draws that have learned from all events up to number `last`; only the newest few are kept."""
+        with self._cursor("keep draws", lambda cursor: cursor.execute("BEGIN")) as cursor:
+            cursor.execute(self._statements.drop_draws, {"id": last})
+            cursor.execute(self._statements.put_draws, {"id": last, "body": body})
+            cursor.execute(self._statements.trim_draws)
+            cursor.execute("COMMIT")
+
+    # ---- reading ------------------------------------------------------------------------------------------
+
+    def since(self, number: int, limit: int) -> list[Event]:
+        """Return the first `limit` events after the one of this number, in order."""
+        return [event_of(row) for row in self._rows(self._statements.since, {"id": number, "limit": limit})]
+
+    def last(self) -> int:
+        """Return the number of the last event, 0 if there is none."""
+        return self._rows(self._statements.last, {})[0][0] or 0
+
+    def catalogue(self) -> dict[str, Event]:
+        """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
+        return _by_product(self._rows(self._statements.catalogue, {}))
+
+    def newest_draws(self, after: int) -> tuple[int, bytes] | None:
+        """Return the newest draws, if they have learned from more than the events up to number `after`."""
+        rows = self._rows(self._statements.newest_draws, {"id": after})
+        return (rows[0][0], bytes(rows[0][1])) if rows else None
+
+    # ---- the rest -----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def learner_lock(self) -> Iterator[Any]:
+        """Context manager to be the only learner of this database; a StoreError if there is another.
+
+        It yields a function that returns whether this is still so: a restart of PostgreSQL frees the lock.
+        The end of a process, however sudden, frees it too.
+        """
+        with self._database.learner_lock() as held:
+            yield held
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # ---- connections --------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str, parameters: dict[str, Any]) -> list[Any]:
+        with self._cursor("read", lambda cursor: cursor.execute(statement, parameters)) as cursor:
+            return cursor.fetchall()  # type: ignore[no-any-return]
+
+    @contextlib.contextmanager
+    def _cursor(self, what: str, first: Callable[[Any], Any]) -> Iterator[Any]:
+        """Context manager of a cursor that has executed its first statement; rolled back if anything is raised."""
+        if os.getpid() != self._process:
+            raise StoreError("the process has forked since Events was opened: open it in the process that uses it")
+        with self._told(what):
+            connection, cursor = self._started(first)
+            try:
+                yield cursor
+            except BaseException:
+                self._rolled_back(connection)
+                raise
+            cursor.close()
+            connection.close()
+
+    def _started(self, first: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Return a connection, and a cursor after its first statement.
+
+        A connection that was lost since its last use (the database was restarted) is replaced by a new one.
+        """
+        for again in (True, False):
+            connection = self._database.engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                first(cursor)
+                return connection, cursor
+            except BaseException:
+                lost = getattr(connection.driver_connection, "closed", False)  # only PostgreSQL's may be
+                self._rolled_back(connection)
+                if not (lost and again):
+                    raise
+            self._database.engine.dispose()
+        raise AssertionError
+
+    def _rolled_back(self, connection: Any) -> None:
+        """Roll back, and give the connection back; or close it if that fails too."""
+        try:
+            connection.rollback()
+            connection.close()
+        except Exception:
+            connection.invalidate()
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Context manager that tells errors of the database in plain English."""
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            raise explained(error.orig, self._database.name, what) from error
+        except self._errors as error:
+            raise explained(error, self._database.name, what) from error
+
+
+class Writer:
+    """A transaction that writes: what is read in it stays so until it ends."""
+
+    def __init__(self, cursor: Any, database: Any, statements: Statements) -> None:
+        self._cursor, self._database, self._statements = cursor, database, statements
+
+    def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
+        """Return the events of each of these visits, in order."""
+        found: dict[str, list[Event]] = {name: [] for name in names}
+        asked = list(found)
+        for start in range(0, len(asked), MOST):
+            some = asked[start : start + MOST]
+            count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
+            padded = some + some[-1:] * (count - len(some))
+            self._cursor.execute(self._statements.visits(count), {f"v{i}": name for i, name in enumerate(padded)})
+            for row in self._cursor.fetchall():
+                found[row[1]].append(event_of(row))
+        return found
+
+    def append(self, events: Iterable[Event]) -> list[int]:
+        """Append events, and return their numbers. An event whose time is 0 happens now."""
+        rows = [row_of(event) for event in events]
+        return self._database.insert(self._cursor, self._statements.insert, rows) if rows else []
+
+    def last(self) -> int:
+        """Return the number of the last event, 0 if there is none."""
+        return self._cursor.execute(self._statements.last).fetchone()[0] or 0
+
+    def catalogue(self) -> dict[str, Event]:
+        """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
+        return _by_product(self._cursor.execute(self._statements.catalogue).fetchall())
+
+
+def _by_product(rows: Iterable[Any]) -> dict[str, Event]:
+    return {event.product: event for event in map(event_of, rows)}

@@ -1,0 +1,180 @@
+"""The settings of a shop, from a file shop.toml or from Python."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field, Strict, ValidationError, field_validator
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from rlsvi.shop.features import FROZEN, Encoder, Number, Whole
+from rlsvi.shop.mistakes import explained
+
+Text = Annotated[str, Strict()]
+Flag = Annotated[bool, Strict()]
+EXAMPLES = 'such as "sqlite:///shop.db" or "postgresql+psycopg://user@host/shop"'
+
+
+class RewardSettings(BaseModel):
+    """What a reward means.
+
+    Attributes
+    ----------
+    liked_above : the customer liked what got a reward above this; later recommendations of the visit know it.
+    unit : the size of a usual reward; None: learned from the rewards.
+    """
+
+    model_config = FROZEN
+    liked_above: Number = 0.0
+    unit: Number | None = Field(default=None, gt=0)
+
+
+class LearningSettings(BaseModel):
+    """How the learner learns.
+
+    Attributes
+    ----------
+    draws : how many samples of the posterior serve the customers.
+    history : how many numbers describe the answers known in a visit.
+    remember : of how many latest visits the targets are computed anew.
+    exploration : what the posterior's standard deviation is multiplied by in samples; 0 does not explore.
+    seed : what samples are drawn from.
+    lam, sigma : the precision of the prior and the standard deviation of the noise; None: chosen by evidence.
+    """
+
+    model_config = FROZEN
+    draws: Whole = Field(default=16, ge=1, le=1024)
+    history: Whole = Field(default=128, ge=1, le=4096)
+    remember: Whole = Field(default=20_000, ge=1)
+    exploration: Number = Field(default=1.0, ge=0, le=1e6)
+    seed: Whole = Field(default=0, ge=0, lt=2**63)
+    lam: Number | None = Field(default=None, gt=0)
+    sigma: Number | None = Field(default=None, gt=0)
+
+
+class ServeSettings(BaseModel):
+    """Where and how requests are served.
+
+    Attributes
+    ----------
+    host, port : the address.
+    workers : how many processes serve.
+    token_variable : the environment variable that holds the token which requests must show.
+    largest_body : the most bytes of a request.
+    products : a CSV file of products to add when the service starts.
+    """
+
+    model_config = FROZEN
+    host: Text = Field(default="127.0.0.1", min_length=1)
+    port: Whole = Field(default=8000, ge=0, le=65535)
+    workers: Whole = Field(default=1, ge=1, le=256)
+    token_variable: Text = Field(default="RLSVI_TOKEN", min_length=1)
+    largest_body: Whole = Field(default=65_536, ge=256)
+    products: Text | None = None
+
+
+class ShopSettings(BaseModel):
+    """Everything that a shop's servers and its learner must agree on.
+
+    Attributes
+    ----------
+    database : the URL of the database: SQLite, or PostgreSQL, whose password is best left to PGPASSWORD.
+    slots : the most recommendations of a visit.
+    ids : whether products and visits are named by strings or by integers.
+    idle : after how many seconds without an event a visit is closed.
+    sync : SQLite: whether events also survive a loss of power the moment they are acknowledged (slower).
+    folder : where samples and snapshots are kept; None: beside the SQLite file, or beside shop.toml.
+    share_draws : whether samples also travel through the database, for servers on several machines.
+    customer, product : the features of customers and products: `settings.customer.encode({"age": 30})`.
+    reward, learning, serve : the sections of the same names.
+    reference : numbers that the page shows as lines, by name: known rewards per visit.
+
+    >>> settings = ShopSettings(slots=3, customer={"age": {"low": 0, "high": 100}})
+    >>> settings.customer.width
+    1
+    """
+
+    model_config = FROZEN
+    database: Text = Field(default="sqlite:///shop.db", repr=False)
+    slots: Whole = Field(default=10, ge=1, le=1000)
+    ids: Literal["string", "integer"] = "string"
+    idle: Number = Field(default=3600.0, gt=0)
+    sync: Flag = False
+    folder: Text | None = None
+    share_draws: Flag = False
+    customer: Encoder = Encoder({})
+    product: Encoder = Encoder({})
+    reward: RewardSettings = RewardSettings()
+    learning: LearningSettings = LearningSettings()
+    serve: ServeSettings = ServeSettings()
+    reference: dict[str, Number] = Field(default_factory=dict)
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except ValidationError as error:
+            raise ValueError(explained(error, type(self))) from None
+
+    @field_validator("database")
+    @classmethod
+    def _known_database(cls, url: str) -> str:
+        return checked_url(url).render_as_string(hide_password=False)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read the settings from a file. Paths in it are relative to its folder."""
+        path = Path(path)
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise FileNotFoundError(f"there is no file {path}: name the settings of a shop, shop.toml") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a TOML file: {error}") from None
+        try:
+            return cls(**found)._beside(path.resolve().parent)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    @property
+    def draws_folder(self) -> Path:
+        """The folder of samples and snapshots."""
+        file = sqlite_file(self.database)
+        return Path(self.folder) if self.folder is not None else file.parent if file else Path()
+
+    def _beside(self, folder: Path) -> Self:
+        """Return the same settings with paths that are relative to a folder made absolute."""
+        url, file = make_url(self.database), sqlite_file(self.database)
+        if file is not None:
+            url = url.set(database=str(folder / file))
+        home = self.folder if self.folder is not None else "" if file is None else None
+        products = self.serve.products and str(folder / self.serve.products)
+        return self.model_copy(
+            update={
+                "database": url.render_as_string(hide_password=False),
+                "folder": None if home is None else str(folder / home),
+                "serve": self.serve.model_copy(update={"products": products}),
+            }
+        )
+
+
+def checked_url(url: str) -> URL:
+    """Return the URL of a database if it is one of SQLite's files or of PostgreSQL."""
+    try:
+        found = make_url(url)
+    except ArgumentError:
+        raise ValueError(f"database must be the URL of a database, {EXAMPLES}") from None
+    name = found.drivername.partition("+")[0]
+    if name in ("postgresql", "postgres"):
+        return found.set(drivername="postgresql+psycopg")
+    if name != "sqlite":
+        raise ValueError(f"database must be SQLite or PostgreSQL, {EXAMPLES}, got {found.drivername}")
+    if not found.database or found.database == ":memory:" or found.database.startswith("file:"):
+        raise ValueError("database must be a file, since several processes share it: sqlite:///shop.db")
+    return found.set(drivername="sqlite")
+
+
+def sqlite_file(url: str) -> Path | None:
+    """Return the file of a SQLite database, None for another."""
+    found = checked_url(url)
+    return Path(str(found.database)) if found.drivername == "sqlite" else None
