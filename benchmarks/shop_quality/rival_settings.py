@@ -16,7 +16,7 @@ from benchmarks.shop_quality.worlds import WORLDS, Shop
 
 TRIED = {
     f"LinTS, alpha {alpha:g}, l2_lambda {l2:g}": partial(LinearThompson, alpha=alpha, l2_lambda=l2)
-    for alpha in (0.03, 0.1, 0.3, 1.0)
+    for alpha in (0.01, 0.03, 0.1, 0.3, 1.0)
     for l2 in (1.0, 10.0)
 } | {
     f"VW {setting}": partial(VowpalWabbit, setting=setting)
