@@ -1,8 +1,8 @@
 """Samples of the posterior as a file that serving processes map into memory.
 
-The file has a first line of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple of
-64 bytes. The header lists type, shape and place of every array and a checksum of all of them. It is written under
-another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
+The file has a first line of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple
+of 64 bytes. The header lists the shape and place of every array, and a checksum of all of them. It is written
+under another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
 """
 
 import json
@@ -88,7 +88,7 @@ def _read(file: Any) -> DrawsFile:
     arrays, checksum = {}, 0
     for name, (shape, place) in shapes.items():
         flat = mapped[start + place : start + place + math.prod(shape) * np.dtype(TYPES[name]).itemsize]
-        checksum = zlib.crc32(flat, checksum)
+        checksum = zlib.crc32(flat.data, checksum)
         arrays[name] = flat.view(TYPES[name]).reshape(shape)
     if checksum != plain.get("checksum"):
         raise DrawsFileError("its checksum is wrong")

@@ -70,13 +70,15 @@ class VisitLog:
 
     def histories(self) -> Histories:
         """Return views of what is used."""
-        first, customer, *parts = self._all
-        return Histories(first[: self.count + 1], customer[: self.count], *(part[: self.rows] for part in parts))
+        first, customer = self._all[:2]
+        rows = [part[: self.rows] for part in self._all[2:]]
+        return Histories._make([first[: self.count + 1], customer[: self.count], *rows])
 
     def append(self, visit: OpenVisit) -> None:
         """Append a visit."""
         begin, rows = self.rows, len(visit.product)
-        first, customer, *parts = self._all
+        first, customer = self._all[:2]
+        parts: list[Any] = list(self._all[2:])
         if self.count == len(customer):
             first, customer = _longer(first, 2 * self.count + 1), _longer(customer, 2 * self.count)
         if begin + rows > len(parts[0]):
@@ -85,18 +87,15 @@ class VisitLog:
         for part, values in zip(parts, (visit.product, visit.x, visit.reward, visit.when), strict=True):
             part[begin : begin + rows] = values
         first[self.count + 1] = begin + rows
-        self._all = Histories(first, customer, *parts)
+        self._all = Histories._make([first, customer, *parts])
         self.count += 1
 
     def drop(self, oldest: int) -> None:
         """Remove the `oldest` first visits."""
         used = self.histories()
+        parts = [part[used.first[oldest] :].copy() for part in used[2:]]
         self.load(
-            Histories(
-                used.first[oldest:] - used.first[oldest],
-                used.customer[oldest:].copy(),
-                *(part[used.first[oldest] :].copy() for part in used[2:]),
-            )
+            Histories._make([used.first[oldest:] - used.first[oldest], used.customer[oldest:].copy(), *parts])
         )
 
     def load(self, histories: Histories) -> None:

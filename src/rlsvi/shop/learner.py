@@ -3,47 +3,38 @@
 import time
 from typing import Any
 
-
 from rlsvi.core.checks import finite
 from rlsvi.shop.chains import Chains
 from rlsvi.shop.draws import Draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.histories import OpenVisit
+from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.sizes import Sizes
 
 
 class ShopLearner:
     """Takes events in the order of their numbers; `refresh` turns what they say into new samples.
 
-    A visit is learned from when it is complete, that is all its slots are filled and answered, or when it is closed.
-    Answers that come later are not learned from. The samples depend on the settings, the order of events, and
-    between which of them `refresh` was called, and on nothing else.
+    A visit is learned from when it is complete, that is when all its slots are filled and answered, or when it is
+    closed. Answers that come later are not learned from. The samples depend on the settings, on the order of
+    events, and on when `refresh` was called between them, and on nothing else.
 
     Attributes
     ----------
     last : the number of the last event taken.
     open : the visits that are going on, by name; `open[name].at` is the time of the last event.
     products : the number of each product, in the order in which they were added.
-    late : answers that came after their visit had ended.
+    ignored : events that are not learned from: answers that came after their visit had ended, and what cannot be,
+        such as a slot beyond the number of slots in the settings.
     """
 
-    def __init__(self, settings: Any) -> None:
+    def __init__(self, settings: ShopSettings) -> None:
         self.settings = settings
-        learning = settings.learning
-        sizes = Sizes(settings.slots, settings.customer.width, settings.product.width, learning.history)
-        self.chains = Chains(
-            sizes,
-            draws=learning.draws,
-            exploration=learning.exploration,
-            remember=learning.remember,
-            seed=learning.seed,
-            lam=learning.lam,
-            sigma=learning.sigma,
-            unit=settings.reward.unit,
-        )
+        sizes = Sizes(settings.slots, settings.customer.width, settings.product.width, settings.learning.history)
+        self.chains = Chains(sizes, settings.learning, settings.reward.unit)
         self.products: dict[str, int] = {}
         self.open: dict[str, OpenVisit] = {}
-        self.last = self.late = self.refreshed_at = 0
+        self.last = self.ignored = self.refreshed_at = 0
         self.refreshed_event = 0
 
     def take(self, event: Event) -> None:
@@ -52,33 +43,33 @@ class ShopLearner:
             raise ValueError(
                 f"event {event.id} comes after event {self.last}: events are taken in order of their id"
             )
-        try:
-            {
-                "added": self._added,
-                "removed": self._removed,
-                "recommended": self._recommended,
-                "answered": self._answered,
-                "closed": self._closed,
-            }[event.kind](event)
-        except KeyError:
-            raise ValueError(f"event {event.id} is of an unknown kind {event.kind!r:.80}") from None
+        taking = {
+            "added": self._added,
+            "removed": self._removed,
+            "recommended": self._recommended,
+            "answered": self._answered,
+            "closed": self._closed,
+        }
+        if event.kind not in taking:
+            raise ValueError(f"event {event.id} is of an unknown kind, {event.kind!r:.80}")
+        taking[event.kind](event)
         self.last = event.id
 
     @property
     def visits(self) -> int:
         """The number of visits learned from."""
-        return self.chains.learned
+        return self.chains.statistics.visits
 
     @property
     def due(self) -> bool:
         """Whether the data have grown by 3% since the last refresh, or products were added."""
-        fresh = self.chains.learned - self.refreshed_at
+        fresh = self.chains.statistics.visits - self.refreshed_at
         return fresh > 0.03 * self.refreshed_at or self.chains.weight.shape[2] < len(self.products)
 
     def refresh(self) -> Draws:
         """Return new samples of the posterior, given all events taken so far."""
         draws = self.chains.refresh()
-        self.refreshed_at, self.refreshed_event = self.chains.learned, self.last
+        self.refreshed_at, self.refreshed_event = self.chains.statistics.visits, self.last
         return draws
 
     def header(self) -> dict[str, Any]:
@@ -87,7 +78,7 @@ class ShopLearner:
             "event": self.refreshed_event,
             "products": list(self.products)[: self.chains.weight.shape[2]],
             "ids": self.settings.ids,
-            "seed": self.chains.seed,
+            "seed": self.settings.learning.seed,
             "visits": self.refreshed_at,
             "ridge": self.chains.ridges.own,
             "shared_ridge": self.chains.ridges.shared,
@@ -100,42 +91,37 @@ class ShopLearner:
         return [name for name, visit in self.open.items() if visit.at < before]
 
     def _added(self, event: Event) -> None:
-        z = encoded(self.settings.product, event)
-        a = self.products.get(event.product)
-        if a is None:
+        z = self.settings.product.encode_stored(event.features)
+        if event.product not in self.products:
             self.products[event.product] = self.chains.add_product(z)
-        else:
-            self.chains.offered[a] = True
+        a = self.products[event.product]
+        self.chains.products.offered[a], self.chains.products.new_z[a] = True, z
 
     def _removed(self, event: Event) -> None:
-        self.chains.offered[self._product(event)] = False
+        a = self.products.get(event.product)
+        if a is None:
+            self.ignored += 1
+        else:
+            self.chains.products.offered[a] = False
 
     def _recommended(self, event: Event) -> None:
-        a, visit = self._product(event), self.open.get(event.visit)
-        if visit is None and event.slot != 0:
-            return  # the visit was complete: all products that there were had been shown
+        a, visit = self.products.get(event.product), self.open.get(event.visit)
+        filled = len(visit.product) if visit else 0
+        if a is None or event.slot != filled or filled >= self.settings.slots or (visit and a in visit.product):
+            self.ignored += 1
+            return
         if visit is None:
-            visit = OpenVisit(encoded(self.settings.customer, event).tolist(), event.at)
-        if event.slot != len(visit.product) or event.slot >= self.settings.slots or a in visit.product:
-            raise ValueError(
-                f"event {event.id} shows product {event.product!r:.80} in slot {event.slot} of visit "
-                f"{event.visit!r:.80}, which has {len(visit.product)} of {self.settings.slots} slots filled"
-            )
+            customer = self.settings.customer.encode_stored(event.features).tolist()
+            visit = self.open[event.visit] = OpenVisit(customer, event.at)
         visit.show(a)
         visit.at = event.at
-        self.open[event.visit] = visit
 
     def _answered(self, event: Event) -> None:
-        a, visit = self._product(event), self.open.get(event.visit)
-        reward = float(finite("reward", event.reward))
-        if visit is None:
-            self.late += 1
+        reward = float(finite(f"reward of event {event.id}", event.reward))
+        a, visit = self.products.get(event.product), self.open.get(event.visit)
+        if visit is None or a not in visit.product or visit.x[visit.product.index(a)] != 0:
+            self.ignored += 1
             return
-        if a not in visit.product or visit.x[visit.product.index(a)] != 0:
-            raise ValueError(
-                f"event {event.id} answers product {event.product!r:.80}, which visit {event.visit!r:.80} was not "
-                f"shown or has answered before"
-            )
         visit.answer(visit.product.index(a), reward, reward > self.settings.reward.liked_above)
         visit.at = event.at
         if len(visit.product) == min(self.settings.slots, len(self.products)) and visit.answered:
@@ -147,16 +133,3 @@ class ShopLearner:
 
     def _end(self, name: str) -> None:
         self.chains.learn(self.open.pop(name))
-
-    def _product(self, event: Event) -> int:
-        if event.product not in self.products:
-            raise ValueError(f"event {event.id} names product {event.product!r:.80}, which was never added")
-        return self.products[event.product]
-
-
-def encoded(encoder: Any, event: Event) -> Any:
-    """Return the features of a customer or product as numbers, checked."""
-    numbers = finite(f"features of event {event.id}", encoder.encode(event.features or {}))
-    if numbers.shape != (encoder.width,):
-        raise ValueError(f"features of event {event.id} must be {encoder.width} numbers, got {numbers.shape}")
-    return numbers

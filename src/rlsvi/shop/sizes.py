@@ -9,7 +9,7 @@ class Sizes(NamedTuple):
     """The numbers that determine the shapes of all arrays.
 
     What is known when a slot is filled is described by `width` numbers, u = (1, c, history, h): the customer c,
-    the answers of this visit by product, and the sum h of the features of the products answered, times the answers.
+    the answers of this visit by product, and h, the sum of answers times the features of the products answered.
     """
 
     slots: int  # J

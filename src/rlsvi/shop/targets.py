@@ -175,14 +175,14 @@ def add_rights(
 
 @compiled
 def add_masses(visits: Histories, count: int, z: Floats, mass: Floats, u: Floats, index: Longs) -> None:
-    """Add u to mass[j] (N, e) for all slots j that the first visits have answered."""
+    """Add u to mass[a, j] for all products a and slots j that the first visits have answered."""
     for i in range(count):
         for t in range(visits.first[i], visits.first[i + 1]):
             if visits.x[t] != 0:
                 slot = t - visits.first[i]
                 set_row(u, visits, i, slot, z)
                 for r in range(not_zero(u, index)):
-                    mass[slot, visits.product[t], index[r]] += u[index[r]]
+                    mass[visits.product[t], slot, index[r]] += u[index[r]]
 
 
 def targets_of(

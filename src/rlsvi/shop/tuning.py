@@ -1,12 +1,12 @@
 """The strength of the prior and the noise, by evidence.
 
-For rows with targets y, relative to the baseline, and their precision P under a ridge, the residual of the
-posterior mean is R = y'y - b' P^-1 b, with b = sum u y. The logarithm of the marginal likelihood of y is, up to a
+For n rows with targets y, relative to the baseline, whose precision under a ridge is P, the residual of the
+posterior mean is R = y'y - b' P^-1 b, with b = sum u y. The logarithm of the marginal likelihood is, but for a
 constant,
 
     - n log(sigma) - R / (2 sigma^2) - (log det P - log det of the ridge alone) / 2
 
-and the best sigma^2 is R / n.
+and is largest for sigma^2 = R / n.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Floats
-from rlsvi.shop.regression import Ridges, factor_products, factor_shared, lower_solved, new_posterior
+from rlsvi.shop.products import ProductArrays
+from rlsvi.shop.regression import Ridges, cholesky, crossing, factor_shared, lower_solved
 from rlsvi.shop.sizes import Sizes
 
 STEP = 10**0.5  # ridges are compared in steps of this factor
@@ -29,55 +30,57 @@ class Evidence(NamedTuple):
     sigma: float
 
 
-def evidence(
-    sizes: Sizes,
-    gram: Floats,
-    z: Floats,
-    right: Floats,
-    squares: float,
-    rows: int,
-    ridges: Ridges,
-    sigma: float | None,
-) -> Evidence:
-    """Return the evidence for ridges; `right` (N, e) and `squares` are the sums of u y and of y^2."""
-    seen = gram[:, 0, 0] > 0.0
-    gram, z, right = gram[seen], z[seen], right[seen]
-    d, g, N = sizes.own, sizes.crossed, len(z)
-    posterior = new_posterior(sizes, 1)
-    blocks = np.zeros((N, g, g))
-    explained, determinant = 0.0, -N * d * np.log(ridges.own)
-    rest = np.zeros((N, g))
-    every = np.ones(1, np.bool_)
-    for a in range(N):
-        factor_products(posterior, gram[a : a + 1], ridges.own, every)
-        y = lower_solved(posterior.L[0], right[a, :d])
+class Rows(NamedTuple):
+    """What is known of the rows and their targets y."""
+
+    answers: int
+    right: Floats  # (N, e) sum of u y
+    squares: float  # sum of y^2
+
+
+def evidence(products: ProductArrays, sizes: Sizes, rows: Rows, ridges: Ridges, sigma: float | None) -> Evidence:
+    """Return the evidence for ridges, at the best sigma or a given one."""
+    d, g, at = sizes.own, sizes.crossed, crossing(sizes)
+    seen = np.flatnonzero(products.answers)
+    B, rest = np.zeros((len(seen), g, g)), np.zeros((len(seen), g))
+    explained = determinant = 0.0
+    for i, a in enumerate(seen):
+        gram, right = products.gram[a], rows.right[a]
+        L = cholesky(gram[:d, :d] + ridges.own * np.eye(d), f"product {a}")
+        y = lower_solved(L, right[:d])
         explained += float(y @ y)
-        determinant += 2.0 * float(np.log(np.diagonal(posterior.L[0])).sum())
-        blocks[a], rest[a] = posterior.B[0], right[a, posterior.crossing] - y @ posterior.W[0]
+        determinant += _log_determinant(L, ridges.own)
+        if g:
+            W = lower_solved(L, gram[:d, at])
+            B[i], rest[i] = gram[np.ix_(at, at)] - W.T @ W, right[at] - y @ W
     if g:
-        L = factor_shared(posterior._replace(B=blocks), z, ridges.shared)
+        z = products.z[seen]
+        L = factor_shared(z, B, ridges.shared)
         y = lower_solved(L, (z.T @ rest).ravel())
         explained += float(y @ y)
-        determinant += 2.0 * float(np.log(np.diagonal(L)).sum()) - len(L) * np.log(ridges.shared)
-    residual = max(squares - explained, 1e-12 * squares, 1e-300)
-    noise = residual / rows if sigma is None else sigma**2
-    return Evidence(float(-0.5 * (rows * np.log(noise) + residual / noise + determinant)), float(np.sqrt(noise)))
+        determinant += _log_determinant(L, ridges.shared)
+    residual = max(rows.squares - explained, 1e-12 * rows.squares, 1e-300)
+    noise = residual / rows.answers if sigma is None else sigma**2
+    log = -0.5 * (rows.answers * np.log(noise) + residual / noise + determinant)
+    return Evidence(float(log), float(np.sqrt(noise)))
 
 
-def best_ridges(of: Callable[[Ridges], Evidence], start: Ridges, shared: bool) -> tuple[Ridges, float]:
-    """Climb from `start` to ridges whose neighbours have less evidence; return them and sigma."""
-    best, found = start, of(start)
-    improved = True
+def _log_determinant(L: Floats, ridge: float) -> float:
+    """Return log det (P / ridge)."""
+    return float((2.0 * np.log(np.diagonal(L)) - np.log(ridge)).sum())
+
+
+def best_ridges(of: Callable[[Ridges], Evidence], start: Ridges, shared: bool) -> tuple[Ridges, Evidence]:
+    """Climb from `start` to ridges whose neighbours have less evidence."""
+    best, found, improved = start, of(start), True
+    directions = [(1, 0), (-1, 0), (0, 1), (0, -1)] if shared else [(1, 0), (-1, 0)]
     while improved:
         improved = False
-        for own, both in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            while own or shared:
+        for own, both in directions:
+            while True:
                 near = Ridges(best.own * STEP**own, best.shared * STEP**both)
-                if not all(LEAST <= ridge <= MOST for ridge in near):
+                other = of(near) if LEAST <= min(near) <= max(near) <= MOST else None
+                if other is None or not other.log > found.log:
                     break
-                other = of(near)
-                if not other.log > found.log + 1e-6:
-                    break
-                best, found, improved = near, other, True
-        improved = improved and shared
-    return best, found.sigma
+                best, found, improved = near, other, shared
+    return best, found

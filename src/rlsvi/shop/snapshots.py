@@ -1,0 +1,147 @@
+"""A learner as a file: all that follows from the events up to a number, so that only later ones are taken again.
+
+A file that does not fit the settings, or is damaged, is refused; the learner then takes all events again.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from rlsvi.core import archive
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import finite
+from rlsvi.shop.baseline import RECENT
+from rlsvi.shop.chains import Chains
+from rlsvi.shop.histories import NEVER, Histories, OpenVisit
+from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.products import FACTORS, ProductArrays
+from rlsvi.shop.regression import Ridges
+from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.sizes import check_memory
+
+KIND = "shop learner"
+COUNTS = ("last", "ignored", "refreshed_at", "refreshed_event")
+CHAIN_COUNTS = ("count", "refreshes", "tuned_at", "taken")
+SUMS = ("visits", "answers", "lowest", "highest", "total", "squares")
+
+
+def save_learner(path: str | os.PathLike[str], learner: ShopLearner) -> None:
+    """Write the complete state of a learner, or nothing."""
+    chains = learner.chains
+    header = {
+        "kind": KIND,
+        "settings": fingerprint(learner.settings),
+        "products": list(learner.products),
+        "open": [[name, vars(visit)] for name, visit in learner.open.items()],
+        "counts": {name: getattr(learner, name) for name in COUNTS},
+        "chains": {name: getattr(chains, name) for name in CHAIN_COUNTS},
+        "statistics": {name: getattr(chains.statistics, name) for name in SUMS},
+        "prior": [*chains.ridges, chains.sigma],
+        "sampled": chains.weight.shape[2],
+        "remembered": [chains.visits.count, chains.visits.rows],
+    }
+    products, visits = chains.products.part(chains.count), chains.visits.histories()
+    arrays = {name: array for name, array in products._asdict().items() if name not in FACTORS}
+    arrays |= {f"visit_{name}": array for name, array in visits._asdict().items()}
+    arrays |= {name: getattr(chains, name) for name in ("weight", "beta", "base", "forgotten")}
+    archive.write(path, header, {**arrays, "recent": chains.statistics.recent})
+
+
+def load_learner(path: str | os.PathLike[str], settings: ShopSettings) -> ShopLearner:
+    """Return a learner that continues where the saved one was. An ArchiveError says why a file is refused."""
+    with archive.opened(path) as file:
+        header = file.header
+        if header.get("kind") != KIND or header.get("settings") != fingerprint(settings):
+            raise ArchiveError("belongs to a shop with other settings: remove it, and all events are learned anew")
+        learner = ShopLearner(settings)
+        try:
+            _restore(learner, header, file)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ArchiveError(f"is damaged: its header is not complete ({error!r:.80})") from error
+    return learner
+
+
+def fingerprint(settings: ShopSettings) -> dict[str, Any]:
+    """Return the settings that a learner cannot change: they give its arrays their meaning."""
+    whole = settings.model_dump(mode="json")
+    fixed = {name: whole[name] for name in ("slots", "ids", "customer", "product")}
+    return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history")}, "reward": whole["reward"]}
+
+
+def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> None:
+    chains = learner.chains
+    for thing, names, part in (
+        (learner, COUNTS, "counts"),
+        (chains, CHAIN_COUNTS, "chains"),
+        (chains.statistics, SUMS[:2], "statistics"),
+    ):
+        for name in names:
+            setattr(thing, name, _whole(header[part][name]))
+    for name in SUMS[2:]:
+        setattr(chains.statistics, name, float(finite(name, header["statistics"][name])))
+    own, shared, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
+    if not (own > 0 and shared > 0 and chains.sigma >= 0):
+        raise ArchiveError("is damaged: its prior is not positive")
+    chains.ridges = Ridges(own, shared)
+    names = header["products"]
+    if len(set(names)) != chains.count or not all(isinstance(name, str) for name in names):
+        raise ArchiveError("is damaged: its products are not what it counts")
+    learner.products = {name: a for a, name in enumerate(names)}
+    _restore_arrays(chains, _whole(header["sampled"]), [_whole(n) for n in header["remembered"]], file)
+    learner.open = {str(name): _visit(plain, chains) for name, plain in header["open"]}
+
+
+def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: Archive) -> None:
+    sizes, N, (visits, rows) = chains.sizes, chains.count, remembered
+    if sampled > N or chains.taken > visits:
+        raise ArchiveError("is damaged: its counts contradict each other")
+    check_memory(sizes, N, chains.learning.draws, visits)
+    empty = chains.products
+    parts = {
+        name: file.take(name, (N, *array.shape[1:]), array.dtype)
+        for name, array in empty._asdict().items()
+        if name not in FACTORS
+    }
+    factors = {name: np.zeros((N, *getattr(empty, name).shape[1:])) for name in FACTORS[1:]}
+    chains.products = ProductArrays(**parts, **factors, dirty=np.ones(N, np.bool_))
+    chains.weight = file.take("weight", (chains.learning.draws + 1, sizes.width, sampled))
+    for name in ("beta", "base", "forgotten"):
+        setattr(chains, name, file.take(name, getattr(chains, name).shape))
+    chains.statistics.recent = file.take("recent", (RECENT, sizes.slots), finite=False)
+    chains.visits.load(
+        Histories(
+            first=file.take_within("visit_first", (visits + 1,), np.int64, 0, rows),
+            customer=file.take("visit_customer", (visits, sizes.customer)),
+            product=file.take_within("visit_product", (rows,), np.int32, 0, N - 1),
+            x=file.take_within("visit_x", (rows,), np.int32, -1, 1),
+            reward=file.take("visit_reward", (rows,)),
+            when=file.take_within("visit_when", (rows,), np.int32, 1, NEVER),
+        )
+    )
+    first = chains.visits.histories().first
+    lengths = np.diff(first)
+    if first[0] != 0 or first[-1] != rows or (lengths < 0).any() or (lengths > sizes.slots).any():
+        raise ArchiveError("is damaged: its visits do not lie one after another")
+
+
+def _visit(plain: dict[str, Any], chains: Chains) -> OpenVisit:
+    visit = OpenVisit(**plain)
+    parts = visit.product, visit.x, visit.reward, visit.when
+    customer = finite("customer", visit.customer)
+    fine = customer.shape == (chains.sizes.customer,) and len({len(part) for part in parts}) == 1
+    fine = fine and all(type(a) is int and 0 <= a < chains.count for a in visit.product)
+    fine = fine and len(set(visit.product)) == len(visit.product) <= chains.sizes.slots
+    fine = fine and all(
+        x in (-1, 0, 1) and 1 <= _whole(when) <= NEVER for x, when in zip(visit.x, visit.when, strict=True)
+    )
+    if not fine:
+        raise ArchiveError("is damaged: a visit in it is not possible")
+    finite("reward", visit.reward)
+    return visit
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**62:
+        raise ArchiveError(f"is damaged: {value!r:.40} is not a count")
+    return value
