@@ -37,7 +37,7 @@ class SqliteFile:
             url,
             paramstyle="named",
             isolation_level="AUTOCOMMIT",
-            pool_reset_on_return=None,
+            poolclass=sa.NullPool,
             connect_args={"timeout": PATIENCE},
         )
         level = "FULL" if sync else "NORMAL"
@@ -72,7 +72,7 @@ class SqliteFile:
     def _in_place(self) -> bool:
         """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
         try:
-            return os.path.samestat(self.path.stat(), cast(os.stat_result, self._place))
+            return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
         except FileNotFoundError:
             return False
 
@@ -120,7 +120,7 @@ class PostgresServer:
             self.engine = sa.create_engine(
                 url.difference_update_query(["options"]),
                 isolation_level="AUTOCOMMIT",
-                pool_reset_on_return=None,
+                poolclass=sa.NullPool,
                 connect_args={**alive, "options": options},
             )
         except ModuleNotFoundError:
@@ -139,6 +139,8 @@ class PostgresServer:
 
     def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got."""
+        if len(rows) == 1:  # the usual case; a pipeline of one would cost more
+            return [cursor.execute(statement, rows[0]).fetchone()[0]]
         cursor.executemany(statement, rows, returning=True)
         numbers = [cursor.fetchone()[0]]
         while cursor.nextset():
@@ -152,7 +154,6 @@ class PostgresServer:
         The lock belongs to a connection: the server frees it when the connection ends, and when it restarts.
         """
         connection = self.engine.raw_connection()
-        connection.detach()
         driver: Any = connection.driver_connection
         try:
             if not driver.execute(f"SELECT pg_try_advisory_lock({LEARNING})").fetchone()[0]:

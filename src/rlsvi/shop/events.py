@@ -33,6 +33,7 @@ class Events:
         self._statements = Statements(self._database.engine.dialect)
         self._errors: Any = self._database.engine.dialect.loaded_dbapi.Error
         self._turn, self._process = threading.Lock(), os.getpid()
+        self._idle: list[Any] = []  # connections; a pool of SQLAlchemy takes longer than a transaction
         try:
             self._create()
         except BaseException:
@@ -113,6 +114,7 @@ class Events:
 
     def close(self) -> None:
         """Close the database."""
+        self._close_idle()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -140,7 +142,7 @@ class Events:
                 self._rolled_back(connection)
                 raise
             cursor.close()
-            connection.close()
+            self._idle.append(connection)
 
     def _started(self, first: Callable[[Any], Any]) -> tuple[Any, Any]:
         """Return a connection, and a cursor after its first statement.
@@ -148,7 +150,7 @@ class Events:
         A connection that was lost since its last use (the database was restarted) is replaced by a new one.
         """
         for again in (True, False):
-            connection = self._database.engine.raw_connection()
+            connection = self._connection()
             try:
                 cursor = connection.cursor()
                 first(cursor)
@@ -158,16 +160,28 @@ class Events:
                 self._rolled_back(connection)
                 if not (lost and again):
                     raise
-            self._database.engine.dispose()
+            self._close_idle()  # they are lost too
         raise AssertionError
 
+    def _connection(self) -> Any:
+        """Return an idle connection, or else a new one."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._database.engine.raw_connection()
+
     def _rolled_back(self, connection: Any) -> None:
-        """Roll back, and give the connection back; or close it if that fails too."""
+        """Roll back, and keep the connection; or close it if that fails too."""
         try:
             connection.rollback()
-            connection.close()
+            self._idle.append(connection)
         except Exception:
             connection.invalidate()
+
+    def _close_idle(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:

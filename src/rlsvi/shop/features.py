@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import (
@@ -19,7 +19,9 @@ from pydantic import (
 )
 
 from rlsvi.core.checks import shown
-from rlsvi.core.compile import Floats
+
+if TYPE_CHECKING:
+    from rlsvi.core.compile import Floats
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
@@ -57,7 +59,7 @@ class NumberFeature(BaseModel):
             raise ValueError(f"{name} must be a finite number, got {number}: leave it out if it is not known")
         return number
 
-    def put(self, name: str, value: float, into: Floats) -> None:
+    def put(self, name: str, value: float, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
         part = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         into[0] = 2 * part - 1
@@ -85,7 +87,7 @@ class CategoryFeature(BaseModel):
         """Return the value as text if it can name a category."""
         return _text(name, value)
 
-    def put(self, name: str, value: str, into: Floats) -> None:
+    def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
         if value in self._places:
             into[self._places[value]] = 1.0
@@ -106,7 +108,7 @@ class HashedFeature(BaseModel):
         """Return the value as text if it can name a category."""
         return _text(name, value)
 
-    def put(self, name: str, value: str, into: Floats) -> None:
+    def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
         digest = hashlib.blake2b(value.encode(), digest_size=8, key=name.encode()[:64]).digest()
         word = int.from_bytes(digest, "little")
@@ -187,11 +189,11 @@ class Encoder(RootModel[dict[str, Feature]]):
             raise ValueError(f"features must be given by name, such as {{'age': 30}}, got {shown(given)}")
         return {name: self._checked(name, value) for name, value in given.items() if value is not None}
 
-    def encode(self, given: Mapping[str, Any] | None) -> Floats:
+    def encode(self, given: Mapping[str, Any] | None) -> "Floats":
         """Return the features as a vector of `width` numbers; those that are missing are 0."""
         return self._vector(self.checked(given))
 
-    def encode_stored(self, stored: Mapping[str, Any] | None) -> Floats:
+    def encode_stored(self, stored: Mapping[str, Any] | None) -> "Floats":
         """Encode features that were stored, perhaps under an earlier schema: what no longer fits is missing."""
         fitting = {}
         for name, value in (stored or {}).items():
@@ -209,7 +211,7 @@ class Encoder(RootModel[dict[str, Feature]]):
             raise ValueError(f"there is no feature {shown(name)}; declared are: {declared}")
         return feature.checked(name, value.item() if isinstance(value, np.generic) else value)
 
-    def _vector(self, checked: Mapping[str, Any]) -> Floats:
+    def _vector(self, checked: Mapping[str, Any]) -> "Floats":
         vector = np.zeros(self._width)
         for name, value in checked.items():
             self.root[name].put(name, value, vector[self._places[name]])

@@ -1,0 +1,129 @@
+"""A real PostgreSQL server for tests, from the packages of the system, on a socket in a temporary folder.
+
+A test file uses it by `from postgres_server import postgres, postgres_url` and the fixtures of these names. Where
+no server is installed, such tests are skipped.
+"""
+
+import contextlib
+import getpass
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+FAST = {"fsync": "off", "shared_buffers": "16MB", "max_connections": "40", "listen_addresses": ""}
+
+
+def binaries():
+    """The folder of initdb and postgres of the newest version, None if there is none."""
+    on_path = shutil.which("initdb")
+    found = [Path(on_path).resolve().parent] if on_path else []
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -float(path.parent.name))
+    return next((path for path in found if (path / "initdb").exists() and (path / "postgres").exists()), None)
+
+
+def unprivileged():
+    """Arguments of subprocess that make a process of root run as another user: PostgreSQL refuses root."""
+    if os.geteuid() != 0:
+        return {}
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    user = users.get("postgres", users.get("nobody"))
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class LocalServer:
+    """A server that can be stopped, killed and started again."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="pg"))  # the path of a socket must be short
+        self.user = unprivileged()
+        self.process = None
+        if self.user:
+            os.chown(self.folder, self.user["user"], self.user["group"])
+        command = [
+            binaries() / "initdb",
+            "-D",
+            self.folder / "data",
+            "-U",
+            "shop",
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+        ]
+        subprocess.run(
+            [*command, "--no-locale"], cwd=self.folder, check=True, stdout=subprocess.DEVNULL, **self.user
+        )
+
+    def url(self, database="postgres"):
+        return f"postgresql+psycopg://shop:secret@/{database}?host={self.folder}"
+
+    def start(self):
+        """Start the server, and wait until it answers. What a killed one left behind may take a moment to end."""
+        options = [part for name, value in FAST.items() for part in ("-c", f"{name}={value}")]
+        command = [binaries() / "postgres", "-D", self.folder / "data", "-k", self.folder, *options]
+        for _ in range(600):
+            if self.process is None or self.process.poll() is not None:
+                with open(self.folder / "log", "ab") as log:
+                    self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, **self.user)
+            with contextlib.suppress(Exception), self.connection():
+                return self
+            time.sleep(0.1)
+        raise RuntimeError((self.folder / "log").read_text())
+
+    def connection(self, database="postgres"):
+        import psycopg
+
+        return psycopg.connect(host=str(self.folder), user="shop", dbname=database, autocommit=True)
+
+    def stop(self, how=signal.SIGINT):
+        """End the server: SIGINT closes it properly, at once; SIGKILL is a crash."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(60)
+
+    def remove(self):
+        self.stop(signal.SIGQUIT)  # without writing to disk what is removed anyway
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def new_database(self):
+        name = f"shop_{uuid.uuid4().hex[:12]}"
+        with self.connection() as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return name
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The server, for all tests of a process."""
+    pytest.importorskip("psycopg", reason='needs pip install "rlsvi[postgres]"')
+    if binaries() is None:
+        pytest.skip("PostgreSQL is not installed: on Debian, apt-get install postgresql")
+    server = LocalServer()
+    try:
+        yield server.start()
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres):
+    """The URL of a new, empty database."""
+    return postgres.url(postgres.new_database())
+
+
+if __name__ == "__main__":
+    server = LocalServer().start()
+    print(server.url(), "as", getpass.getuser())
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        server.remove()
