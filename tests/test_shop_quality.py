@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.shop_quality import __main__ as command
-from benchmarks.shop_quality import open_bandit, results, summary
+from benchmarks.shop_quality import logged_policies, open_bandit, results, summary
 from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
 from benchmarks.shop_quality.visits import play
@@ -176,11 +176,11 @@ def wheel(tmp_path):
 def test_open_bandit_data_are_read_and_policies_judged(wheel, capsys):
     rows, products = open_bandit.read(wheel, "random", "all"), open_bandit.catalogue(wheel, "all")
     assert rows["half"].sum() == 300
-    found = open_bandit.judged(rows, products, open_bandit.uniform)
+    found = open_bandit.judged(rows, products, logged_policies.uniform)
     assert found.weighted.value == pytest.approx(rows["reward"].mean())
-    better = open_bandit.judged(rows, products, open_bandit.ours_greedy)
+    better = open_bandit.judged(rows, products, logged_policies.ours_greedy)
     assert better.weighted.value > 3 * found.weighted.value
-    chances = open_bandit.ours(rows, rows["customer"].head(5).to_list(), products)
+    chances = logged_policies.ours(rows, rows["customer"].head(5).to_list(), products)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     none, some = open_bandit.proportion(0.0, 100), open_bandit.proportion(0.04, 100)
     assert none.low == 0 < none.high == pytest.approx(1 - 0.025**0.01)
