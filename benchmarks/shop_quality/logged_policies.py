@@ -1,7 +1,7 @@
 """Policies fitted to a log of recommendations, one product each: the probability of each product for a customer.
 
-Each is a function of the rows to learn from (a frame with the columns customer, product, reward and propensity), the
-customers to serve, and the features of the products. It returns probabilities (customers, products).
+Each is a function of the rows to learn from (a frame with the columns customer, product, reward and propensity),
+the customers to serve, and the features of the products. It returns probabilities (customers, products).
 """
 
 import numpy as np
