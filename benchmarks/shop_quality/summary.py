@@ -23,15 +23,16 @@ def differences(results, world, policy, span):
 
 
 def table(results, span):
-    """What a customer earned with each policy, with Student's 95% intervals."""
+    """What a customer earned with each policy, with Student's 95% intervals over instances."""
     rows = []
     for world in WORLDS.values():
-        have = {name: len(results[world.name, name]) for name in NAMES if (world.name, name) in results}
-        if have:
+        found = [results.get((world.name, name), {}) for name in NAMES]
+        if any(found):
             cells = [
-                _interval(mean(rewards(results, world.name, name, span))) if name in have else "" for name in NAMES
+                _interval(mean(rewards(results, world.name, name, span))) if by_seed else ""
+                for name, by_seed in zip(NAMES, found, strict=True)
             ]
-            rows.append([*about(world), _seeds(have), *cells])
+            rows.append([world.kind, *_about(world, found), *cells])
     return _markdown(["world", "products, slots, customers", "seeds", *NAMES.values()], rows)
 
 
@@ -41,31 +42,35 @@ def comparison(results, span):
     rows = []
     for world in WORLDS.values():
         if (world.name, "ours") in results:
+            means = [
+                f"{rewards(results, world.name, name, span).mean():.2f}" if (world.name, name) in results else ""
+                for name in ("uniform", "ours")
+            ]
             found = [
                 differences(results, world.name, name, span) if (world.name, name) in results else None
                 for name in others
             ]
-            rows.append([*about(world)[:1], str(world.products), *(_difference(value) for value in found)])
-    return _markdown(["world", "products", *(f"ours less {NAMES[name]}" for name in others)], rows)
+            rows.append([world.kind, str(world.products), *means, *(_difference(value) for value in found)])
+    head = ["world", "products", "uniform", "ours", *(f"less {NAMES[name]}" for name in others)]
+    return _markdown(head, rows)
 
 
-def about(world):
-    """A world in two cells."""
-    return world.kind, f"{world.products}, {world.slots}, {world.customers}"
+def _about(world, found):
+    """Sizes, with the number of customers that were served, and the number of seeds."""
+    customers = {result["customers"] for by_seed in found for result in by_seed.values()}
+    served = " or ".join(str(number) for number in sorted(customers))
+    counts = sorted({len(by_seed) for by_seed in found if by_seed})
+    seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{world.products}, {world.slots}, {served}", seeds
 
 
 def page(results):
     """All tables as Markdown."""
     parts = []
     for span in SPANS:
+        parts += [f"## Ours less others, reward per customer, {span}", comparison(results, span)]
         parts += [f"## Reward per customer, {span}", table(results, span)]
-        parts += [f"## Differences, {span}", comparison(results, span)]
     return "\n\n".join(parts) + "\n"
-
-
-def _seeds(have):
-    counts = sorted(set(have.values()))
-    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _interval(value):
