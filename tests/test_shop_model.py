@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import shop_model_twin as twin
 
+import shop_model_twin as twin
 from rlsvi.core.regression import FactorError
 from rlsvi.shop import targets
 from rlsvi.shop.products import no_products

@@ -55,7 +55,7 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     q, m = int(draws.customer), draws.z.shape[1]
     customer = np.asarray(c, dtype=np.float64)
     answered, answers = np.asarray(known, dtype=np.int64), np.asarray(x, dtype=np.float64)
-    mask = draws.offered if allowed is None else np.logical_and(allowed, draws.offered)
+    mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
     if customer.shape != (q,) or not np.isfinite(customer).all():
         raise ValueError(f"c must be {q} finite numbers, got shape {customer.shape}")
     if answered.ndim != 1 or answers.shape != answered.shape or not (abs(answers) == 1.0).all():
@@ -66,6 +66,7 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
         raise ValueError(f"allowed must have shape ({N},), got {mask.shape}")
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
+    mask = mask & draws.offered
     if not mask.any():
         raise LookupError("no product is left that may be shown")
     u, values, best = np.zeros(e), np.empty(N), np.empty(S, np.int64)

@@ -1,0 +1,154 @@
+"""Choosing with samples of the posterior, and the file that they are mapped from."""
+
+import numpy as np
+import pytest
+
+from rlsvi.core.regression import FactorError
+from rlsvi.shop.draws import Draws, choose, draw_of
+from rlsvi.shop.draws_file import DrawsFileError, read_draws, write_draws
+from rlsvi.shop.targets import sign_of
+
+N, S, Q, M, D = 9, 5, 2, 3, 4
+
+
+def made(q=Q, m=M, seed=0):
+    rng = np.random.default_rng(seed)
+    offered = np.ones(N, np.bool_)
+    offered[4] = False
+    return Draws(
+        weight=rng.standard_normal((S + 1, 1 + q + D + m, N)),
+        base=rng.standard_normal(4),
+        z=rng.standard_normal((N, m)),
+        offered=offered,
+        shown=rng.integers(0, 9, N),
+        value=rng.standard_normal(N),
+        spread=rng.random(N),
+        customer=np.array(q),
+    )
+
+
+@pytest.mark.parametrize(("q", "m"), [(0, 0), (2, 0), (0, 3), (2, 3)])
+def test_choices(q, m):
+    draws, rng = made(q, m), np.random.default_rng(1)
+    for _ in range(50):
+        c, known = rng.standard_normal(q), rng.permutation(N)[: rng.integers(0, 5)]
+        x = rng.choice([-1, 1], len(known))
+        allowed = rng.random(N) < 0.8
+        allowed[known], allowed[8] = False, True
+        history, h = np.zeros(D), np.zeros(m)
+        for n, answer in zip(known, x, strict=True):
+            history[n % D] += answer * sign_of(n, D)
+            h += answer * draws.z[n]
+        Q = np.concatenate([[1.0], c, history, h]) @ draws.weight
+        best = np.where(allowed & draws.offered, Q, -np.inf).argmax(axis=1)
+        for draw in range(S + 1):
+            found = choose(draws, draw, c, known, x, allowed)
+            assert found.product == best[draw]
+            assert found.propensity == np.mean(best[1:] == best[draw])
+            assert found.explored == (best[draw] != best[0])
+
+
+def test_ties_differ_between_samples_and_are_no_exploration():
+    draws = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + M, N)))
+    found = [choose(draws, draw, [0.0] * Q, [], []) for draw in range(S + 1)]
+    assert len({choice.product for choice in found}) > 3
+    assert not any(choice.explored for choice in found)
+
+
+def test_a_visit_keeps_its_sample_and_visits_share_them_evenly():
+    draws = made()
+    used = [draw_of(f"visit {i}", draws, 3) for i in range(1000)]
+    assert used == [draw_of(f"visit {i}", draws, 3) for i in range(1000)]
+    assert used != [draw_of(f"visit {i}", draws, 4) for i in range(1000)]
+    assert np.bincount(used, minlength=S + 1)[0] == 0
+    assert np.bincount(used)[1:].min() > 150
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"c": [0.0]}, "c must be 2"),
+        ({"c": [0.0, np.nan]}, "c must be 2"),
+        ({"known": [N], "x": [1]}, "known must be"),
+        ({"known": [-1], "x": [1]}, "known must be"),
+        ({"known": [1], "x": [0.5]}, "known and x"),
+        ({"known": [1], "x": []}, "known and x"),
+        ({"allowed": np.ones(3, bool)}, "allowed"),
+        ({"draw": S + 1}, "draw"),
+        ({"draw": -1}, "draw"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        choose(**{"draws": made(), "draw": 1, "c": [0.0, 0.0], "known": [], "x": [], **given})
+
+
+def test_no_product_is_left():
+    with pytest.raises(LookupError, match="no product is left"):
+        choose(made(), 1, [0.0, 0.0], [], [], np.arange(N) == 4)
+
+
+def test_values_that_are_not_finite_raise():
+    draws = made()
+    draws.weight[2, 0, 1] = np.nan
+    with pytest.raises(FactorError):
+        choose(draws, 1, [0.0, 0.0], [], [])
+
+
+def test_a_file_gives_back_the_draws_read_only(tmp_path):
+    draws, path = made(), tmp_path / "draws.rlsvi"
+    write_draws(path, draws, {"event": 7, "products": ["ä", "b"]})
+    found, about = read_draws(path)
+    assert about == {"event": 7, "products": ["ä", "b"]}
+    for one, other in zip(draws, found, strict=True):
+        assert one.dtype == other.dtype
+        assert (one == other).all()
+    assert not found.weight.flags.writeable
+    assert choose(found, 2, [0.1, 0.2], [1], [1]) == choose(draws, 2, [0.1, 0.2], [1], [1])
+
+
+def test_a_new_file_replaces_the_old_one_under_its_readers(tmp_path):
+    path = tmp_path / "draws.rlsvi"
+    write_draws(path, made(seed=0), {})
+    old = read_draws(path).draws
+    write_draws(path, made(seed=1), {})
+    assert (old.weight == made(seed=0).weight).all()
+    assert (read_draws(path).draws.weight == made(seed=1).weight).all()
+    assert [file.name for file in tmp_path.iterdir()] == ["draws.rlsvi"]
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "draws.rlsvi"
+    write_draws(path, made(), {"event": 7})
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    cuts = [whole[:size] for size in (0, 5, 14, 31, 200, len(whole) - 64, len(whole) - 1)]
+    damaged = [*cuts, whole + b"\0" * 64, b"[" * 40 + whole]
+    for place in rng.integers(0, len(whole), 200):
+        damaged.append(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+    refused = 0
+    for data in damaged:
+        path.write_bytes(data)
+        try:
+            found = read_draws(path)
+        except DrawsFileError:
+            refused += 1
+        else:  # padding, or what the header says about the draws
+            assert all((one == other).all() for one, other in zip(found.draws, made(), strict=True))
+    assert refused > len(damaged) // 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": np.full((S + 1, 1 + Q + D + M, N), np.nan)},
+        {"z": np.zeros((N - 1, M))},
+        {"offered": np.ones(N + 1, np.bool_)},
+        {"customer": np.array(1 + Q + D)},
+        {"customer": np.array(-1)},
+        {"base": np.full(4, np.inf)},
+    ],
+)
+def test_a_file_whose_arrays_do_not_belong_together_is_refused(tmp_path, change):
+    write_draws(tmp_path / "draws.rlsvi", made()._replace(**change), {})
+    with pytest.raises(DrawsFileError):
+        read_draws(tmp_path / "draws.rlsvi")

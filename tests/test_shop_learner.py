@@ -1,0 +1,329 @@
+"""From events to samples: what is learned from, what is remembered, what a snapshot gives back."""
+
+import numpy as np
+import pytest
+
+import shop_model_twin as twin
+from rlsvi.core.archive import ArchiveError
+from rlsvi.shop.draws import choose, draw_of
+from rlsvi.shop.event import Event
+from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.snapshots import load_learner, save_learner
+
+N, J = 6, 3
+SCALED = {"low": -1, "high": 1}
+
+
+def settings(features=True, **learning):
+    return ShopSettings(
+        slots=J,
+        customer={"age": SCALED} if features else {},
+        product={"price": SCALED, "size": SCALED} if features else {},
+        learning={"draws": 3, "history": 4, **learning},
+    )
+
+
+def story(visits, seed=0, products=N):
+    """Events of visits that overlap, some answered late or never, some closed early."""
+    rng, events, waiting = np.random.default_rng(seed), [], {}
+    for a in range(products):
+        features = {"price": float(rng.uniform(-1, 1)), "size": float(rng.uniform(-1, 1))}
+        events.append(Event("added", product=f"p{a}", features=features))
+    for i in range(visits):
+        waiting[f"v{i}"] = []
+        while len(waiting) > 2 or (i == visits - 1 and waiting):
+            name = str(rng.choice(list(waiting)))
+            shown, kind = waiting[name], rng.random()
+            unanswered = [a for a, done in shown if not done]
+            if kind < 0.5 and unanswered:
+                a = int(rng.choice(unanswered))
+                waiting[name] = [(b, done or b == a) for b, done in shown]
+                events.append(Event("answered", visit=name, product=f"p{a}", reward=float(rng.normal(a))))
+            elif kind < 0.9 and len(shown) < J:
+                a = int(rng.choice([a for a in range(products) if a not in [b for b, _ in shown]]))
+                context = {"age": float(rng.uniform(-1, 1))} if not shown else None
+                events.append(Event("recommended", visit=name, product=f"p{a}", slot=len(shown), features=context))
+                shown.append((a, False))
+            else:
+                events.append(Event("closed", visit=name))
+                del waiting[name]
+    return [event._replace(id=3 * i + 1, at=float(i)) for i, event in enumerate(events)]
+
+
+def taught(events, every=40, learner=None, **options):
+    learner = learner or ShopLearner(settings(**options))
+    for i, event in enumerate(events):
+        learner.take(event)
+        if i % every == every - 1:
+            learner.refresh()
+    return learner
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def tell(learner, *events):
+    for event in events:
+        learner.take(event._replace(id=learner.last + 1))
+
+
+def test_visits_are_learned_from_as_they_happened():
+    learner = ShopLearner(settings(features=False))
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
+    tell(learner, *(Event("recommended", visit="v", product=f"p{a}", slot=a) for a in range(2)))
+    tell(learner, Event("answered", visit="v", product="p1", reward=0.0))
+    tell(learner, Event("recommended", visit="v", product="p5", slot=2))
+    tell(learner, Event("answered", visit="v", product="p0", reward=2.5))
+    assert (list(learner.open), learner.visits) == (["v"], 0)
+    tell(learner, Event("closed", visit="v"))
+    assert (list(learner.open), learner.visits) == ([], 1)
+    visits = learner.chains.visits.histories()
+    assert visits.product.tolist() == [0, 1, 5]
+    assert visits.x.tolist() == [1, -1, 0]
+    assert visits.when[:2].tolist() == [3, 2]
+    assert visits.reward.tolist() == [2.5, 0.0, 0.0]
+
+
+def test_a_visit_ends_with_its_last_answer():
+    learner = ShopLearner(settings(features=False))
+    tell(learner, Event("added", product="a"), Event("added", product="b"))
+    for slot, product in enumerate("ab"):  # there are fewer products than slots
+        tell(learner, Event("recommended", visit="v", product=product, slot=slot))
+        tell(learner, Event("answered", visit="v", product=product, reward=1.0))
+    assert (learner.visits, learner.open) == (1, {})
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event("answered", visit="gone", product="p0", reward=1.0),
+        Event("answered", visit="v", product="p3", reward=1.0),
+        Event("answered", visit="v", product="p0", reward=1.0),
+        Event("answered", visit="v", product="?", reward=1.0),
+        Event("recommended", visit="v", product="p0", slot=1),
+        Event("recommended", visit="v", product="p1", slot=2),
+        Event("recommended", visit="v", product="?", slot=1),
+        Event("recommended", visit="new", product="p1", slot=1),
+        Event("removed", product="?"),
+    ],
+)
+def test_what_does_not_fit_is_ignored(event):
+    learner = ShopLearner(settings(features=False))
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
+    tell(learner, Event("recommended", visit="v", product="p0", slot=0))
+    tell(learner, Event("answered", visit="v", product="p0", reward=1.0))
+    before = vars(learner.open["v"]).copy()
+    tell(learner, event)
+    assert learner.ignored == 1
+    assert list(learner.open) == ["v"]
+    assert vars(learner.open["v"]) == before
+
+
+def test_wrong_events_are_refused():
+    learner = ShopLearner(settings())
+    tell(learner, Event("added", product="a"))
+    with pytest.raises(ValueError, match="in order of their id"):
+        learner.take(Event("added", product="b", id=1))
+    with pytest.raises(ValueError, match="unknown kind"):
+        learner.take(Event("opened", product="b", id=2))
+    with pytest.raises(ValueError, match="reward of event 2"):
+        learner.take(Event("answered", visit="v", product="a", reward=float("nan"), id=2))
+    assert learner.last == 1
+
+
+def test_samples_depend_on_the_events_alone():
+    events = story(60)
+    one, other = taught(events), taught(events)
+    assert same(one.refresh(), other.refresh())
+    assert not same(one.refresh(), taught(events, seed=1).refresh())
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_weights_and_targets_agree(features):
+    """The mean after a refresh is the joint regression on the targets that it gives itself."""
+    learner = taught(story(80), features=features, exploration=0.5, lam=3.0, sigma=0.5)
+    learner.refresh()
+    chains = learner.chains
+    sizes, visits, products = chains.sizes, chains.visits.histories(), chains.products.part(N)
+    limits = chains.statistics.lowest, chains.statistics.highest
+    rows = list(twin.rows_of(visits, products.z, sizes))
+    X = np.array([twin.joint(u, a, products.z, sizes) for *_, a, u in rows])
+    ridge = np.full(X.shape[1], 3.0 * 0.5**2)
+
+    def again(weight):
+        y = [
+            twin.target(visits, i, slot, weight, chains.base, products.z, products.offered, *limits, sizes)
+            - chains.base[slot]
+            for i, slot, *_ in rows
+        ]
+        return twin.on_u(np.linalg.solve(X.T @ X + np.diag(ridge), X.T @ np.array(y)), products.z, sizes)
+
+    assert chains.ridges == (0.75, 0.75)
+    for weight in chains.weight[:1]:
+        assert np.abs(again(weight) - weight).max() < 0.05 * np.abs(weight).max()
+    spread = np.abs(chains.weight[1:] - chains.weight[0]).max(axis=(1, 2))
+    assert (spread > 0.1).all()
+
+
+def test_without_exploration_all_samples_are_the_mean():
+    learner = taught(story(60), exploration=0.0)
+    draws = learner.refresh()
+    assert np.abs(draws.weight - draws.weight[0]).max() < 1e-12
+
+
+def test_the_baseline_is_the_mean_reward_of_recent_visits_from_a_slot_on():
+    learner = ShopLearner(settings(features=False))
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
+    for i, rewards in enumerate([(2.0, 1.0), (4.0, None), (0.0, 3.0)]):
+        for slot, reward in enumerate(rewards):
+            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{slot}", slot=slot))
+            if reward is not None:
+                tell(learner, Event("answered", visit=f"v{i}", product=f"p{slot}", reward=reward))
+        tell(learner, Event("closed", visit=f"v{i}"))
+    mean = 10.0 / 5
+    slots = [(6.0 + mean) / 4, (4.0 + mean) / 3, mean]
+    assert learner.refresh().base == pytest.approx([sum(slots[j:]) for j in range(3)] + [0.0])
+
+
+def test_of_forgotten_visits_sums_remain():
+    events = story(150)
+    alone, all_of_them = (taught(events, exploration=0.0, lam=2.0, sigma=1.0, remember=n) for n in (20, 1000))
+    alone.refresh(), all_of_them.refresh()
+    few, many = alone.chains, all_of_them.chains
+    assert few.visits.count <= 22 < many.visits.count == many.statistics.visits
+    assert few.products.gram[:N] == pytest.approx(many.products.gram[:N], abs=1e-9)
+    answers = many.visits.histories().x != 0
+    assert few.forgotten[0].sum() + (few.visits.histories().x != 0).sum() == answers.sum()
+    # The targets of old visits are older, so weights are alike but not the same.
+    difference = np.abs(few.weight[0] - many.weight[0])
+    assert 0.0 < difference.max() < 0.5 * np.abs(many.weight[0]).max()
+
+
+def test_with_one_slot_forgetting_changes_nothing():
+    """The target of a last slot is its reward, whatever the weights are."""
+    found = []
+    for remember in (5, 1000):
+        learner = ShopLearner(
+            ShopSettings(
+                slots=1, learning={"draws": 2, "history": 4, "remember": remember, "lam": 1.0, "sigma": 1.0}
+            )
+        )
+        tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
+        for i in range(60):
+            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % N}", slot=0))
+            tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % N}", reward=float(i % 7)))
+            if i % 10 == 9:
+                learner.refresh()
+        found.append(learner.refresh())
+        assert learner.chains.visits.count == (5 if remember == 5 else 60)
+    assert found[0].weight == pytest.approx(found[1].weight, abs=1e-9)
+
+
+def test_a_new_product_is_known_by_its_features():
+    learner = ShopLearner(settings(exploration=0.1))
+    tell(learner, *(Event("added", product=f"p{a}", features={"price": a / 5}) for a in range(N)))
+    for i in range(200):
+        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % N}", slot=0))
+        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % N}", reward=float(i % N)))
+        tell(learner, Event("closed", visit=f"v{i}"))
+    learner.refresh()
+    tell(learner, Event("added", product="dear", features={"price": 1.0}))
+    tell(learner, Event("added", product="cheap", features={"price": -1.0}))
+    draws = learner.refresh()
+    values = draws.weight[0, 0]
+    assert values[N] > values[:3].max()
+    assert values[N + 1] < values[:N].min()
+    assert choose(draws, 1, [0.0], [], [], np.arange(N + 2) >= N).product == N
+
+
+def test_a_removed_product_comes_back_with_what_was_learned():
+    learner = taught(story(60))
+    tell(learner, Event("removed", product="p2"))
+    assert not learner.refresh().offered[2]
+    shown = learner.refresh().shown[2]
+    tell(learner, Event("added", product="p2", features={"price": 0.5}))
+    draws = learner.refresh()
+    assert draws.offered[2]
+    assert draws.shown[2] == shown > 0
+    assert draws.z[2].tolist() == [0.5, 0.0]
+
+
+def test_features_that_change_are_as_if_they_had_always_been_so():
+    events = story(60)
+    new = {"price": 0.9, "size": -0.9}
+    late = taught(events, lam=1.0, sigma=1.0)
+    tell(late, Event("added", product="p1", features=new))
+    early = taught([e._replace(features=new) if e.product == "p1" and e.kind == "added" else e for e in events])
+    for learner in (late, early):
+        learner.refresh()
+    assert late.chains.products.gram[:N] == pytest.approx(early.chains.products.gram[:N], abs=1e-9)
+    assert (late.chains.products.z[:N] == early.chains.products.z[:N]).all()
+
+
+def test_a_snapshot_continues_bit_for_bit(tmp_path):
+    events = story(120)
+    half = len(events) // 2 // 40 * 40
+    whole, learner = taught(events, remember=30), taught(events[:half], remember=30)
+    assert learner.open
+    save_learner(tmp_path / "learner.rlsvi", learner)
+    again = load_learner(tmp_path / "learner.rlsvi", settings(remember=30))
+    assert again.last == events[half - 1].id
+    taught(events[half:], learner=again)
+    assert {**again.header(), "at": 0} == {**whole.header(), "at": 0}
+    assert same(whole.refresh(), again.refresh())
+
+
+def test_a_snapshot_of_other_settings_or_damaged_is_refused(tmp_path):
+    path = tmp_path / "learner.rlsvi"
+    save_learner(path, taught(story(40)))
+    with pytest.raises(ArchiveError, match="other settings"):
+        load_learner(path, settings(history=5))
+    load_learner(path, settings(exploration=0.5, remember=10))
+    data = path.read_bytes()
+    for size in (0, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        with pytest.raises(ArchiveError):
+            load_learner(path, settings())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda learner: learner.chains.visits.histories().product.__setitem__(0, N),
+        lambda learner: learner.chains.visits.histories().first.__setitem__(1, 99),
+        lambda learner: learner.chains.visits.histories().when.__setitem__(0, -5),
+        lambda learner: learner.chains.weight.__setitem__((0, 0, 0), np.nan),
+        lambda learner: learner.products.update(more=N),
+        lambda learner: next(iter(learner.open.values())).product.append(N),
+        lambda learner: next(iter(learner.open.values())).customer.append(1.0),
+        lambda learner: setattr(learner.chains, "taken", 10**6),
+        lambda learner: setattr(learner.chains, "sigma", -1.0),
+    ],
+)
+def test_a_snapshot_that_contradicts_itself_is_refused(tmp_path, damage):
+    learner = taught(story(40))
+    tell(learner, Event("recommended", visit="open", product="p0", slot=0))
+    damage(learner)
+    save_learner(tmp_path / "learner.rlsvi", learner)
+    with pytest.raises(ArchiveError):
+        load_learner(tmp_path / "learner.rlsvi", settings())
+
+
+def test_it_learns_which_products_are_liked():
+    learner, rng = ShopLearner(settings(features=False)), np.random.default_rng(0)
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))
+    draws, likes = learner.refresh(), []
+    for i in range(150):
+        allowed = np.ones(N, np.bool_)
+        for slot in range(J):
+            a = choose(draws, draw_of(f"v{i}", draws, 0), [], [], [], allowed).product
+            allowed[a] = False
+            likes.append(float(rng.random() < (a + 1) / (N + 1)))
+            tell(learner, Event("recommended", visit=f"v{i}", product=f"p{a}", slot=slot))
+            tell(learner, Event("answered", visit=f"v{i}", product=f"p{a}", reward=likes[-1]))
+        if learner.due:
+            draws = learner.refresh()
+    assert np.mean(likes[-150:]) > 0.62  # 0.5 at random, 0.71 at best
+    assert draws.value.argsort()[-2:].tolist() == [4, 5]
