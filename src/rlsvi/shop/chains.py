@@ -21,7 +21,7 @@ from rlsvi.shop.products import ProductArrays, no_products
 from rlsvi.shop.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
 from rlsvi.shop.sizes import Sizes, check_memory
 from rlsvi.shop.targets import add_grams, add_masses, add_rights, targets_of, work_row
-from rlsvi.shop.tuning import Evidence, Rows, best_ridges, evidence
+from rlsvi.shop.tuning import PriorEvidence, Rows, best_ridges, evidence
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -140,7 +140,7 @@ class Chains:
             targets = self._targets(products, visits, self.weight[:1])
             rows = Rows(answers, self._rights(products, visits, targets)[0], self._squares(visits, targets[0]))
 
-            def of(ridges: Ridges) -> Evidence:
+            def of(ridges: Ridges) -> PriorEvidence:
                 return evidence(products, self.sizes, rows, ridges, sigma)
 
             self.ridges, found = (

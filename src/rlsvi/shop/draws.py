@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.targets import add_answer
+from rlsvi.shop.targets import add_answer, add_rows, largest, not_zero
 
 
 class Draws(NamedTuple):
@@ -69,54 +69,43 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     mask = mask & draws.offered
     if not mask.any():
         raise LookupError("no product is left that may be shown")
-    u, values, best = np.zeros(e), np.empty(N), np.empty(S, np.int64)
+    u, index, values, best = np.zeros(e), np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
     u[0], u[1 : 1 + q] = 1.0, customer
-    at = best_products(draws.weight, draws.z, u, q, e - 1 - q - m, answered, answers, mask, draw, values, best)
-    if at < 0:
+    add_answers(u, draws.z, answered, answers, q, e - 1 - q - m)
+    explored = best_products(draws.weight, u, mask, draw, index, values, best)
+    if explored < 0:
         raise FactorError("a value is not finite: refresh the draws")
     chosen = int(best[draw])
     samples = best[1:] if S > 1 else best
-    return Choice(chosen, float((samples == chosen).mean()), at == 1)
+    return Choice(chosen, float((samples == chosen).mean()), explored == 1)
+
+
+@compiled
+def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -> None:
+    """Add answers to what is known."""
+    for i in range(known.size):
+        add_answer(u, z, known[i], x[i], q, D)
 
 
 @compiled
 def best_products(
-    weight: Floats,
-    z: Floats,
-    u: Floats,
-    q: int,
-    D: int,
-    known: Longs,
-    x: Floats,
-    allowed: Bools,
-    draw: int,
-    values: Floats,
-    best: Longs,
+    weight: Floats, u: Floats, allowed: Bools, draw: int, index: Longs, values: Floats, best: Longs
 ) -> int:
-    """Set best[s] to the best allowed product under every sample s, for u = (1, c, 0) and the answers given.
+    """Set best[s] to the best allowed product under every sample s.
 
-    Returns whether the mean values the choice of `draw` less than its own, or -1 if a value is not finite. Ties go
-    to the first product from a place that differs between samples.
+    Returns 1 if the mean values the choice of `draw` less than its own, otherwise 0, or -1 if values are not
+    finite. Ties go to the first product from a place that differs between samples.
     """
-    for i in range(known.size):
-        add_answer(u, z, known[i], x[i], q, D)
-    S, N = weight.shape[0], values.size
+    S, N, count = weight.shape[0], values.size, not_zero(u, index)
     for s in range(S - 1, -1, -1):
         for a in range(N):
-            values[a] = 0.0
-        for k in range(u.size):
-            by, row = u[k], weight[s, k]
-            if by != 0.0:
-                for a in range(N):
-                    values[a] += by * row[a]
-        start = (s * N) // S
-        top, at = -np.inf, -1
-        for i in range(N):
-            a = start + i if start + i < N else start + i - N
-            if allowed[a]:
-                if not abs(values[a]) < np.inf:
-                    return -1
-                if values[a] > top:
-                    top, at = values[a], a
-        best[s] = at
+            values[a] = 0.0 if allowed[a] else -np.inf
+        add_rows(weight[s], u, index, count, 0, values)
+        top = largest(values)
+        if not abs(top) < np.inf:
+            return -1
+        a = (s * N) // S
+        while values[a] != top:
+            a = a + 1 if a + 1 < N else 0
+        best[s] = a
     return 1 if values[best[draw]] < values[best[0]] else 0

@@ -89,6 +89,38 @@ def add_grams(
 
 
 @compiled
+def add_rows(weight: Floats, u: Floats, index: Longs, count: int, begin: int, values: Floats) -> None:
+    """Add u[k] weight[k, begin:] to `values` for the first `count` positions k in `index`, four at a time."""
+    whole = count - count % 4
+    for r in range(0, whole, 4):
+        one, two, three, four = index[r], index[r + 1], index[r + 2], index[r + 3]
+        u1, u2, u3, u4 = u[one], u[two], u[three], u[four]
+        row1, row2, row3, row4 = weight[one], weight[two], weight[three], weight[four]
+        for b in range(values.size):
+            a = begin + b
+            values[b] += (u1 * row1[a] + u2 * row2[a]) + (u3 * row3[a] + u4 * row4[a])
+    for r in range(whole, count):
+        by, row = u[index[r]], weight[index[r]]
+        for b in range(values.size):
+            values[b] += by * row[begin + b]
+
+
+@compiled
+def largest(values: Floats) -> float:
+    """Return the largest value, or -inf if there is none. Eight of them are compared at a time."""
+    a = b = c = d = e = f = g = h = -np.inf
+    whole = values.size - values.size % 8
+    for i in range(0, whole, 8):
+        a, b = max(a, values[i]), max(b, values[i + 1])
+        c, d = max(c, values[i + 2]), max(d, values[i + 3])
+        e, f = max(e, values[i + 4]), max(f, values[i + 5])
+        g, h = max(g, values[i + 6]), max(h, values[i + 7])
+    for i in range(whole, values.size):
+        a = max(a, values[i])
+    return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+
+
+@compiled
 def set_effects(weight: Floats, z: Floats, q: int, D: int, begin: int, effect: Floats) -> None:
     """Set effect[n, b] to what a liked product n adds to the value of product begin + b."""
     for n in range(effect.shape[0]):
@@ -103,7 +135,16 @@ def set_effects(weight: Floats, z: Floats, q: int, D: int, begin: int, effect: F
 
 @compiled
 def raise_best(
-    visits: Histories, weight: Floats, effect: Floats, offered: Bools, begin: int, Q: Floats, best: Floats
+    visits: Histories,
+    weight: Floats,
+    effect: Floats,
+    z: Floats,
+    offered: Bools,
+    begin: int,
+    Q: Floats,
+    best: Floats,
+    u: Floats,
+    index: Longs,
 ) -> None:
     """Raise best[t] to the largest value, over the unseen products of a block, in the slot that follows row t.
 
@@ -112,12 +153,9 @@ def raise_best(
     for i in range(visits.customer.shape[0]):
         start, end = visits.first[i], visits.first[i + 1]
         for b in range(Q.size):
-            Q[b] = weight[0, begin + b] if offered[begin + b] else -np.inf
-        for k in range(visits.customer.shape[1]):
-            c, row = visits.customer[i, k], weight[1 + k]
-            if c != 0.0:
-                for b in range(Q.size):
-                    Q[b] += c * row[begin + b]
+            Q[b] = 0.0 if offered[begin + b] else -np.inf
+        set_row(u, visits, i, 0, z)
+        add_rows(weight, u, index, not_zero(u, index), begin, Q)
         for t in range(start, end):
             at = visits.product[t] - begin
             if 0 <= at < Q.size:
@@ -127,10 +165,7 @@ def raise_best(
                     x, row = float(visits.x[before]), effect[visits.product[before]]
                     for b in range(Q.size):
                         Q[b] += x * row[b]
-            top = best[t]
-            for b in range(Q.size):
-                top = Q[b] if Q[b] > top else top
-            best[t] = top
+            best[t] = max(best[t], largest(Q))
 
 
 @compiled
@@ -198,7 +233,7 @@ def targets_of(
         effect, Q = np.empty((N, size)), np.empty(size)
         for s in range(S):
             set_effects(weight[s], z, q, D, begin, effect)
-            raise_best(visits, weight[s], effect, offered, begin, Q, targets[s])
+            raise_best(visits, weight[s], effect, z, offered, begin, Q, targets[s], *work_row(e))
     set_targets(visits, base, offered, low, high, targets)
     return targets
 

@@ -23,7 +23,7 @@ STEP = 10**0.5  # ridges are compared in steps of this factor
 LEAST, MOST = 1e-3, 1e5
 
 
-class Evidence(NamedTuple):
+class PriorEvidence(NamedTuple):
     """Log marginal likelihood at the best sigma, or at a given one, and that sigma."""
 
     log: float
@@ -38,7 +38,9 @@ class Rows(NamedTuple):
     squares: float  # sum of y^2
 
 
-def evidence(products: ProductArrays, sizes: Sizes, rows: Rows, ridges: Ridges, sigma: float | None) -> Evidence:
+def evidence(
+    products: ProductArrays, sizes: Sizes, rows: Rows, ridges: Ridges, sigma: float | None
+) -> PriorEvidence:
     """Return the evidence for ridges, at the best sigma or a given one."""
     d, g, at = sizes.own, sizes.crossed, crossing(sizes)
     seen = np.flatnonzero(products.answers)
@@ -62,7 +64,7 @@ def evidence(products: ProductArrays, sizes: Sizes, rows: Rows, ridges: Ridges, 
     residual = max(rows.squares - explained, 1e-12 * rows.squares, 1e-300)
     noise = residual / rows.answers if sigma is None else sigma**2
     log = -0.5 * (rows.answers * np.log(noise) + residual / noise + determinant)
-    return Evidence(float(log), float(np.sqrt(noise)))
+    return PriorEvidence(float(log), float(np.sqrt(noise)))
 
 
 def _log_determinant(L: Floats, ridge: float) -> float:
@@ -70,7 +72,9 @@ def _log_determinant(L: Floats, ridge: float) -> float:
     return float((2.0 * np.log(np.diagonal(L)) - np.log(ridge)).sum())
 
 
-def best_ridges(of: Callable[[Ridges], Evidence], start: Ridges, shared: bool) -> tuple[Ridges, Evidence]:
+def best_ridges(
+    of: Callable[[Ridges], PriorEvidence], start: Ridges, shared: bool
+) -> tuple[Ridges, PriorEvidence]:
     """Climb from `start` to ridges whose neighbours have less evidence."""
     best, found, improved = start, of(start), True
     directions = [(1, 0), (-1, 0), (0, 1), (0, -1)] if shared else [(1, 0), (-1, 0)]
