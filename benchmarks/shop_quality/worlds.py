@@ -12,7 +12,7 @@ import numpy as np
 from rlsvi.mdp.recommendation import draw_taste
 
 KINDS = ("plain", "customer features", "new products", "revenue")
-SIZES = {10: (5, 1500), 50: (8, 1000), 500: (10, 500)}  # products: slots, customers
+SIZES = {10: (5, 1500), 50: (8, 1000), 500: (10, 400)}  # products: slots, customers
 SEGMENTS, GENRES = ("a", "b", "c", "d"), ("comedy", "drama", "jazz", "rock")
 NUMBERS = {"customer": 3, "product": 2}  # of each
 TASTE, CONTEXT, POPULARITY = 2.0, 1.0, 1.0  # standard deviations of gamma (the paper's), w and beta
