@@ -178,7 +178,7 @@ def test_nothing_happens_twice(events, again):
     with events.writing() as writer:
         writer.append([SHOWN, Event("answered", "v", "p", reward=1.0), Event("closed", "v")])
     words = "already has an event of this kind, visit and product"
-    with pytest.raises(StoreError, match=words), events.writing() as writer:
+    with pytest.raises(StoreError, match=words), events.writing() as writer:  # noqa: PT012
         writer.append(shown("other", "p"))
         writer.append([again])
     assert len(events.since(0, 9)) == 3
@@ -190,7 +190,7 @@ def test_nothing_happens_twice(events, again):
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit], ids=lambda e: e.__name__)
 def test_an_error_rolls_back(events, error):
-    with pytest.raises(error), events.writing() as writer:
+    with pytest.raises(error), events.writing() as writer:  # noqa: PT012
         writer.append(shown("v", "a", "b"))
         raise error
     assert events.last() == 0
@@ -198,6 +198,21 @@ def test_an_error_rolls_back(events, error):
         assert writer.visits(["v"]) == {"v": []}
         writer.append(shown("v", "a", "b"))
     assert len(events.since(0, 9)) == 2
+
+
+def test_an_error_of_the_database_ends_the_transaction_also_if_it_is_caught(events):
+    append = [Event("closed", "v"), Event("closed", "w"), Event("closed", "w")]
+    with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
+        with events.writing() as writer:
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                writer.append(append)
+    assert events.last() == 0
+    with pytest.raises(StoreError, match="a statement of this transaction has failed"):  # noqa: PT012, SIM117
+        with events.writing() as writer:
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                writer.append(append)
+            writer.append([Event("closed", "x")])
+    assert events.last() == 0
 
 
 def test_a_transaction_sees_what_it_wrote_and_others_do_not(events):
@@ -287,16 +302,30 @@ def test_there_is_one_learner(events, url):
             pass
 
 
-def test_a_fork_must_open_its_own(events):
+FORKED = """
+import os, sys
+from rlsvi.shop.events import Events, StoreError
+with Events(sys.argv[1]) as events:
     child = os.fork()
     if child == 0:
         try:
             events.last()
         except StoreError as error:
-            os._exit(0 if "open it in the process that uses it" in str(error) else 1)
-        os._exit(2)
-    assert os.waitpid(child, 0)[1] == 0
-    assert events.last() == 0
+            print(error, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    print(events.last())
+"""
+
+
+def test_a_fork_must_open_its_own(url):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED, url], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "the process has forked since Events was opened: open it in the process that uses it",
+        "0",
+    ]
 
 
 # ---- other tables -----------------------------------------------------------------------------------------

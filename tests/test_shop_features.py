@@ -77,6 +77,11 @@ def test_wrong_values_are_refused_with_the_feature_named(given, words):
     assert ENCODER.encode_stored(given if isinstance(given, dict) else {}).any() == 0  # no longer fits: missing
 
 
+def test_features_are_also_given_as_objects():
+    assert Encoder(dict(ENCODER.root)) == ENCODER
+    assert Encoder.model_validate_json(ENCODER.model_dump_json()) == ENCODER
+
+
 def test_no_features_at_all():
     assert Encoder({}).encode({}).shape == (0,)
     with pytest.raises(ValueError, match="there is no feature 'age'; declared are: none"):

@@ -31,8 +31,8 @@ class SqliteFile:
     def __init__(self, url: sa.URL, sync: bool) -> None:
         self.path = Path(str(url.database))
         self.name = str(self.path)
-        if not self.path.parent.is_dir():
-            raise StoreError(f"there is no folder {self.path.parent} for the shop's database: create it")
+        if not os.path.isdir(self.path.parent):
+            raise StoreError(f"there is no folder {self.path.parent} that this user can open: create it")
         self.engine = sa.create_engine(
             url,
             paramstyle="named",
@@ -56,6 +56,10 @@ class SqliteFile:
         self._place = self._place or self.path.stat()
         cursor.execute("BEGIN IMMEDIATE")
 
+    def commit(self, cursor: Any) -> None:
+        """Commit the transaction."""
+        cursor.execute("COMMIT")
+
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Context manager to wait for one's turn among the processes that write."""
@@ -73,7 +77,7 @@ class SqliteFile:
         """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
         try:
             return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
-        except FileNotFoundError:
+        except OSError:
             return False
 
     def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
@@ -132,6 +136,20 @@ class PostgresServer:
             f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({WRITING})", prepare=False
         )
 
+    def commit(self, cursor: Any) -> None:
+        """Commit the transaction. A connection that is lost meanwhile does not tell whether it was committed."""
+        try:
+            cursor.execute("COMMIT")
+        except Exception as error:
+            if not cursor.connection.closed:
+                raise
+            raise StoreError(
+                f"the connection to {self.name} was lost in the end: it is not known whether the events were "
+                "written; ask again, none is written twice"
+            ) from error
+        if cursor.statusmessage != "COMMIT":  # PostgreSQL rolls back what had an error, and says only this
+            raise StoreError(f"the server of {self.name} has rolled back the transaction: try again")
+
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Context manager: the server keeps the queue."""
@@ -159,6 +177,7 @@ class PostgresServer:
             if not driver.execute(f"SELECT pg_try_advisory_lock({LEARNING})").fetchone()[0]:
                 raise StoreError(TAKEN.format(self.name))
             yield lambda: _answers(driver)
+            _answers(driver, f"SELECT pg_advisory_unlock({LEARNING})")  # the server takes a moment to see the end
         finally:
             connection.close()
 
@@ -167,10 +186,10 @@ class PostgresServer:
         self.engine.dispose()
 
 
-def _answers(connection: Any) -> bool:
+def _answers(connection: Any, question: str = "SELECT 1") -> bool:
     """Return whether a connection is alive."""
     try:
-        connection.execute("SELECT 1")
+        connection.execute(question)
     except Exception:
         return False
     return True

@@ -67,11 +67,14 @@ class Events:
     def writing(self) -> Iterator["Writer"]:
         """Context manager of a transaction; only one runs at a time, among all processes.
 
-        It is committed at the end, and rolled back if anything is raised.
+        It is committed at the end, and rolled back if anything is raised; also after an error of the database that
+        was caught.
         """
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
-            yield Writer(cursor, self._database, self._statements)
-            cursor.execute("COMMIT")
+            writer = Writer(cursor, self._database, self._statements)
+            yield writer
+            writer.check()
+            self._database.commit(cursor)
 
     def put_draws(self, last: int, body: bytes) -> None:
         """Keep draws that have learned from all events up to number `last`; only the newest few are kept."""
@@ -109,7 +112,7 @@ class Events:
         It yields a function that returns whether this is still so: a restart of PostgreSQL frees the lock.
         The end of a process, however sudden, frees it too.
         """
-        with self._database.learner_lock() as held:
+        with self._told("lock"), self._database.learner_lock() as held:
             yield held
 
     def close(self) -> None:
@@ -199,6 +202,7 @@ class Writer:
 
     def __init__(self, cursor: Any, database: Any, statements: Statements) -> None:
         self._cursor, self._database, self._statements = cursor, database, statements
+        self._failed = False
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
@@ -208,23 +212,38 @@ class Writer:
             some = asked[start : start + MOST]
             count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
             padded = some + some[-1:] * (count - len(some))
-            self._cursor.execute(self._statements.visits(count), {f"v{i}": name for i, name in enumerate(padded)})
-            for row in self._cursor.fetchall():
+            asking = {f"v{i}": name for i, name in enumerate(padded)}
+            for row in self._rows(self._statements.visits(count), asking):
                 found[row[1]].append(event_of(row))
         return found
 
     def append(self, events: Iterable[Event]) -> list[int]:
         """Append events, and return their numbers. An event whose time is 0 happens now."""
         rows = [row_of(event) for event in events]
-        return self._database.insert(self._cursor, self._statements.insert, rows) if rows else []
+        return self._tried(self._database.insert, self._cursor, self._statements.insert, rows) if rows else []
 
     def last(self) -> int:
         """Return the number of the last event, 0 if there is none."""
-        return self._cursor.execute(self._statements.last).fetchone()[0] or 0
+        return self._rows(self._statements.last, {})[0][0] or 0
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
-        return _by_product(self._cursor.execute(self._statements.catalogue).fetchall())
+        return _by_product(self._rows(self._statements.catalogue, {}))
+
+    def check(self) -> None:
+        """Raise an error if a statement has failed: the database may have undone what came before it."""
+        if self._failed:
+            raise StoreError("a statement of this transaction has failed before: nothing of it is written")
+
+    def _rows(self, statement: str, parameters: dict[str, Any]) -> Any:
+        return self._tried(self._cursor.execute, statement, parameters).fetchall()
+
+    def _tried(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        self.check()
+        self._failed = True
+        done = call(*arguments)
+        self._failed = False
+        return done
 
 
 def _by_product(rows: Iterable[Any]) -> dict[str, Event]:

@@ -3,6 +3,8 @@
 import hashlib
 import math
 from collections.abc import Mapping
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -11,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
-    PrivateAttr,
     RootModel,
     Strict,
     Tag,
@@ -70,13 +71,17 @@ class CategoryFeature(BaseModel):
 
     model_config = FROZEN
     values: tuple[Annotated[str, Strict()] | Whole | Annotated[bool, Strict()], ...] = Field(min_length=1)
-    _places: dict[str, int] = PrivateAttr()
 
-    def model_post_init(self, context: Any) -> None:
-        """Number the values."""
-        self._places = {_text("values", value): place for place, value in enumerate(self.values)}
-        if len(self._places) < len(self.values):
-            raise ValueError(f"values must differ, got {list(self.values)!r:.80}")
+    @model_validator(mode="after")
+    def _different(self) -> "CategoryFeature":
+        if len(self.places) < len(self.values):
+            raise ValueError(f"values must differ, got {shown(list(self.values))}")
+        return self
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each value."""
+        return {_text("values", value): place for place, value in enumerate(self.values)}
 
     @property
     def width(self) -> int:
@@ -89,8 +94,9 @@ class CategoryFeature(BaseModel):
 
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
-        if value in self._places:
-            into[self._places[value]] = 1.0
+        place = self.places.get(value)
+        if place is not None:
+            into[place] = 1.0
 
 
 class HashedFeature(BaseModel):
@@ -134,9 +140,7 @@ def _text(name: str, value: Any) -> str:
 
 def _kind(feature: Any) -> str:
     """Return which kind of feature is meant, by its keys."""
-    if isinstance(feature, BaseModel):
-        return {NumberFeature: "number", CategoryFeature: "category"}.get(type(feature), "hashed")  # type: ignore[call-overload, no-any-return]
-    keys = feature if isinstance(feature, Mapping) else ()
+    keys = feature if isinstance(feature, Mapping) else getattr(type(feature), "model_fields", ())
     return "category" if "values" in keys else "hashed" if "hashed" in keys else "number"
 
 
@@ -163,20 +167,17 @@ class Encoder(RootModel[dict[str, Feature]]):
 
     model_config = ConfigDict(frozen=True)
     root: dict[str, Feature] = Field(default_factory=dict)
-    _places: dict[str, slice] = PrivateAttr()
-    _width: int = PrivateAttr()
 
-    def model_post_init(self, context: Any) -> None:
-        """Give each feature its place in the vector."""
-        self._places, self._width = {}, 0
-        for name, feature in self.root.items():
-            self._places[name] = slice(self._width, self._width + feature.width)
-            self._width += feature.width
+    @cached_property
+    def places(self) -> dict[str, slice]:
+        """The place of each feature in the vector."""
+        ends = list(accumulate((feature.width for feature in self.root.values()), initial=0))
+        return {name: slice(*ends[i : i + 2]) for i, name in enumerate(self.root)}
 
-    @property
+    @cached_property
     def width(self) -> int:
         """How many numbers encode a customer or product."""
-        return self._width
+        return sum(feature.width for feature in self.root.values())
 
     def checked(self, given: Mapping[str, Any] | None) -> dict[str, float | str]:
         """Return what is to be stored of the features given: without those that are None, which are not known.
@@ -212,7 +213,7 @@ class Encoder(RootModel[dict[str, Feature]]):
         return feature.checked(name, value.item() if isinstance(value, np.generic) else value)
 
     def _vector(self, checked: Mapping[str, Any]) -> "Floats":
-        vector = np.zeros(self._width)
+        vector = np.zeros(self.width)
         for name, value in checked.items():
-            self.root[name].put(name, value, vector[self._places[name]])
+            self.root[name].put(name, value, vector[self.places[name]])
         return vector

@@ -29,7 +29,9 @@ KINDS = ("number", "category", "hashed")
 
 def explained(error: ValidationError, model: type[BaseModel]) -> str:
     """Return every mistake in a line that names the setting, its value and the remedy."""
-    lines = {}  # a value that fits no member of a union has several mistakes: the first one is enough
+    lines: dict[
+        str, str
+    ] = {}  # a value that fits no member of a union has several mistakes: the first one is enough
     for mistake in error.errors(include_url=False):
         keys = _keys(mistake["loc"])
         lines.setdefault(".".join(keys), _line(keys, mistake, model))

@@ -23,13 +23,18 @@ POSTGRES = {  # by SQLSTATE, or the beginning of it
     "53300": "the server has too many connections: raise max_connections, or use fewer workers",
     "25006": "the server is read-only: connect to the primary server",
     "23505": "it already has an event of this kind, visit and product",
-    "28": "the server refuses the user or the password: check the URL and PGPASSWORD",
-    "3D000": "the server has no database of this name: create it with createdb",
     "42501": "the user lacks a permission: GRANT it, or make the user the owner of the tables",
     "42P01": "its tables have been removed: restore a copy",
     "55P03": "another process kept its turn to write for too long: look for one that is stopped",
     "57": "the server is shutting down or starting: try again soon",
     "08": "the connection was lost: try again soon",
+}
+CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there is a connection
+    "does not exist": "the server has no such database or user: use createdb, createuser or another URL",
+    "authentication failed": "the server refuses the user or the password: check the URL and PGPASSWORD",
+    "pg_hba.conf": "the server refuses this user from this machine: check its file pg_hba.conf",
+    "too many clients": "the server has too many connections: raise max_connections, or use fewer workers",
+    "": "the server does not answer: check that it runs and the URL, then try again",
 }
 
 
@@ -48,5 +53,5 @@ def _reason(error: Any, words: str) -> str:
         if words.lower().startswith(start):
             return reason
     if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
-        return "the server does not answer: check that it runs and the URL, then try again"
+        return next(reason for part, reason in CONNECTING.items() if part in words)
     return "see the words of the database"

@@ -66,7 +66,7 @@ class Statements:
         newest = draws.c.id.desc()
         newer = sa.select(draws).where(draws.c.id > sa.bindparam("id")).order_by(newest)
         self.newest_draws = self._text(newer.suffix_with(sa.text("LIMIT 1")))
-        body = {"id": sa.bindparam("id"), "body": sa.bindparam("body")}
+        body: dict[str, Any] = {"id": sa.bindparam("id"), "body": sa.bindparam("body")}
         self.put_draws = self._text(sa.insert(draws).values(body))
         self.drop_draws = self._text(sa.delete(draws).where(draws.c.id == sa.bindparam("id")))
         kept = sa.select(draws.c.id).order_by(newest).suffix_with(sa.text("LIMIT 3")).scalar_subquery()

@@ -1,0 +1,140 @@
+"""The events of a shop as a polars frame, a CSV file or a Parquet file, and back."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlsvi.core.checks import one_of
+from rlsvi.core.files import check_folder, whole_file
+from rlsvi.shop.cells import Cells, flag, mapping, moment, number, read_table, whole
+from rlsvi.shop.clicks import events_of_clicks, name_in_table
+from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
+from rlsvi.shop.rows import row_of
+from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.tables import events as table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KINDS = ("added", "removed", "recommended", "answered", "closed")
+AT_ONCE = 20_000  # rows read or written at once
+
+
+def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
+    """Return the events after a number, all by default, as a polars frame with the columns of the table.
+
+    `visit` and `product` are "" where an event has none; `features` is the text of an object of JSON.
+    """
+    import polars as pl
+
+    kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features"), pl.String())
+    kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
+    kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}
+    pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
+    while rows := events.since(after, AT_ONCE):
+        after = rows[-1].id
+        texts = [row._replace(features=_text(row.features)) for row in rows]
+        pieces.append(pl.DataFrame(texts, schema=pieces[0].schema, orient="row"))
+    return pl.concat(pieces).select(column.name for column in table.columns)
+
+
+def _text(features: dict[str, Any] | None) -> Any:
+    return None if features is None else json.dumps(features)
+
+
+def export_events(events: Events, path: str | Path) -> int:
+    """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
+    path = Path(path)
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path} must end in .csv or .parquet")
+    check_folder(path)
+    frame = events_frame(events)
+    with whole_file(path) as file:
+        if path.suffix == ".csv":
+            frame.write_csv(file)
+        else:
+            frame.write_parquet(file)
+    return frame.height
+
+
+def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
+    """Append what a polars frame, a CSV file or a Parquet file holds; return how many events were appended.
+
+    A table with a column `kind` is one of events, as `export_events` writes it; it is imported into a database
+    that has no events yet. Another is one of clicks, with a row for each recommendation:
+
+    visit, product : the visit of a customer and what was recommended.
+    reward : the answer, or nothing.
+    slot : optional, the place of the recommendation in its visit, from 0; otherwise they are in order.
+    at : optional, seconds since 1970, or a date and time.
+    propensity : optional, the probability with which the product was chosen.
+    every other column : a feature of the customer, declared in the settings.
+
+    Products that the catalogue never had are added. All visits are closed. Nothing is imported if any row is
+    wrong: a ValueError names the rows, counted from 1.
+    """
+    frame = read_table(source)
+    whole_table = "kind" in frame.columns
+    found = _events_of(frame, settings) if whole_table else events_of_clicks(frame, settings)
+    with events.writing() as writer:
+        if whole_table and writer.last():
+            raise ValueError("nothing was imported: the database already has events, import them into a new one")
+        if not whole_table:
+            _refuse_known(writer.visits(event.visit for event in found))
+            known = writer.catalogue()
+            shown = dict.fromkeys(event.product for event in found if event.product)
+            found = [*(Event("added", product=name) for name in shown if name not in known), *found]
+        for start in range(0, len(found), AT_ONCE):
+            writer.append(found[start : start + AT_ONCE])
+    return len(found)
+
+
+def _refuse_known(visits: dict[str, list[Event]]) -> None:
+    known = next((name for name, events in visits.items() if events), None)
+    if known is not None:
+        raise ValueError(f"nothing was imported: the database already has visit {known!r}")
+
+
+def _events_of(frame: "pl.DataFrame", settings: ShopSettings) -> list[Event]:
+    """Return the events of a table that `export_events` has written."""
+    if set(frame.columns) != set(Event._fields):
+        raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
+    parsers = {
+        "kind": lambda value: one_of("it", value, KINDS),
+        "visit": lambda value: value and name_in_table("visit", settings.ids)(value),
+        "product": lambda value: value and name_in_table("product", settings.ids)(value),
+        "slot": whole,
+        "reward": number,
+        "propensity": number,
+        "explored": flag,
+        "sample": whole,
+        "features": mapping,
+        "at": moment,
+        "id": whole,
+    }
+    cells = Cells(frame)
+    columns = [cells.of(name, parsers[name], needed=name in ("kind", "at", "id")) for name in Event._fields]
+    cells.refuse()
+    found = [Event(*row) for row in zip(*columns, strict=True)]
+    found = [event._replace(visit=event.visit or "", product=event.product or "") for event in found]
+    _refuse_wrong(cells, found)
+    return found
+
+
+def _refuse_wrong(cells: Cells, found: list[Event]) -> None:
+    """Refuse events that are incomplete, not in order, or there twice."""
+    seen, last = set(), 0
+    for row, event in enumerate(found):
+        once = (event.visit, event.kind, event.product)
+        try:
+            row_of(event)
+        except ValueError as error:
+            cells.wrong(row, str(error))
+        if event.id <= last:
+            cells.wrong(row, f"column 'id': numbers must increase, got {event.id} after {last}")
+        if event.visit and once in seen:
+            cells.wrong(row, f"{event.kind!r} of this visit and product is there twice")
+        seen.add(once)
+        last = event.id
+    cells.refuse()

@@ -1,0 +1,339 @@
+"""Events as frames and files, and analysts' tables of clicks as events."""
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+from postgres_server import postgres, postgres_url  # noqa: F401
+from rlsvi.shop.clicks import products_of
+from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
+from rlsvi.shop.exchange import events_frame, export_events, import_events
+from rlsvi.shop.ids import name_of, text_of
+from rlsvi.shop.settings import ShopSettings
+
+SETTINGS = ShopSettings(
+    slots=3,
+    customer={"age": {"low": 0, "high": 100}, "country": {"values": ["at", "de"]}},
+    product={"price": {"low": 0, "high": 10}},
+)
+INTEGERS = ShopSettings(slots=3, ids="integer")
+WRITTEN = [
+    Event("added", product="p,1", features={"price": 3.5, "name": 'a "quoted"\nline, ä'}, at=1.25),
+    Event("recommended", "v", "p,1", 0, None, 0.1, True, 1, {}, 2.0),
+    Event("answered", "v", "p,1", reward=-1e-300, at=1794859051.7214704),
+    Event("recommended", "v", "q", 1, propensity=1 / 3, explored=False, sample=2**60, at=3.0),
+    Event("closed", "v", at=4.0),
+    Event("removed", product="p,1", at=5.0),
+    Event("added", product="p,1", at=6.0),
+]
+
+
+@pytest.fixture
+def events(tmp_path):
+    with Events(f"sqlite:///{tmp_path}/shop.db") as opened:
+        yield opened
+
+
+def append(events, written):
+    with events.writing() as writer:
+        writer.append(written)
+
+
+def table(tmp_path, text, name="clicks.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# ---- frames and files -------------------------------------------------------------------------------------
+
+
+def test_a_frame_has_the_columns_of_the_table(events):
+    assert events_frame(events).height == 0
+    empty = events_frame(events).schema
+    append(events, WRITTEN)
+    frame = events_frame(events)
+    assert frame.schema == empty
+    assert (
+        ", ".join(frame.columns)
+        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features"
+    )
+    assert frame["kind"].to_list() == [event.kind for event in WRITTEN]
+    assert frame["explored"].to_list() == [None, True, None, False, None, None, None]
+    assert frame["features"].str.json_decode(pl.Struct({"price": pl.Float64}))[0] == {"price": 3.5}
+    assert events_frame(events, after=5).height == 2
+
+
+def test_a_frame_of_more_events_than_are_read_at_once(events, monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 3)
+    append(events, [Event("closed", str(i)) for i in range(7)])
+    assert events_frame(events)["id"].to_list() == [1, 2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_files_come_back_as_they_were(events, tmp_path, suffix):
+    append(events, WRITTEN)
+    path = tmp_path / f"events.{suffix}"
+    assert export_events(events, path) == len(WRITTEN)
+    with Events(f"sqlite:///{tmp_path}/again.db") as again:
+        assert import_events(again, SETTINGS, path) == len(WRITTEN)
+        assert again.since(0, 99) == events.since(0, 99)
+        with pytest.raises(ValueError, match="the database already has events"):
+            import_events(again, SETTINGS, path)
+
+
+def test_from_sqlite_to_postgresql(events, postgres_url):  # noqa: F811
+    append(events, WRITTEN)
+    with Events(postgres_url) as again:
+        import_events(again, SETTINGS, events_frame(events))
+        assert events_frame(again).equals(events_frame(events))
+
+
+TEXTS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+VISITS = st.dictionaries(
+    TEXTS, st.tuples(FLOATS, st.dictionaries(TEXTS, FLOATS | TEXTS, max_size=3), TEXTS, st.booleans()), max_size=5
+)
+
+
+@given(visits=VISITS, suffix=st.sampled_from(["csv", "parquet"]))
+@hypothesis_settings(max_examples=40)
+def test_any_events_come_back_from_files(tmp_path_factory, visits, suffix):
+    folder = tmp_path_factory.mktemp("any")
+    with Events(f"sqlite:///{folder}/one.db") as one, Events(f"sqlite:///{folder}/two.db") as two:
+        for visit, (reward, features, product, explored) in visits.items():
+            shown = Event("recommended", visit, product, 0, None, 0.5, explored, 1, features, 1.0)
+            append(one, [shown, Event("answered", visit, product, reward=reward, at=2.0)])
+        export_events(one, folder / f"events.{suffix}")
+        import_events(two, SETTINGS, folder / f"events.{suffix}")
+        assert two.since(0, 99) == one.since(0, 99)
+
+
+def test_only_files_that_can_be_written_and_read(events, tmp_path):
+    with pytest.raises(ValueError, match=r"must end in .csv or .parquet"):
+        export_events(events, tmp_path / "events.xlsx")
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        export_events(events, tmp_path / "no" / "events.csv")
+    with pytest.raises(ValueError, match=r"must end in .csv or .parquet"):
+        import_events(events, SETTINGS, table(tmp_path, "a", "a.txt"))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        import_events(events, SETTINGS, tmp_path / "no.csv")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(ValueError, match="cannot be read"):
+            import_events(events, SETTINGS, table(tmp_path, "", name))
+
+
+HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("1,1,sold,v,p,,,,,,", "row 1, column 'kind': it must be \"added\" or"),
+        ("1,1,closed,v,,,,,,,\n1,1,closed,w,,,,,,,", "row 2, column 'id': numbers must increase, got 1 after 1"),
+        ("1,1,closed,v,,,,,,,\n2,1,closed,v,,,,,,,", "row 2, 'closed' of this visit and product is there twice"),
+        ("1,1,answered,v,p,,nan,,,,", "row 1, column 'reward': must be a finite number, got 'nan'"),
+        ("1,1,answered,v,p,,,,,,", "row 1, .* must have a finite reward"),
+        ("1,1,recommended,v,,0,,,,,", "row 1, .* must name a visit, a product or both"),
+        ("1,1,recommended,v,p,0.5,,,,,", "row 1, column 'slot': must be a whole number, got '0.5'"),
+        ("1,1,recommended,v,p,0,,,yes,,", "row 1, column 'explored': must be true or false, got 'yes'"),
+        ("1,1,recommended,v,p,0,,,,,[1]", r"row 1, column 'features': must be an object of JSON, got '\[1\]'"),
+        (
+            "1,then,closed,v,,,,,,,",
+            "row 1, column 'at': must be seconds since 1970 or a date and time, got 'then'",
+        ),
+        ("1,,closed,v,,,,,,,", "row 1, column 'at': there is no value"),
+        ("1_0,1,closed,v,,,,,,,", "row 1, column 'id': must be a whole number, got '1_0'"),
+    ],
+    ids=range(12),
+)
+def test_events_that_are_wrong_are_named(events, tmp_path, rows, words):
+    with pytest.raises(ValueError, match=words):
+        import_events(events, SETTINGS, table(tmp_path, HEAD + rows))
+    assert events.last() == 0
+
+
+def test_a_table_of_events_with_other_columns(events, tmp_path):
+    with pytest.raises(ValueError, match="a table of events must have the columns kind, visit, "):
+        import_events(events, SETTINGS, table(tmp_path, "kind,visit\nclosed,v\n"))
+
+
+# ---- clicks -----------------------------------------------------------------------------------------------
+
+CLICKS = """visit,product,reward,slot,age,country,propensity,at
+b,x,1,1,,,0.5,2026-11-16 20:15:00
+b,007,,0,30,de,0.25,2026-11-16 20:14:00+00:00
+a,x,2.5,0,,fr,,1794859051.5
+"""
+
+
+def test_clicks_become_visits(events, tmp_path):
+    append(events, [Event("added", product="x")])
+    assert import_events(events, SETTINGS, table(tmp_path, CLICKS)) == 1 + 4 + 3
+    early, late = (datetime(2026, 11, 16, 20, minute, tzinfo=UTC).timestamp() for minute in (14, 15))
+    added, *found = events.since(1, 99)
+    assert (added.kind, added.product) == ("added", "007")
+    assert [event._replace(id=0) for event in found] == [
+        Event("recommended", "a", "x", 0, features={"country": "fr"}, at=1794859051.5),
+        Event("answered", "a", "x", reward=2.5, at=1794859051.5),
+        Event("closed", "a", at=1794859051.5),
+        Event("recommended", "b", "007", 0, propensity=0.25, features={"age": 30.0, "country": "de"}, at=early),
+        Event("recommended", "b", "x", 1, propensity=0.5, at=late),
+        Event("answered", "b", "x", reward=1.0, at=late),
+        Event("closed", "b", at=late),
+    ]
+
+
+def test_the_least_that_clicks_have(events, tmp_path):
+    clicks = table(tmp_path, "visit,product,reward\n1,20,0\n2,20,1\n1,-3,1\n")
+    assert import_events(events, INTEGERS, clicks) == 2 + 3 + 3 + 2  # added, recommended, answered, closed
+    found = [(event.kind, event.visit, event.product, event.slot) for event in events.since(0, 99)]
+    assert found[:2] == [("added", "", "20", None), ("added", "", "-3", None)]
+    assert found[2:7] == [
+        ("recommended", "1", "20", 0),
+        ("answered", "1", "20", None),
+        ("recommended", "1", "-3", 1),
+        ("answered", "1", "-3", None),
+        ("closed", "1", "", None),
+    ]
+    assert events.since(0, 99)[2].at > 1.7e9
+
+
+def test_products_that_were_removed_stay_so(events, tmp_path):
+    append(events, [Event("added", product="p"), Event("removed", product="p")])
+    import_events(events, SETTINGS, table(tmp_path, "visit,product,reward\nv,p,1\n"))
+    assert events.catalogue()["p"].kind == "removed"
+
+
+def test_clicks_of_typed_frames(events):
+    frame = pl.DataFrame(
+        {
+            "visit": [1, 1],
+            "product": [5, 6],
+            "reward": [True, None],
+            "at": [datetime(2026, 1, 1, 0, 0, 1), datetime(2026, 1, 1)],
+        }
+    )
+    with pytest.raises(ValueError, match="row 1, column 'reward': must be a finite number, got True"):
+        import_events(events, INTEGERS, frame)
+    import_events(events, INTEGERS, frame.with_columns(reward=pl.col("reward").cast(pl.Int8)))
+    assert [event.product for event in events.since(0, 99) if event.kind == "recommended"] == ["6", "5"]  # by time
+    with pytest.raises(
+        ValueError, match="row 1, column 'visit': visit must be a string, since ids = 'string', got 1"
+    ):
+        import_events(events, SETTINGS, frame)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("visit,product\nv,p\n", "there is no column 'reward'; there are visit, product"),
+        (
+            "visit,product,reward,colour\nv,p,1,red\n",
+            r"column 'colour' is no feature of a customer: declare it in \[",
+        ),
+        ("visit,product,reward\nv,p,1\nv,,1\n", "row 2, column 'product': there is no value"),
+        ("visit,product,reward\nv,p,1\nv,q,inf\n", "row 2, column 'reward': must be a finite number, got 'inf'"),
+        ("visit,product,reward\nv,p,1\nw,p,1\nv,p,1\n", "row 3, column 'product': visit 'v' has 'p' twice"),
+        ("visit,product,reward\nv,a,1\nv,b,1\nv,c,1\nv,d,1\n", "row 4, visit 'v' has more than the 3 slots"),
+        (
+            "visit,product,reward,slot\nv,a,1,0\nv,b,1,2\n",
+            "row 2, column 'slot': visit 'v' must have slots 0, 1, ..",
+        ),
+        ("visit,product,reward,slot\nv,a,1,0\nv,b,1,\n", "row 2, column 'slot': there is no value"),
+        ("visit,product,reward,age\nv,a,1,old\n", "row 1, column 'age': must be a finite number, got 'old'"),
+        ("visit,product,reward,age\nv,a,1,30\nv,b,1,31\n", "row 2, the features of the customer must be the same"),
+        (
+            "visit,product,reward,propensity\nv,a,1,0\n",
+            "row 1, column 'propensity': must be more than 0 and at most 1",
+        ),
+        ("visit,product,reward\n" + "v,,1\n" * 9, "(?s)row 1,.*row 5, .*\nand 4 more$"),
+        ("visit,product,reward\nknown,p,1\n", "nothing was imported: the database already has visit 'known'"),
+    ],
+    ids=range(13),
+)
+def test_clicks_that_are_wrong_are_named(events, tmp_path, text, words):
+    append(events, [Event("closed", "known")])
+    with pytest.raises(ValueError, match=words):
+        import_events(events, SETTINGS, table(tmp_path, text))
+    assert events.last() == 1
+
+
+def test_an_import_that_fails_halfway_leaves_nothing(events, monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.exchange.AT_ONCE", 4)
+    frame = pl.DataFrame({"visit": ["a", "b", "c"], "product": ["x", "y", "z"], "reward": [1.0, 2.0, 3.0]})
+    real, calls = type(events._database).insert, []
+
+    def insert(self, *arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, *arguments)
+
+    monkeypatch.setattr(type(events._database), "insert", insert)
+    with pytest.raises(KeyboardInterrupt):
+        import_events(events, SETTINGS, frame)
+    assert len(calls) == 3
+    assert events.last() == 0
+    assert import_events(events, SETTINGS, frame) == 12
+
+
+# ---- products ---------------------------------------------------------------------------------------------
+
+
+def test_products_of_a_table(tmp_path):
+    found = products_of(table(tmp_path, "product,price\n01,3.5\n02,\n"), SETTINGS)
+    assert found == [Event("added", product="01", features={"price": 3.5}), Event("added", product="02")]
+    assert products_of(table(tmp_path, "product\n7\n"), INTEGERS) == [Event("added", product="7")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("product,price\na,1\nb,x\n", "row 2, column 'price': must be a finite number, got 'x'"),
+        ("product\na\nb\na\n", "row 3, column 'product': 'a' is in row 1 already"),
+        ("product,colour\na,red\n", "column 'colour' is no feature of a product"),
+        ("price\n1\n", "there is no column 'product'"),
+    ],
+    ids=range(4),
+)
+def test_products_that_are_wrong_are_named(tmp_path, text, words):
+    with pytest.raises(ValueError, match=words):
+        products_of(table(tmp_path, text), SETTINGS)
+
+
+# ---- names ------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_integers_come_back_as_integers(name):
+    assert name_of(text_of("product", name, "integer"), "integer") == name
+
+
+@given(TEXTS)
+def test_strings_come_back_as_strings(name):
+    assert name_of(text_of("product", name, "string"), "string") == name
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        *(("1", "integer"), (True, "integer"), (1.0, "integer"), (2**63, "integer"), (None, "integer")),
+        *((1, "string"), ("", "string"), ("a" * 201, "string"), ("a\x00", "string"), ("\ud800", "string")),
+    ],
+    ids=range(10),
+)
+def test_names_that_cannot_be_stored(name, ids):
+    with pytest.raises(ValueError, match="visit must "):
+        text_of("visit", name, ids)
+
+
+def test_a_stored_name_that_is_no_integer():
+    with pytest.raises(ValueError, match="which is no integer: set ids = 'string'"):
+        name_of("a", "integer")
