@@ -4,11 +4,17 @@ Each is a function of the rows to learn from (a frame with the columns customer,
 the customers to serve, and the features of the products. It returns probabilities (customers, products).
 """
 
+import tempfile
+from contextlib import closing
+
 import numpy as np
+import polars as pl
 
 from benchmarks.shop_quality.mabwiser_linear import ALPHA, L2
+from rlsvi.shop.clicks import products_of
 from rlsvi.shop.draws import choose
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
+from rlsvi.shop.exchange import import_events
 from rlsvi.shop.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
 
@@ -22,7 +28,7 @@ def uniform(rows, to_serve, products):
 
 
 def learned(rows, products):
-    """The samples of our learner after events of one-slot visits, with its default settings, and the settings."""
+    """The samples of our learner, with its default settings, after the clicks were imported; and the settings."""
     low, high = products["number"].min(), products["number"].max()
     settings = ShopSettings(
         slots=1,
@@ -33,15 +39,20 @@ def learned(rows, products):
         },
         learning={"history": 1},
     )
-    learner, events = ShopLearner(settings), []
-    for a, features in enumerate(products.iter_rows(named=True)):
-        events.append(Event("added", product=str(a), features=features))
-    for visit, row in enumerate(rows.iter_rows(named=True)):
-        what = {"visit": str(visit), "product": str(row["product"])}
-        about = {"slot": 0, "propensity": row["propensity"], "features": row["customer"]}
-        events += [Event("recommended", **what, **about), Event("answered", **what, reward=row["reward"])]
-    for number, event in enumerate(events, start=1):
-        learner.take(event._replace(id=number))
+    clicks = rows.select(
+        pl.int_range(pl.len()).cast(pl.String).alias("visit"),
+        pl.col("product").cast(pl.String),
+        "reward",
+        "propensity",
+        *(pl.col("customer").struct.field(name) for name in CUSTOMER),
+    )
+    learner = ShopLearner(settings)
+    with tempfile.TemporaryDirectory() as folder, closing(Events(f"sqlite:///{folder}/shop.db")) as events:
+        with events.writing() as writer:
+            writer.append(products_of(products, settings))
+        import_events(events, settings, clicks)
+        for event in events.since(0, 10**9):
+            learner.take(event)
     return learner.refresh(), settings
 
 

@@ -56,7 +56,11 @@ def catalogue(wheel, campaign):
     """The features of products: a number and the category with the fewest values."""
     with zipfile.ZipFile(wheel) as files:
         items = pl.read_csv(files.read(f"obp/dataset/obd/random/{campaign}/item_context.csv")).sort("item_id")
-    return items.select(pl.col("item_feature_0").alias("number"), pl.col("item_feature_3").alias("category"))
+    return items.select(
+        pl.col("item_id").alias("product"),
+        pl.col("item_feature_0").alias("number"),
+        pl.col("item_feature_3").alias("category"),
+    )
 
 
 def judged(rows, products, policy):
@@ -107,11 +111,12 @@ def main(arguments=None):
         )
         for name, policy in POLICIES.items():
             found = judged(rows, products, policy)
+            share = proportion(found.weighted.value, found.effective)
             cells = [
                 campaign,
                 name,
                 f"{rows['reward'].sum():.0f}",
-                thousand(found.weighted),
+                thousand(share),
                 thousand(found.robust),
             ]
             print("| " + " | ".join([*cells, f"{found.effective:.0f}"]) + " |", flush=True)
