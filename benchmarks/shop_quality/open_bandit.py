@@ -57,7 +57,7 @@ def catalogue(wheel, campaign):
     with zipfile.ZipFile(wheel) as files:
         items = pl.read_csv(files.read(f"obp/dataset/obd/random/{campaign}/item_context.csv")).sort("item_id")
     return items.select(
-        pl.col("item_id").alias("product"),
+        pl.col("item_id").cast(pl.String).alias("product"),
         pl.col("item_feature_0").alias("number"),
         pl.col("item_feature_3").alias("category"),
     )
