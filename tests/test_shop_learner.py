@@ -6,6 +6,7 @@ import pytest
 import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
 from rlsvi.shop.draws import choose, draw_of
+from rlsvi.shop.draws_file import read_draws, write_draws
 from rlsvi.shop.event import Event
 from rlsvi.shop.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
@@ -218,7 +219,25 @@ def test_with_one_slot_forgetting_changes_nothing():
                 learner.refresh()
         found.append(learner.refresh())
         assert learner.chains.visits.count == (5 if remember == 5 else 60)
-    assert found[0].weight == pytest.approx(found[1].weight, abs=1e-9)
+    assert found[0].weight[0] == pytest.approx(found[1].weight[0], abs=1e-9)
+
+
+def test_visits_that_come_without_a_refresh_are_not_all_remembered():
+    learner = taught(story(100), every=10**6, remember=10)
+    assert learner.visits > 80
+    assert learner.chains.visits.count <= 20
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_an_empty_shop(tmp_path, features):
+    learner = ShopLearner(settings(features))
+    write_draws(tmp_path / "draws.rlsvi", learner.refresh(), learner.header())
+    with pytest.raises(LookupError, match="no product is left"):
+        choose(read_draws(tmp_path / "draws.rlsvi").draws, 1, [0.0] * features, [], [])
+    save_learner(tmp_path / "learner.rlsvi", learner)
+    again = load_learner(tmp_path / "learner.rlsvi", settings(features))
+    tell(again, Event("added", product="a"))
+    assert choose(again.refresh(), 1, [0.0] * features, [], []).product == 0
 
 
 def test_a_new_product_is_known_by_its_features():

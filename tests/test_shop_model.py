@@ -10,7 +10,7 @@ from rlsvi.shop.products import no_products
 from rlsvi.shop.regression import Noise, Ridges, factor_products, factor_shared, solved
 from rlsvi.shop.sizes import Sizes, check_memory
 from rlsvi.shop.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
-from rlsvi.shop.tuning import Rows, best_ridges, evidence
+from rlsvi.shop.tuning import START, Rows, best_ridges, evidence_for
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)
@@ -155,7 +155,7 @@ def test_evidence_is_the_density_of_all_targets(sizes, sigma):
     right = np.zeros((N, sizes.width))
     for (*_, a, u), goal in zip(rows, y, strict=True):
         right[a] += goal * u
-    found = evidence(products, sizes, Rows(len(y), right, float(y @ y)), RIDGES, sigma)
+    found = evidence_for(products, sizes, Rows(len(y), right, float(y @ y)), sigma)(RIDGES)
     shape = np.eye(len(y)) + X @ np.diag(1.0 / twin.prior(sizes, N, RIDGES)) @ X.T
     distance = y @ np.linalg.solve(shape, y)
     noise = distance / len(y) if sigma is None else sigma**2
@@ -174,11 +174,8 @@ def test_the_prior_found_is_better_than_its_neighbours():
     for (*_, a, u), goal in zip(rows, y, strict=True):
         right[a] += goal * u
     known = Rows(len(y), right, float(y @ y))
-
-    def of(ridges):
-        return evidence(products, sizes, known, ridges, None)
-
-    best, found = best_ridges(of, Ridges(1.0, 1.0), True)
+    of = evidence_for(products, sizes, known, None)
+    best, found = best_ridges(of, START, True)
     assert best.own > 3.0 * best.shared  # deviations of 0.1 and of 1
     assert found.sigma == pytest.approx(0.5, rel=0.15)
     for own, shared in ((3.0, 1.0), (1 / 3.0, 1.0), (1.0, 3.0), (1.0, 1 / 3.0)):

@@ -21,7 +21,7 @@ from rlsvi.shop.products import ProductArrays, no_products
 from rlsvi.shop.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
 from rlsvi.shop.sizes import Sizes, check_memory
 from rlsvi.shop.targets import add_grams, add_masses, add_rights, targets_of, work_row
-from rlsvi.shop.tuning import PriorEvidence, Rows, best_ridges, evidence
+from rlsvi.shop.tuning import START, Rows, best_ridges, evidence_for
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -39,7 +39,7 @@ class Chains:
         check_memory(sizes, 16, learning.draws, 0)
         self.sizes, self.learning = sizes, learning
         self.count = self.refreshes = self.tuned_at = self.taken = 0
-        self.ridges = Ridges(1.0, 1.0)
+        self.ridges = START
         self.sigma = 0.0  # until the first refresh
         self.products = no_products(sizes)
         self.visits = VisitLog(sizes.customer)
@@ -61,13 +61,18 @@ class Chains:
         return a
 
     def learn(self, visit: OpenVisit) -> None:
-        """Learn from a visit that has ended, with the next refresh."""
+        """Learn from a visit that has ended, with the next refresh.
+
+        If many visits come without a refresh, one takes place here, so that they need not all be remembered.
+        """
         for a, x, reward in zip(visit.product, visit.x, visit.reward, strict=True):
             self.products.shown[a] += 1
             self.products.answers[a] += x != 0
             self.products.rewards[a] += reward
         self.statistics.add(visit)
         self.visits.append(visit)
+        if self.visits.count > 2 * self.learning.remember:
+            self.refresh()
 
     def refresh(self) -> Draws:
         """Draw new samples of the posterior from all visits learned so far."""
@@ -139,10 +144,7 @@ class Chains:
         if answers >= max(FIRST_TUNING, 2 * self.tuned_at) and None in (lam, sigma):
             targets = self._targets(products, visits, self.weight[:1])
             rows = Rows(answers, self._rights(products, visits, targets)[0], self._squares(visits, targets[0]))
-
-            def of(ridges: Ridges) -> PriorEvidence:
-                return evidence(products, self.sizes, rows, ridges, sigma)
-
+            of = evidence_for(products, self.sizes, rows, sigma)
             self.ridges, found = (
                 best_ridges(of, before, self.sizes.product > 0) if lam is None else (before, of(before))
             )

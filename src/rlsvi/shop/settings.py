@@ -47,7 +47,7 @@ class LearningSettings(BaseModel):
     draws: Whole = Field(default=16, ge=1, le=1024)
     history: Whole = Field(default=128, ge=1, le=4096)
     remember: Whole = Field(default=20_000, ge=1)
-    exploration: Number = Field(default=1.0, ge=0, le=1e6)
+    exploration: Number = Field(default=0.2, ge=0, le=1e6)
     seed: Whole = Field(default=0, ge=0, lt=2**63)
     lam: Number | None = Field(default=None, gt=0)
     sigma: Number | None = Field(default=None, gt=0)
