@@ -1,0 +1,1 @@
+"""What a shop earns with each way to recommend, side by side; see `__main__`."""

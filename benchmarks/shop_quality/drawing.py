@@ -1,0 +1,56 @@
+"""One picture: a panel for each world, reward per customer against customers served."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from benchmarks.shop_quality.policies import NAMES
+from benchmarks.shop_quality.results import PARTS, curves
+from benchmarks.shop_quality.worlds import KINDS, SIZES, WORLDS
+from rlsvi.study.plot import COLOURS, INK, styled
+
+BLUE, ORANGE, GREEN, _, _, SKY = COLOURS[:6]
+GREY = "#8c8c8c"
+STYLES = {
+    "ours": (BLUE, "-", 2.4),
+    "ours-greedy": (SKY, (0, (5, 2)), 1.6),
+    "lints": (ORANGE, "-", 1.6),
+    "vw": (GREEN, "-", 1.6),
+    "uniform": (GREY, (0, (1, 1.5)), 1.2),
+    "myopic": (INK, (0, (5, 2)), 1.0),
+    "optimal": (INK, "-", 1.0),
+}
+LEARN = ("ours", "ours-greedy", "lints", "vw")
+
+
+def figure(results):
+    """Rows by the number of products, columns by kind of world."""
+    drawing = Figure(figsize=(13.0, 3.0 * len(SIZES) + 0.5), layout="constrained")
+    axes = drawing.subplots(len(SIZES), len(KINDS))
+    for i, N in enumerate(SIZES):
+        for j, kind in enumerate(KINDS):
+            world = next(world for world in WORLDS.values() if (world.kind, world.products) == (kind, N))
+            panel(styled(axes[i, j]), results, world)
+            axes[i, j].set_title(f"{kind}, {N} products", loc="left", fontsize=10, color=INK)
+    handles = {}
+    for one in axes.flat:
+        handles |= dict(zip(*reversed(one.get_legend_handles_labels()), strict=True))
+    shown = [name for name in NAMES.values() if name in handles]
+    drawing.legend(
+        [handles[name] for name in shown], shown, loc="outside upper center", ncols=len(NAMES), frameon=False
+    )
+    drawing.supxlabel("customers served", color=INK, fontsize=10)
+    drawing.supylabel("reward per customer", color=INK, fontsize=10)
+    return drawing
+
+
+def panel(axes, results, world):
+    """The policies in one world; those that learn have a band of one standard error."""
+    at = (np.arange(PARTS) + 0.5) * world.customers / PARTS
+    for policy, (colour, line, width) in reversed(STYLES.items()):
+        if (world.name, policy) not in results:
+            continue
+        values = curves(results, world.name, policy)
+        middle, error = values.mean(axis=0), values.std(axis=0) / max(len(values) - 1, 1) ** 0.5
+        if policy in LEARN:
+            axes.fill_between(at, middle - error, middle + error, color=colour, alpha=0.16, linewidth=0)
+        axes.plot(at, middle, color=colour, linestyle=line, linewidth=width, label=NAMES[policy])

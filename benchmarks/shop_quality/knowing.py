@@ -1,0 +1,104 @@
+"""Policies that learn nothing: uniform, and two that know the true tastes, the myopic and the optimal one."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from rlsvi.mdp.recommendation import histories, number_of
+
+
+class Uniform:
+    """Shows any product."""
+
+    def __init__(self, shop):
+        self.rng = np.random.default_rng([shop.seed, 3])
+
+    def add(self, products):
+        """Products join the shop: nothing to do."""
+
+    def choose(self, visits):
+        """One product for each visit."""
+        return [int(self.rng.choice(np.flatnonzero(visit.allowed))) for visit in visits]
+
+    def learn(self, visits):
+        """A wave is over: nothing to do."""
+
+
+class Myopic(Uniform):
+    """Knows the true tastes, and shows what earns most in the present slot."""
+
+    def __init__(self, shop):
+        super().__init__(shop)
+        self.shop = shop
+
+    def choose(self, visits):
+        """One product for each visit; ties are broken at random."""
+        return [self._best(visit, self.values(visit)) for visit in visits]
+
+    def values(self, visit):
+        """What each product earns in the present slot, (N,)."""
+        return self.shop.price * self.shop.chances(visit.customer, visit.x)
+
+    def _best(self, visit, values):
+        values = np.where(visit.allowed, values, -np.inf)
+        best = np.flatnonzero(values >= values.max() - 1e-12)
+        return int(best[0]) if len(best) == 1 else int(self.rng.choice(best))
+
+
+class Optimal(Myopic):
+    """Knows the true tastes, and shows what earns most in the whole visit: exact dynamic programming.
+
+    Needs a table of all histories, so the shop must be small.
+    """
+
+    def __init__(self, shop):
+        super().__init__(shop)
+        self.solutions = {}
+        self.alike = shop.context.shape[1] == 0  # one solution serves all customers
+
+    def values(self, visit):
+        """What each product earns in this and the later slots of the visit, (N,)."""
+        offered = self.shop.offered(visit.customer)
+        key = offered.tobytes() if self.alike else visit.customer
+        if key not in self.solutions:
+            self.solutions[key] = solved(self.shop, visit.customer, offered)
+        return self.solutions[key][int(number_of(visit.x))]
+
+    def learn(self, visits):
+        """A wave is over: forget the solutions of its customers."""
+        self.solutions.clear()
+
+
+@lru_cache(maxsize=1)
+def table(products, slots):
+    """All histories of fewer than `slots` products (S, N), and the numbers of those after a like and a dislike.
+
+    A history that is complete, and one that cannot be, has the number S.
+    """
+    x = histories(products, slots)
+    S, N = x.shape
+    after = np.full((2, S, N), S)
+    going_on = np.count_nonzero(x, axis=1) < slots - 1
+    for a in range(N):
+        free = going_on & (x[:, a] == 0)
+        for k, answer in enumerate((1, -1)):
+            following = x[free].copy()
+            following[:, a] = answer
+            after[k, free, a] = number_of(following)
+    return x.astype(float), after
+
+
+def solved(shop, customer, offered):
+    """The optimal value of each history and product for this customer, (S, N); -inf if it may not be shown."""
+    N, slots = shop.world.products, shop.world.slots
+    x, (liked, disliked) = table(N, slots)
+    chance = 1 / (1 + np.exp(-(shop.base(customer) + x @ shop.gamma.T)))
+    legal = (x == 0) & offered
+    seen = np.count_nonzero(x, axis=1)
+    V, Q = np.zeros(len(x) + 1), np.full(x.shape, -np.inf)
+    for count in reversed(range(slots)):
+        s = seen == count
+        value = chance[s] * (shop.price + V[liked[s]]) + (1 - chance[s]) * V[disliked[s]]
+        Q[s] = np.where(legal[s], value, -np.inf)
+        V[:-1][s] = Q[s].max(axis=1)
+    return Q

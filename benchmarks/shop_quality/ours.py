@@ -1,0 +1,69 @@
+"""Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
+
+from rlsvi.shop.draws import choose, draw_of
+from rlsvi.shop.event import Event
+from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.settings import ShopSettings
+
+NUMBER = {"low": -1.0, "high": 1.0}
+
+
+class Ours:
+    """A policy that hands everything to `ShopLearner`, with its default settings; 0 exploration is greedy."""
+
+    def __init__(self, shop, *, exploration=None, **learning):
+        if exploration is not None:
+            learning["exploration"] = exploration
+        self.shop = shop
+        self.settings = ShopSettings(
+            slots=shop.world.slots,
+            customer=_schema(shop.customer_features),
+            product=_schema(shop.product_features),
+            learning={"seed": shop.seed, **learning},
+        )
+        self.learner = ShopLearner(self.settings)
+        self.events, self.draws = 0, None
+
+    def _take(self, kind, **columns):
+        self.events += 1
+        self.learner.take(Event(kind, id=self.events, **columns))
+
+    def add(self, products):
+        """Products join the shop, with their features."""
+        for a in products:
+            self._take("added", product=str(a), features=self.shop.product_features[a])
+        if len(products):
+            self.draws = self.learner.refresh()
+
+    def choose(self, visits):
+        """The best product of each visit under the sample that the visit uses."""
+        return [self._choose(visit) for visit in visits]
+
+    def _choose(self, visit):
+        draw = draw_of(str(visit.customer), self.draws, self.settings.learning.seed)
+        c = self.settings.customer.encode(self.shop.customer_features[visit.customer])
+        x = visit.x[visit.shown]
+        return choose(self.draws, draw, c, visit.shown, x, visit.allowed[: len(self.draws.offered)]).product
+
+    def learn(self, visits):
+        """Take the events of the wave and draw new samples."""
+        for visit in visits:
+            name, features = str(visit.customer), self.shop.customer_features[visit.customer]
+            for slot, (a, reward) in enumerate(zip(visit.shown, visit.rewards, strict=True)):
+                about = features if slot == 0 else None
+                self._take("recommended", visit=name, product=str(a), slot=slot, features=about)
+                self._take("answered", visit=name, product=str(a), reward=reward)
+        self.draws = self.learner.refresh()
+
+
+def _schema(features):
+    """How features are declared: numbers in [-1, 1], and categories by their values."""
+    declared = {}
+    for one in features:
+        for name, value in (one or {}).items():
+            if isinstance(value, float):
+                declared[name] = NUMBER
+            else:
+                values = {*declared.get(name, {"values": ()})["values"], value}
+                declared[name] = {"values": tuple(sorted(values))}
+    return declared

@@ -1,0 +1,40 @@
+"""Who serves the customers: ours, the rivals with their settings, and policies to compare with."""
+
+from functools import partial
+from importlib.util import find_spec
+
+from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform
+from benchmarks.shop_quality.mabwiser_linear import LinearThompson
+from benchmarks.shop_quality.ours import Ours
+from benchmarks.shop_quality.vowpal import VowpalWabbit
+
+POLICIES = {
+    "ours": Ours,
+    "ours-greedy": partial(Ours, exploration=0.0),
+    "lints": LinearThompson,
+    "vw": VowpalWabbit,
+    "uniform": Uniform,
+    "myopic": Myopic,
+    "optimal": Optimal,
+}
+NAMES = {
+    "ours": "ours",
+    "ours-greedy": "ours, greedy",
+    "lints": "MABWiser LinTS",
+    "vw": "Vowpal Wabbit",
+    "uniform": "uniform",
+    "myopic": "optimal myopic",
+    "optimal": "optimal",
+}
+NEEDS = {"lints": "mabwiser", "vw": "vowpalwabbit"}
+SOLVED = 10  # products of the largest shop for which the optimal policy is computed
+
+
+def takes_part(policy, world):
+    """Whether a policy can serve in a world."""
+    return policy != "optimal" or world.products <= SOLVED
+
+
+def installed(policy):
+    """Whether the package that a policy needs is there."""
+    return policy not in NEEDS or find_spec(NEEDS[policy]) is not None

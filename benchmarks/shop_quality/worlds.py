@@ -1,0 +1,126 @@
+"""Shops with simulated customers: the paper's model, and what a real shop adds to it.
+
+A customer with context c and history x (-1, 0 or 1 for each product) likes product a with probability
+1 / (1 + exp(-(beta_a + w_a . c + gamma_a . x))). Her answer is decided by one uniform number for each customer and
+product, so that all policies meet the same customers.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlsvi.mdp.recommendation import draw_taste
+
+KINDS = ("plain", "customer features", "new products", "revenue")
+SIZES = {10: (5, 1500), 50: (8, 1000), 500: (10, 400)}  # products: slots, customers
+SEGMENTS, GENRES = ("a", "b", "c", "d"), ("comedy", "drama", "jazz", "rock")
+NUMBERS = {"customer": 3, "product": 2}  # of each
+TASTE, CONTEXT, POPULARITY = 2.0, 1.0, 1.0  # standard deviations of gamma (the paper's), w and beta
+EXPLAINED = 0.5  # the share of the variance of gamma and beta that product features explain
+SPREAD = 0.5  # of the logarithm of prices
+AT_START = 0.7  # the share of the products that are there at the start, if some are added midway
+FIRST_WAVE, GROWTH = 10, 0.05
+
+
+@dataclass(frozen=True)
+class World:
+    """What is simulated: the number of products, slots and customers, and what is special about them."""
+
+    kind: str
+    products: int
+    slots: int
+    customers: int
+
+    @property
+    def name(self):
+        """The name in files and on the command line."""
+        return f"{self.kind.replace(' ', '-')}-{self.products}"
+
+    def shortened(self, customers):
+        """The same world with fewer customers."""
+        return replace(self, customers=customers)
+
+
+WORLDS = {world.name: world for kind in KINDS for N, size in SIZES.items() for world in [World(kind, N, *size)]}
+
+
+class Shop:
+    """One instance of a world: tastes, prices, features, and the customers in the order in which they come.
+
+    Attributes
+    ----------
+    context : (customers, q), `product` : (N, m), encoded as numbers; q and m are 0 if there are no such features.
+    customer_features, product_features : the same as the shop would receive them, one dict each.
+    price : (N,), the reward of a like. `arrival` : (N,), the customer before whom a product is added.
+    """
+
+    def __init__(self, world, seed):
+        self.world, self.seed = world, seed
+        N, M = world.products, world.customers
+        taste = draw_taste(N, scale=TASTE, seed=seed)
+        self.beta, self.gamma = taste.beta.copy(), taste.gamma.copy()
+        rng = np.random.default_rng([seed, 1])
+        kind = world.kind
+        with_context, with_features = kind == "customer features", kind == "new products"
+        self.context, self.customer_features = _features(rng, M, "customer", SEGMENTS, with_context)
+        self.product, self.product_features = _features(rng, N, "product", GENRES, with_features)
+        self.effect = CONTEXT * rng.standard_normal((N, self.context.shape[1]))
+        self.price = np.exp(SPREAD * rng.standard_normal(N)) if kind == "revenue" else np.ones(N)
+        self.arrival = np.zeros(N, dtype=int)
+        if with_features:
+            self.arrival[round(AT_START * N) :] = M // 2
+            self._explain(rng)
+
+    def _explain(self, rng):
+        """Let product features explain a part of how popular products are, and of how they affect each other."""
+        z = self.product
+        like, popular = (z @ rng.standard_normal((z.shape[1],) * 2) @ z.T), z @ rng.standard_normal(z.shape[1])
+        known, own = EXPLAINED**0.5, (1 - EXPLAINED) ** 0.5
+        self.gamma = TASTE * known * _standard(like) + own * self.gamma
+        self.beta = POPULARITY * (known * _standard(popular) + own * rng.standard_normal(len(z)))
+
+    def offered(self, customer):
+        """The products that are in the shop when she comes, (N,) of bool."""
+        return self.arrival <= customer
+
+    def base(self, customer):
+        """The logits of all products at the beginning of her visit."""
+        return self.beta + self.effect @ self.context[customer]
+
+    def chances(self, customer, x):
+        """The probability that she likes each product after history x, (N,)."""
+        return 1 / (1 + np.exp(-(self.base(customer) + self.gamma @ x)))
+
+    def opinions(self, customer):
+        """One uniform number for each product: she likes it if the number is below her probability."""
+        return np.random.default_rng([self.seed, 2, customer]).random(self.world.products)
+
+
+def _features(rng, count, of, values, wanted):
+    """Some numbers in [-1, 1] and one category for each of `count` customers or products."""
+    if not wanted:
+        return np.zeros((count, 0)), [None] * count
+    numbers, category = rng.uniform(-1, 1, (count, NUMBERS[of])), rng.integers(len(values), size=count)
+    told = [
+        {f"number{k}": float(value) for k, value in enumerate(row)} | {"category": values[index]}
+        for row, index in zip(numbers, category, strict=True)
+    ]
+    return np.hstack([numbers, np.eye(len(values))[category]]), told
+
+
+def _standard(values):
+    return (values - values.mean()) / values.std()
+
+
+def waves(customers):
+    """Customers who are in the shop together, as ranges: ten, later a twentieth of all who came before.
+
+    Policies learn between waves. One wave ends at the middle, where products may be added.
+    """
+    start = 0
+    while start < customers:
+        end = min(start + max(FIRST_WAVE, int(GROWTH * start)), customers)
+        if start < customers // 2 < end:
+            end = customers // 2
+        yield range(start, end)
+        start = end

@@ -1,0 +1,190 @@
+"""The comparison of ways to recommend: worlds, policies, files and tables; rivals where they are installed."""
+
+import zipfile
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from benchmarks.shop_quality import __main__ as command
+from benchmarks.shop_quality import logged_policies, open_bandit, results, summary
+from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
+from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
+from benchmarks.shop_quality.visits import play
+from benchmarks.shop_quality.worlds import KINDS, WORLDS, Shop, World, waves
+
+from rlsvi.mdp.recommendation import recommendation
+from rlsvi.mdp.solve import backward_induction
+
+
+def test_the_optimal_policy_is_that_of_dynamic_programming():
+    shop = Shop(World("plain", 6, 3, 20), 4)
+    exact = backward_induction(recommendation(6, 3, gamma=shop.gamma))
+    Q = solved(shop, 0, np.ones(6, dtype=bool))
+    number = np.count_nonzero(shop_histories(6, 3), axis=1)
+    for h in range(3):
+        np.testing.assert_allclose(Q[number == h], exact.Q[h, :-1][number == h])
+
+
+def shop_histories(products, slots):
+    """All histories of a small shop, in the order of their numbers."""
+    from rlsvi.mdp.recommendation import histories
+
+    return histories(products, slots)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_knowing_more_earns_more_with_the_same_customers(kind):
+    shop = Shop(World(kind, 8, 4, 150), 1)
+    uniform, myopic, optimal = (play(shop, policy(shop)) for policy in (Uniform, Myopic, Optimal))
+    assert uniform.mean() < myopic.mean() <= optimal.mean() + 0.05
+    assert np.array_equal(optimal, play(shop, Optimal(shop)))
+    assert (optimal <= 4 * shop.price.max()).all()
+
+
+def test_an_answer_is_decided_by_the_customer_and_the_product():
+    shop = Shop(World("plain", 6, 6, 40), 2)
+
+    class InOrder(Uniform):
+        """Shows products in a fixed order, and keeps the visits."""
+
+        order, kept = range(6), ()
+
+        def choose(self, visits):
+            return [self.order[len(visit.shown)] for visit in visits]
+
+        def learn(self, visits):
+            self.kept += tuple(visits)
+
+    first, again = InOrder(shop), InOrder(shop)
+    play(shop, first)
+    play(shop, again)
+    assert [visit.rewards for visit in first.kept] == [visit.rewards for visit in again.kept]
+    for visit in first.kept:
+        x = np.zeros(6)
+        for a, reward in zip(visit.shown, visit.rewards, strict=True):
+            liked = shop.opinions(visit.customer)[a] < 1 / (1 + np.exp(-shop.gamma[a] @ x))
+            assert reward == float(liked)
+            x[a] = 1 if liked else -1
+
+
+def test_waves_hold_every_customer_once_and_one_ends_in_the_middle():
+    found = list(waves(1501))
+    assert [i for wave in found for i in wave] == list(range(1501))
+    assert 750 in {wave[0] for wave in found}
+    assert len(found[0]) == 10 < len(found[-2])
+
+
+def test_products_are_added_midway_and_cannot_be_shown_before():
+    world = World("new products", 10, 3, 60)
+    shop = Shop(world, 0)
+    assert shop.offered(29).sum() == 7
+    assert shop.offered(30).all()
+    assert shop.product.shape == (10, 6)
+
+    class Last(Uniform):
+        """Shows the last product, which is not there."""
+
+        def choose(self, visits):
+            return [9] * len(visits)
+
+    with pytest.raises(ValueError, match="product 9 may not be shown to customer 0"):
+        play(shop, Last(shop))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("uniform", "myopic", "optimal")])
+def test_every_policy_serves_every_kind_of_world(name, kind):
+    if not installed(name):
+        pytest.skip(f"{name} is not installed")
+    shop = Shop(World(kind, 8, 3, 30), 3)
+    served = [play(shop, POLICIES[name](shop)) for _ in range(2)]
+    assert np.array_equal(*served)
+    assert ((served[0] > 0) & (served[0] < 3 * shop.price.max())).all()
+
+
+@pytest.mark.parametrize("name", ["ours", "ours-greedy", "lints", "vw"])
+def test_whoever_learns_earns_more_than_uniform(name):
+    if not installed(name):
+        pytest.skip(f"{name} is not installed")
+    shop = Shop(WORLDS["plain-10"].shortened(200), 105)
+    assert play(shop, POLICIES[name](shop))[100:].mean() > play(shop, Uniform(shop)).mean() + 0.4
+
+
+def test_only_what_is_missing_is_measured_and_tables_compare_the_same_seeds(tmp_path, monkeypatch):
+    asked = ["--quick", "--worlds", "plain-10", "--policies", "uniform", "myopic", "--out", str(tmp_path)]
+    command.main([*asked, "--seeds", "2"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "plain-10.myopic.0.json",
+        "plain-10.myopic.1.json",
+        "plain-10.uniform.0.json",
+        "plain-10.uniform.1.json",
+        "shop-quality.png",
+        "tables.md",
+    ]
+    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("measured again"))
+    command.main([*asked, "--seeds", "2"])
+    monkeypatch.undo()
+    results.measure(tmp_path, WORLDS["plain-10"].shortened(20), "myopic", 0)
+    options = SimpleNamespace(
+        quick=True, seeds=1, first_seed=0, worlds=["plain-10"], policies=["myopic"], out=tmp_path
+    )
+    assert len(command.planned(options, [])) == 1, "another number of customers is another run"
+
+
+def test_differences_are_those_of_seeds_that_both_have():
+    def held(*rewards):
+        return {seed: {"reward": [value] * results.PARTS, "customers": 20} for seed, value in enumerate(rewards)}
+
+    found = {("plain-10", "ours"): held(1.0, 2.0, 3.0, 9.0), ("plain-10", "vw"): held(0.9, 1.8, 2.9)}
+    more = summary.differences(found, "plain-10", "vw", "last fifth")
+    assert more.value == pytest.approx(0.4 / 3)
+    text = summary.page(found)
+    assert "**+0.13 (" not in text
+    assert "+0.13 (" in text
+    assert NAMES["vw"] in text
+    assert not takes_part("optimal", WORLDS["plain-50"])
+
+
+def test_without_rivals_it_says_what_to_install(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "installed", lambda name: False)
+    command.main(["--quick", "--worlds", "plain-10", "--policies", "vw", "--out", str(tmp_path)])
+    assert "pip install vowpalwabbit" in capsys.readouterr().err
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """A small file like that of obp: product 1 is clicked by customers of kind a."""
+    rng = np.random.default_rng(0)
+    n = 600
+    kind, item = rng.choice(["a", "b"], n), rng.integers(4, size=n)
+    click = ((item == 1) & (kind == "a")).astype(int)
+    rows = {"timestamp": [f"{i:05}" for i in range(n)], "item_id": item, "position": rng.integers(1, 4, n)}
+    rows |= {"click": click, "propensity_score": np.full(n, 0.25), "user_feature_0": kind}
+    rows |= {f"user_feature_{k}": ["x"] * n for k in (1, 2, 3)}
+    items = {"item_id": range(4), "item_feature_0": [0.0, 1.0, 0.5, 0.2], "item_feature_3": ["p", "q", "p", "q"]}
+    path = tmp_path / "small.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        for policy in ("random", "bts"):
+            for campaign in open_bandit.CAMPAIGNS:
+                folder = f"obp/dataset/obd/{policy}/{campaign}"
+                file.writestr(f"{folder}/{campaign}.csv", pl.DataFrame(rows).write_csv())
+                file.writestr(f"{folder}/item_context.csv", pl.DataFrame(items).write_csv())
+    return path
+
+
+def test_open_bandit_data_are_read_and_policies_judged(wheel, capsys):
+    rows, products = open_bandit.read(wheel, "random", "all"), open_bandit.catalogue(wheel, "all")
+    assert rows["half"].sum() == 300
+    found = open_bandit.judged(rows, products, logged_policies.uniform)
+    assert found.weighted.value == pytest.approx(rows["reward"].mean())
+    better = open_bandit.judged(rows, products, logged_policies.ours_greedy)
+    assert better.weighted.value > 3 * found.weighted.value
+    chances = logged_policies.ours(rows, rows["customer"].head(5).to_list(), products)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    none, some = open_bandit.proportion(0.0, 100), open_bandit.proportion(0.04, 100)
+    assert none.low == 0 < none.high == pytest.approx(1 - 0.025**0.01)
+    assert 0.01 < some.low < 0.04 < some.high < 0.1
+    if installed("lints"):
+        open_bandit.main([str(wheel)])
+        assert capsys.readouterr().out.count("| women |") == 5
