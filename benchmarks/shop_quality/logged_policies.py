@@ -12,10 +12,10 @@ import polars as pl
 
 from benchmarks.shop_quality.mabwiser_linear import ALPHA, L2
 from rlsvi.shop.clicks import products_of
-from rlsvi.shop.draws import choose
 from rlsvi.shop.events import Events
 from rlsvi.shop.exchange import import_events
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.draws import choose
+from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
 
 CUSTOMER = ["position", *(f"user_feature_{k}" for k in range(4))]

@@ -1,8 +1,8 @@
 """Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
 
-from rlsvi.shop.draws import choose, draw_of
 from rlsvi.shop.event import Event
-from rlsvi.shop.learner import ShopLearner
+from rlsvi.shop.model.draws import choose, draw_of
+from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings
 
 NUMBER = {"low": -1.0, "high": 1.0}
