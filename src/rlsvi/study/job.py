@@ -101,7 +101,6 @@ def version(module: str) -> str:
         "logs",
         "envs",
         "judge",
-        "shop",
         "theory",
         "problems",
         "simulate*",
