@@ -1,5 +1,6 @@
 """What a shop answers over HTTP."""
 
+import asyncio
 import json
 import logging
 
@@ -97,7 +98,8 @@ def test_a_large_body_is_refused_by_its_announced_size_and_by_its_bytes(ask):
     large = b'{"visit": "' + b"a" * 70_000 + b'"}'
     announced = ask("POST", "/recommend", large)
     assert announced.status == 413
-    assert "65536" in announced.json["error"]
+    assert "at most 65536 bytes" in announced.json["error"]
+    assert "raise largest_body in the section [serve]" in announced.json["error"]
     chunked = ask("POST", "/recommend", chunks=[large[i : i + 1000] for i in range(0, len(large), 1000)])
     assert chunked.status == 413
     lying = ask("POST", "/recommend", headers={"Content-Length": "10"}, chunks=[large])
@@ -107,23 +109,22 @@ def test_a_large_body_is_refused_by_its_announced_size_and_by_its_bytes(ask):
     assert small.status == 200
 
 
-def test_a_body_that_does_not_come_is_refused(ask, monkeypatch):
-    import asyncio
-
+@pytest.mark.parametrize("pause", [60, 0.03], ids=["never", "byte by byte"])
+def test_a_body_that_does_not_come_or_comes_too_slowly_is_refused(ask, monkeypatch, pause):
     monkeypatch.setattr(guard, "PATIENCE", 0.05)
+    body, sent = iter(b'{"visit": "a", "product": "tea"}'), []
 
-    async def never():
-        await asyncio.sleep(60)
-
-    sent = []
+    async def slow():
+        await asyncio.sleep(pause)
+        return {"type": "http.request", "body": bytes([next(body)]), "more_body": True}
 
     async def send(message):
         sent.append(message)
 
-    headers = [(b"content-length", b"20")]
-    scope = {"type": "http", "method": "POST", "path": "/close", "headers": headers, "query_string": b""}
-    ask._runner.run(ask.app(scope, never, send))
+    scope = {"type": "http", "method": "POST", "path": "/close", "headers": [], "query_string": b""}
+    ask._runner.run(ask.app(scope, slow, send))
     assert sent[0]["status"] == 408
+    assert b"not complete within 0.05 seconds" in sent[1]["body"]
 
 
 @pytest.mark.parametrize(

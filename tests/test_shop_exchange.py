@@ -9,10 +9,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+from typer.testing import CliRunner
+
 from postgres_server import postgres, postgres_url  # noqa: F401
+from rlsvi.cli import app
 from rlsvi.shop.clicks import products_of
 from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Events, StoreError
 from rlsvi.shop.exchange import events_frame, export_events, import_events
 from rlsvi.shop.ids import name_of, text_of
 from rlsvi.shop.settings import ShopSettings
@@ -49,6 +52,25 @@ def table(tmp_path, text, name="clicks.csv"):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize("command", [["export-events", "--out", "events.csv"], ["judge-shop"]], ids=lambda it: it[0])
+def test_a_database_that_is_not_there_is_told_and_not_created(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"')
+    refused = CliRunner().invoke(app, [command[0], "shop.toml", *command[1:]])
+    assert refused.exit_code == 2
+    assert f"there is no database {tmp_path / 'shop.db'}" in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["shop.toml"]
+
+
+def test_a_database_without_tables_is_told_and_left_alone(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    (tmp_path / "shop.db").touch()
+    with pytest.raises(StoreError, match="has no events of a shop"):
+        Events(url, create=False)
+    with Events(url):
+        Events(url, create=False).close()
 
 
 # ---- frames and files -------------------------------------------------------------------------------------

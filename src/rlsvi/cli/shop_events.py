@@ -22,7 +22,7 @@ def export_events(
         from rlsvi.shop import exchange
         from rlsvi.shop.events import Events
 
-        with Events(settings.database, sync=settings.sync) as events:
+        with Events(settings.database, sync=settings.sync, create=False) as events:
             print(f"wrote {exchange.export_events(events, out)} events to {out}")
 
 

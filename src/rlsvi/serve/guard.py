@@ -18,7 +18,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-PATIENCE = 30.0  # seconds for a body
+PATIENCE = 10.0  # seconds for a whole body
+TOO_LARGE = "the body must have at most {} bytes: send less, or raise largest_body in the section [serve]"
 log = logging.getLogger("rlsvi.serve")
 
 
@@ -111,29 +112,30 @@ class Guard:
         if needed and not hmac.compare_digest(shown, self._token or b""):
             return 401, "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
         if size and (not size.isdigit() or int(size[:20]) > self._largest):
-            return 413, f"the body must have at most {self._largest} bytes"
+            return 413, TOO_LARGE.format(self._largest)
         return None
 
 
 class _Exchange:
-    """One request and its answer: bytes of the body are counted, and the status of the answer is noted."""
+    """One request and its answer: the body has a limit and a deadline, and the status of the answer is noted."""
 
     def __init__(self, receive: Receive, send: Send, largest: int) -> None:
         self._receive, self._send, self._left, self._largest = receive, send, largest, largest
         self.status, self.why, self._begun, self._complete = 500, "", False, False
+        self._deadline = asyncio.get_running_loop().time() + PATIENCE
 
     async def receive(self) -> Message:
         if self._complete:  # what comes now is that the client leaves, whenever
             return await self._receive()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
-            raise TooSlow(f"the body did not come within {PATIENCE:g} seconds") from None
+            raise TooSlow(f"the body was not complete within {PATIENCE:g} seconds") from None
         self._complete = not message.get("more_body", False)
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            raise TooLarge(f"the body must have at most {self._largest} bytes")
+            raise TooLarge(TOO_LARGE.format(self._largest))
         return message
 
     async def send(self, message: Message) -> None:

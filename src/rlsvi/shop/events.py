@@ -11,11 +11,12 @@ import sqlalchemy as sa
 from rlsvi.shop.databases import PostgresServer, SqliteFile
 from rlsvi.shop.event import Event
 from rlsvi.shop.rows import event_of, row_of
-from rlsvi.shop.settings import checked_url
+from rlsvi.shop.settings import checked_url, sqlite_file
 from rlsvi.shop.store_errors import StoreError, explained
 from rlsvi.shop.tables import VERSION, Statements, metadata, schema
 
 MOST = 256  # visits of one query
+NONE = "{}: name the settings of a shop that was served, or import events first"
 
 
 class Events:
@@ -23,24 +24,28 @@ class Events:
 
     url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
     sync : SQLite: whether events survive a loss of power as soon as they are committed.
+    create : whether a database without the tables of a shop, or a file that does not exist, becomes one; if not, it
+        is refused.
 
     Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
     """
 
-    def __init__(self, url: str, sync: bool = False) -> None:
-        found = checked_url(url)
+    def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
+        found, file = checked_url(url), sqlite_file(url)
+        if not create and file is not None and not file.exists():
+            raise StoreError(NONE.format(f"there is no database {file}"))
         self._database: Any = SqliteFile(found, sync) if found.drivername == "sqlite" else PostgresServer(found)
         self._statements = Statements(self._database.engine.dialect)
         self._errors: Any = self._database.engine.dialect.loaded_dbapi.Error
         self._turn, self._process = threading.Lock(), os.getpid()
         self._idle: list[Any] = []  # connections; a pool of SQLAlchemy takes longer than a transaction
         try:
-            self._create()
+            self._create(create)
         except BaseException:
             self.close()
             raise
 
-    def _create(self) -> None:
+    def _create(self, create: bool) -> None:
         """Create the tables if there are none, and look at the version of those that are there."""
         with self._told("open"), self._database.turn(), self._database.engine.connect() as connection:
             self._database.begin(connection.connection.cursor())
@@ -49,6 +54,8 @@ class Events:
                 self._check(connection.execute(sa.select(schema.c.version)).scalar())
             elif {"events", "draws"} & set(names):
                 raise StoreError(f"{self._database.name} has tables of another program: use another database")
+            elif not create:
+                raise StoreError(NONE.format(f"{self._database.name} has no events of a shop"))
             else:
                 metadata.create_all(connection)
                 connection.execute(sa.insert(schema).values(version=VERSION))

@@ -69,7 +69,7 @@ def judge(
     doubly robust one.
     """
     if events is None:
-        with Events(settings.database) as opened:
+        with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)
     stored = _all_of(events) if isinstance(events, Events) else list(events)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
