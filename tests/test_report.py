@@ -15,6 +15,7 @@ from PIL import Image
 from pages import HOUSE
 from rlsvi.report import write_html, write_markdown
 from rlsvi.report.about import part_of_paper
+from rlsvi.report.document import style_of
 from rlsvi.report.findings import blocks, inline
 from rlsvi.report.words import duration, number, setting, tidy
 
@@ -446,7 +447,7 @@ def test_a_damaged_drawing_is_named(tmp_path, kind, content):
 
 
 def themes():
-    style = files("rlsvi.report").joinpath("style.css").read_text("utf-8")
+    style = style_of("rlsvi.report")
     light, dark, _in_print = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     assert style.index(dark) > style.index("@media screen and (prefers-color-scheme: dark)") > style.index(light)
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 
 import pytest
 
@@ -249,4 +250,20 @@ def test_the_openapi_document_describes_every_request(ask):
     assert "#/components" not in json.dumps(body)
     assert {"401", "409", "413", "422", "503"} <= set(paths["/recommend"]["post"]["responses"])
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
-    assert ask("GET", "/docs").status == 200
+
+
+def test_the_page_of_all_requests_loads_nothing_and_says_what_the_document_says(ask):
+    answer = ask("GET", "/docs")
+    page, document = answer.body.decode(), ask("GET", "/openapi.json").json
+    assert answer.status == 200
+    assert "default-src 'none'" in page
+    assert "<script" not in page
+    assert set(re.findall(r'(?:src|href)="(.*?)"', page)) == {"data:,", "openapi.json", "./"}
+    for path, methods in document["paths"].items():
+        for method, about in methods.items():
+            section = page.partition(f'aria-label="{method.upper()} {path}"')[2].partition("</section>")[0]
+            assert all(f"<code>{code}</code>" in section for code in about["responses"] if code != "200")
+            body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            assert all(f"<code>{field}</code>" in section for field in body.get("properties", {}))
+    assert "<code>products[].features</code>" in page
+    assert "text, at most 200 characters or whole number" in page

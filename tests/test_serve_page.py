@@ -163,7 +163,7 @@ def test_texts_can_be_read_in_light_and_dark():
                 assert contrast(colours[text], colours[paper]) >= 4.5
         assert contrast(colours["good"], colours["good-paper"]) >= 4.5
         assert contrast(colours["bad"], colours["bad-paper"]) >= 4.5
-        for mark in ("reward", "explored"):
+        for mark in ("blue", "orange"):
             assert contrast(colours[mark], colours["paper"]) >= 3
 
 

@@ -54,7 +54,7 @@ def table(tmp_path, text, name="clicks.csv"):
     return path
 
 
-@pytest.mark.parametrize("command", [["export-events", "--out", "events.csv"], ["judge-shop"]], ids=lambda it: it[0])
+@pytest.mark.parametrize("command", [["export-events", "--out", "events.csv"], ["judge-shop"]])
 def test_a_database_that_is_not_there_is_told_and_not_created(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"')

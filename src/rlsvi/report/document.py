@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from hashlib import sha256
+from importlib.resources import files
 
 
 def document(title: str, body: str, style: str, script: str = "", *, live: bool = False) -> str:
@@ -23,6 +24,12 @@ def document(title: str, body: str, style: str, script: str = "", *, live: bool 
 </body>
 </html>
 """
+
+
+def style_of(package: str, name: str = "style.css") -> str:
+    """Return a style sheet of a package, after the colours that all pages share."""
+    own = files(package).joinpath(name)
+    return "".join(file.read_text("utf-8") for file in (files("rlsvi.report").joinpath("colours.css"), own))
 
 
 def _policy(style: str, script: str, live: bool) -> str:

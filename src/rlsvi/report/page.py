@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from rlsvi.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
 from rlsvi.report.contents import contents
-from rlsvi.report.document import document
+from rlsvi.report.document import document, style_of
 from rlsvi.report.elements import anchor, badge, bar, reason, table, text, thumbnail
 from rlsvi.report.figure import figure_section
 from rlsvi.report.files import OUTCOMES, FigureRecord
@@ -17,7 +17,7 @@ from rlsvi.report.findings import findings_section
 
 def html_page(figures: Sequence[FigureRecord]) -> str:
     """The whole page."""
-    style, script = (files("rlsvi.report").joinpath(name).read_text("utf-8") for name in ("style.css", "page.js"))
+    style, script = style_of("rlsvi.report"), files("rlsvi.report").joinpath("page.js").read_text("utf-8")
     sections = "\n".join(map(figure_section, figures))
     body = f"""<a class="skip" href="#headlines">Skip to the headline claims</a>
 {_header(figures)}

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from rlsvi import __version__
@@ -16,7 +16,8 @@ from rlsvi.serve.batches import Batcher
 from rlsvi.serve.described import DESCRIPTION, describe_token, described
 from rlsvi.serve.guard import Guard
 from rlsvi.serve.metrics import Metrics
-from rlsvi.serve.page import page_router
+from rlsvi.serve.page import HEADERS, page_router
+from rlsvi.serve.reference import reference_page
 from rlsvi.serve.statistics import ShopStatistics
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
@@ -43,6 +44,7 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
         title="A shop that learns",
         description=DESCRIPTION,
         version=__version__,
+        docs_url=None,  # those of FastAPI load scripts from the network
         redoc_url=None,
         lifespan=_lifespan,
     )
@@ -63,6 +65,7 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     statistics = ShopStatistics(recommender.settings, recommender.events, lambda: recommender.sample)
     app.include_router(page_router(statistics))
     describe_token(app)
+    _add_reference(app)
     return app
 
 
@@ -148,6 +151,12 @@ def _add_operation(app: FastAPI) -> None:
         """Return counts and times of all processes in Prometheus's text format."""
         text = await asyncio.to_thread(app.state.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_reference(app: FastAPI) -> None:
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(reference_page(app.openapi()), headers=HEADERS)
 
 
 def _json(found: Any) -> Response:

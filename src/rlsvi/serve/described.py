@@ -20,7 +20,8 @@ ERRORS = {
     401: "The token is missing or wrong.",
     404: "There is no such visit or product.",
     409: "It contradicts what happened before.",
-    413: "The body is too large.",
+    408: "The body was not complete within 10 seconds.",
+    413: "The body has more bytes than the setting `largest_body` allows.",
     422: "A field is missing, unknown or has a wrong value.",
     503: "The database or the samples are not there; ask again after the seconds in Retry-After.",
 }
@@ -29,7 +30,7 @@ SHAPE = {"type": "object", "properties": {"error": {"type": "string"}}, "require
 
 def described(body: type[ShopRequest] | None, answer: dict[str, Any], *errors: int) -> dict[str, Any]:
     """Return what FastAPI is told of a route: its body, an example of the answer, and the errors there are."""
-    usual = (401, 503) if body is None else (400, 401, 413, 422, 503)
+    usual = (401, 503) if body is None else (400, 401, 408, 413, 422, 503)
     content = {"application/json": {"schema": SHAPE}}
     responses: dict[int | str, dict[str, Any]] = {
         200: {"description": "Done.", "content": {"application/json": {"example": answer}}}

@@ -7,7 +7,7 @@ from importlib.resources import files
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from rlsvi.report.document import document
+from rlsvi.report.document import document, style_of
 from rlsvi.serve.described import described
 from rlsvi.serve.statistics import COLUMNS, MOST, ShopStatistics
 from rlsvi.shop.requests import RequestError
@@ -25,8 +25,8 @@ HEADERS = {
 def page() -> str:
     """Return the whole document."""
     folder = files("rlsvi.serve")
-    body, style, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    return document("The shop", body, style, script, live=True)
+    body, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "js"))
+    return document("The shop", body, style_of("rlsvi.serve", "page.css"), script, live=True)
 
 
 def page_router(statistics: ShopStatistics) -> APIRouter:

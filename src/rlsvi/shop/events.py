@@ -24,8 +24,7 @@ class Events:
 
     url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
     sync : SQLite: whether events survive a loss of power as soon as they are committed.
-    create : whether a database without the tables of a shop, or a file that does not exist, becomes one; if not, it
-        is refused.
+    create : whether tables are created where there are none; if not, such a database is refused.
 
     Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
     """
