@@ -131,6 +131,33 @@ def test_the_catalogue_holds_the_last_word_on_every_product(events):
         assert writer.catalogue() == found
 
 
+def test_the_catalogue_is_read_once_and_then_only_what_is_new(events, monkeypatch):
+    with events.writing() as writer:
+        writer.append([Event("added", product=name) for name in "abc"])
+    read, rows = [], events._rows
+    monkeypatch.setattr(events, "_rows", lambda *asked: read.append(rows(*asked)) or read[-1])
+    assert list(events.catalogue()) == ["a", "b", "c"]
+    assert list(events.catalogue()) == ["a", "b", "c"]
+    with events.writing() as writer:
+        writer.append([Event("removed", product="a")])
+    assert events.catalogue()["a"].kind == "removed"
+    assert [len(each) for each in read] == [3, 0, 1]
+    events.catalogue().clear()  # a copy
+    assert list(events.catalogue()) == ["a", "b", "c"]
+
+
+def test_a_catalogue_that_is_rolled_back_is_not_remembered(events):
+    with contextlib.suppress(KeyError), events.writing() as writer:
+        writer.append([Event("added", product="a")])
+        assert list(writer.catalogue()) == ["a"]
+        raise KeyError
+    assert events.catalogue() == {}
+    with events.writing() as writer:
+        assert writer.catalogue() == {}
+        writer.append([Event("added", product="b")])
+    assert list(events.catalogue()) == ["b"]
+
+
 def test_draws_travel_through_the_table(events):
     assert events.newest_draws(0) is None
     for last in range(1, 8):

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from rlsvi.shop.databases import PostgresServer, SqliteFile
 from rlsvi.shop.event import Event
+from rlsvi.shop.known_products import KnownProducts
 from rlsvi.shop.rows import event_of, row_of
 from rlsvi.shop.settings import checked_url, sqlite_file
 from rlsvi.shop.store_errors import StoreError, explained
@@ -37,6 +38,7 @@ class Events:
         self._statements = Statements(self._database.engine.dialect)
         self._errors: Any = self._database.engine.dialect.loaded_dbapi.Error
         self._turn, self._process = threading.Lock(), os.getpid()
+        self._products = KnownProducts()
         self._idle: list[Any] = []  # connections; a pool of SQLAlchemy takes longer than a transaction
         try:
             self._create(create)
@@ -77,7 +79,7 @@ class Events:
         was caught.
         """
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
-            writer = Writer(cursor, self._database, self._statements)
+            writer = Writer(cursor, self._database, self._statements, self._products)
             yield writer
             writer.check()
             self._database.commit(cursor)
@@ -102,7 +104,7 @@ class Events:
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
-        return _by_product(self._rows(self._statements.catalogue, {}))
+        return self._products.current(lambda last: self._rows(self._statements.catalogue, {"id": last}))
 
     def newest_draws(self, after: int) -> tuple[int, bytes] | None:
         """Return the newest draws, if they have learned from more than the events up to number `after`."""
@@ -212,9 +214,9 @@ class Events:
 class Writer:
     """A transaction that writes: what is read in it stays so until it ends."""
 
-    def __init__(self, cursor: Any, database: Any, statements: Statements) -> None:
+    def __init__(self, cursor: Any, database: Any, statements: Statements, products: KnownProducts) -> None:
         self._cursor, self._database, self._statements = cursor, database, statements
-        self._failed = False
+        self._products, self._failed, self._written = products, False, False
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
@@ -232,6 +234,7 @@ class Writer:
     def append(self, events: Iterable[Event]) -> list[int]:
         """Append events, and return their numbers. An event whose time is 0 happens now."""
         rows = [row_of(event) for event in events]
+        self._written = True
         return self._tried(self._database.insert, self._cursor, self._statements.insert, rows) if rows else []
 
     def last(self) -> int:
@@ -244,7 +247,8 @@ class Writer:
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
-        return _by_product(self._rows(self._statements.catalogue, {}))
+        asked = self._statements.catalogue
+        return self._products.current(lambda last: self._rows(asked, {"id": last}), keep=not self._written)
 
     def check(self) -> None:
         """Raise an error if a statement has failed: the database may have undone what came before it."""
@@ -260,7 +264,3 @@ class Writer:
         done = call(*arguments)
         self._failed = False
         return done
-
-
-def _by_product(rows: Iterable[Any]) -> dict[str, Event]:
-    return {event.product: event for event in map(event_of, rows)}

@@ -62,7 +62,7 @@ class Statements:
         self.last = self._text(sa.select(sa.func.max(events.c.id)))
         later = events.c.id > sa.bindparam("id", type_=BIG)
         self.since = self._text(everything.where(later).suffix_with(sa.text("LIMIT :limit")))
-        self.catalogue = self._text(everything.where(sa.literal_column("visit = ''")))
+        self.catalogue = self._text(everything.where(sa.literal_column("visit = ''"), later))
         self.changed = self._text(sa.select(sa.func.max(events.c.id)).where(sa.literal_column("visit = ''")))
         newest = draws.c.id.desc()
         newer = sa.select(draws).where(draws.c.id > sa.bindparam("id")).order_by(newest)
