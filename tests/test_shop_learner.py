@@ -330,6 +330,23 @@ def test_a_snapshot_that_contradicts_itself_is_refused(tmp_path, damage):
         load_learner(tmp_path / "learner.rlsvi", settings())
 
 
+@pytest.mark.parametrize("exploration", [1.0, 0.2])
+def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration):
+    S = 800
+    alone = ShopSettings(slots=1, product={"price": SCALED}, learning={"draws": S, "exploration": exploration})
+    learner, rng = ShopLearner(alone), np.random.default_rng(0)
+    tell(learner, *(Event("added", product=f"p{a}", features={"price": a / N}) for a in range(N)))
+    for i in range(60):
+        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % 4}", slot=0))
+        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % 4}", reward=float(rng.normal(i % 4))))
+    draws = learner.refresh()
+    values = draws.base[0] + draws.weight[:, 0]  # nothing is known of customers: u = (1, 0, ..)
+    assert draws.value == pytest.approx(values[0])
+    # The error of a deviation over S samples is a share 1 / sqrt(2 S) of it.
+    assert values[1:].std(axis=0) == pytest.approx(exploration * draws.spread, rel=5 / (2 * S) ** 0.5)
+    assert draws.spread[:4].max() < draws.spread[4:].min()  # two were never shown
+
+
 def test_it_learns_which_products_are_liked():
     learner, rng = ShopLearner(settings(features=False)), np.random.default_rng(0)
     tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))

@@ -11,6 +11,7 @@ from rlsvi.shop.model.regression import Noise, Ridges, factor_products, factor_s
 from rlsvi.shop.model.sizes import Sizes, check_memory
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
 from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
+from rlsvi.shop.model.values import first_values
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)
@@ -125,6 +126,22 @@ def test_samples_have_the_covariance_of_the_posterior(sizes):
     assert np.abs(white.mean(axis=0)).max() < 5.0 / S**0.5
     excess = np.abs(white.T @ white / S - np.eye(white.shape[1]))
     assert excess.max() < 5.0 * (2.0 / S) ** 0.5
+
+
+@every_size
+def test_values_have_the_mean_and_the_deviation_of_the_joint_posterior(sizes):
+    products, visits, base, rng = problem(sizes)
+    rows, _, precision = dense(products, visits, sizes, RIDGES)
+    factor_products(products, sizes, RIDGES.own)
+    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    weight = rng.standard_normal((sizes.width, N))
+    value, spread = first_values(products, weight, shared, base[0], sizes)
+    u = np.zeros(sizes.width)
+    u[: 1 + sizes.customer] = np.mean([u[: 1 + sizes.customer] for *_, u in rows], axis=0)
+    for a in range(N):
+        x = twin.joint(u, a, products.z, sizes)
+        assert value[a] == pytest.approx(base[0] + u @ weight[:, a], abs=1e-9)
+        assert spread[a] == pytest.approx(np.sqrt(x @ np.linalg.solve(precision, x)), rel=1e-9)
 
 
 def test_only_products_with_new_data_are_factored():

@@ -42,13 +42,6 @@ class RewardStatistics:
         """The mean reward of an answer; half a unit before the first."""
         return self.total / self.answers if self.answers else 0.5 * self.scale
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of rewards; half a unit before the second."""
-        if self.answers < 2:
-            return 0.5 * self.scale
-        return float(np.sqrt(max(self.squares / self.answers - self.mean**2, 0.0)))
-
     def base(self) -> Floats:
         """Return the reward to be expected from slot j on, (J + 1,), at the mean recent rewards of each slot.
 

@@ -22,6 +22,7 @@ from rlsvi.shop.model.regression import Noise, Ridges, crossing, factor_products
 from rlsvi.shop.model.sizes import Sizes, check_memory
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, targets_of, work_row
 from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
+from rlsvi.shop.model.values import first_values
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -65,10 +66,9 @@ class Chains:
 
         If many visits come without a refresh, one takes place here, so that they need not all be remembered.
         """
-        for a, x, reward in zip(visit.product, visit.x, visit.reward, strict=True):
+        for a, x in zip(visit.product, visit.x, strict=True):
             self.products.shown[a] += 1
             self.products.answers[a] += x != 0
-            self.products.rewards[a] += reward
         self.statistics.add(visit)
         self.visits.append(visit)
         if self.visits.count > 2 * self.learning.remember:
@@ -82,23 +82,19 @@ class Chains:
             visits, self.base = self.visits.histories(), self.statistics.base()
             self._extend_weights(products)
             self._tune(products, visits)
-            self._sample(products, visits)
+            L_shared = self._sample(products, visits)
+            value, spread = first_values(products, self.weight[0], L_shared, self.base[0], self.sizes)
             self.refreshes += 1
             if self.visits.count > self.learning.remember + self.learning.remember // 10:
                 self._forget(products, visits, self.visits.count - self.learning.remember)
-        return self.current()
-
-    def current(self) -> Draws:
-        """Return the newest samples."""
-        products, statistics = self.products.part(self.weight.shape[2]), self.statistics
         return Draws(
             self.weight,
             self.base,
             products.z.copy(),
             products.offered.copy(),
             products.shown.copy(),
-            (products.rewards + statistics.mean) / (products.answers + 1),
-            statistics.deviation / np.sqrt(products.answers + 1),
+            value,
+            self.sigma * spread,
             np.array(self.sizes.customer),
         )
 
@@ -161,8 +157,8 @@ class Chains:
         base = self.base[:-1]
         return float(over @ over + (squares - 2.0 * base * total + base**2 * answers).sum())
 
-    def _sample(self, products: ProductArrays, visits: Histories) -> None:
-        """Draw noise, and alternate between targets and weights."""
+    def _sample(self, products: ProductArrays, visits: Histories) -> Floats:
+        """Draw noise, and alternate between targets and weights. Return the factor of the shared weights."""
         factor_products(products, self.sizes, self.ridges.own)
         shared = np.zeros((0, 0))
         if self.sizes.product:
@@ -176,6 +172,7 @@ class Chains:
             right = self._rights(products, visits, targets)
             self.weight, self.beta = solved(products, shared, self.sizes, right, noise)
             before = targets
+        return shared
 
     def _noise(self) -> Noise:
         """Return new noise for all chains but the first."""

@@ -21,7 +21,7 @@ class Draws(NamedTuple):
     z: Floats  # (N, m) features of products
     offered: Bools  # (N,)
     shown: Longs  # (N,) how often each product was shown, in visits that have ended
-    value: Floats  # (N,) posterior mean of a product's reward, over all customers and slots
+    value: Floats  # (N,) posterior mean of the reward of a visit that begins with the product, see `values`
     spread: Floats  # (N,) its posterior standard deviation
     customer: Longs  # () q
 

@@ -19,7 +19,6 @@ class ProductArrays(NamedTuple):
     offered: Bools  # (N,)
     shown: Longs  # (N,) in visits that have ended
     answers: Longs  # (N,)
-    rewards: Floats  # (N,) their sum
     dirty: Bools  # (N,) whether the factors are out of date
     L: Floats  # (N, d, d) Cholesky factors
     W: Floats  # (N, d, g)
@@ -50,7 +49,6 @@ def no_products(sizes: Sizes) -> ProductArrays:
         "mass": (sizes.slots, e),
         "z": (m,),
         "new_z": (m,),
-        "rewards": (),
         "L": (d, d),
         "W": (d, g),
         "B": (g, g),
