@@ -192,10 +192,10 @@ def test_it_shows_the_numbers(served, tmp_path):
     found, trouble = served.seen(tmp_path, WINDOW, *steps)
     state, visits, explored, learner, products, shown, points, latest, paths = found
     assert trouble == []
-    assert state == f"Live, event {numbers['events']}"
+    assert state == f"Live, up to event {numbers['events']}"
     assert visits == str(numbers["visits"])
     assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
-    assert learner == f"{numbers['events'] - 100} behind"
+    assert learner == f"{numbers['events'] - 100} events"
     assert products.startswith("13 offered, 1 removed.")
     assert list(map(int, shown)) == [row["shown"] for row in numbers["products"]["rows"]]
     assert list(map(int, points)) == [point["visits"] for point in numbers["points"]]
@@ -287,7 +287,7 @@ def test_an_empty_shop_is_shown_too(tmp_path):
         steps = [TEXT.format("#state"), TEXT.format("#reward"), TEXT.format("#rewards svg"), WIDTH]
         (state, reward, chart, width), trouble = served.seen(tmp_path, PHONE, *steps)
     assert trouble == []
-    assert state == "Live, event 0"
+    assert state == "Live, up to event 0"
     assert reward == "–"
     assert "No visit has ended yet." in chart
     assert width[0] == width[1]

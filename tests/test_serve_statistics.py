@@ -87,7 +87,7 @@ def twin(rows, slots):
             products[it.product]["rewards"].append(it.reward)
             answers[it.visit].append(it.reward)
         if it.visit and it.visit not in ended and it.kind in ("answered", "closed"):
-            complete = len(answers[it.visit]) == min(slots, len(products))
+            complete = len(answers[it.visit]) >= min(slots, len(products))
             if complete or it.kind == "closed":
                 ended[it.visit] = it.id, math.fsum(answers[it.visit])
     width = 64
@@ -97,7 +97,7 @@ def twin(rows, slots):
     for it in rows:
         if it.visit:
             buckets[it.id // width]["at"].append(it.at)
-        if it.kind == "recommended":
+        if it.kind == "recommended" and it.explored is not None:
             buckets[it.id // width]["explored"].append(it.explored)
     for number, reward in ended.values():
         buckets[number // width]["rewards"].append(reward)
@@ -120,12 +120,17 @@ def expected(bucket):
     }
 
 
+def lately(buckets):
+    found = joined(buckets[-4:])
+    return {**expected(found), "chosen": len(found["explored"])}
+
+
 def check(found, rows, slots=SLOTS):
     ended, products, buckets = twin(rows, slots)
     assert found["events"] == found["read"] == rows[-1].id
     assert found["visits"] == len(ended) > 50
     assert found["recommended"] == sum(it.kind == "recommended" for it in rows)
-    assert found["lately"] == expected(joined(buckets[-4:]))
+    assert found["lately"] == lately(buckets)
     with_visits = [bucket for bucket in buckets if bucket["rewards"]]
     if 2 * len(with_visits[-1]["rewards"]) < len(with_visits[-2]["rewards"]):
         with_visits[-2:] = [joined(with_visits[-2:])]
@@ -184,7 +189,7 @@ def test_buckets_stay_few(events, monkeypatch):
 
 def test_an_empty_shop(events):
     found = statistics(events).current()
-    nothing = {"number": 0, "mean": None, "low": None, "high": None, "explored": None}
+    nothing = {"number": 0, "mean": None, "low": None, "high": None, "chosen": 0, "explored": None}
     assert found.pop("now") > 1e9
     assert found == {
         "events": 0,
@@ -211,7 +216,7 @@ def test_one_visit(events):
     page = statistics(events, newest(2, ["tea", "mate"]), **settings)
     found = page.current()
     assert found["points"] == []  # it goes on
-    assert found["lately"] == {"number": 0, "mean": None, "low": None, "high": None, "explored": 1.0}
+    assert found["lately"] == {"number": 0, "mean": None, "low": None, "high": None, "chosen": 1, "explored": 1.0}
     shown = [{"product": "tea", "reward": None, "explored": True}]
     ann = {"visit": "ann", "at": 5.0, "context": {"age": "3"}, "ended": False, "reward": 0.0, "shown": shown}
     assert found["latest"] == [ann]
@@ -220,7 +225,7 @@ def test_one_visit(events):
     assert found["learner"]["age"] > 1e9
     written(events, [Event("answered", "ann", "tea", reward=0.75, at=6.0), Event("closed", "ann", at=7.0)])
     found = page.current()
-    assert found["lately"] == {"number": 1, "mean": 0.75, "low": None, "high": None, "explored": 1.0}
+    assert found["lately"] == {"number": 1, "mean": 0.75, "low": None, "high": None, "chosen": 1, "explored": 1.0}
     assert found["points"][0]["visits"] == 1
     assert found["latest"] == [
         ann | {"at": 7.0, "ended": True, "reward": 0.75, "shown": [shown[0] | {"reward": 0.75}]}
@@ -238,6 +243,27 @@ def test_a_visit_that_saw_all_products_has_ended(events):
     assert page.current()["latest"][0]["ended"]
     written(events, [Event("closed", "ann")])
     assert page.current()["visits"] == 1
+
+
+@pytest.mark.parametrize("step", [20_000, 1], ids=["in one step", "in many"])
+def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
+    """Ann has seen all products there were; that there are more of them later does not open her visit again."""
+    monkeypatch.setattr(counts, "STEP", step)
+    monkeypatch.setattr("rlsvi.serve.statistics.STEPS", 100)
+    written(events, [Event("added", product=product) for product in ("tea", "mate")])
+    for slot, product in enumerate(("tea", "mate")):
+        answer = Event("answered", "ann", product, reward=2.0)
+        written(events, [Event("recommended", "ann", product, slot), answer])
+    page = statistics(events)
+    assert page.current()["visits"] == 1
+    written(events, [Event("added", product="rum"), Event("recommended", "ann", "rum", 2, explored=True)])
+    written(events, [Event("answered", "ann", "rum", reward=50.0), Event("closed", "ann")])
+    written(events, [Event("recommended", "bob", "tea", 0), Event("answered", "bob", "tea", reward=1.0)])
+    for found in (page.current(), statistics(events).current()):
+        assert (found["visits"], found["lately"]["mean"]) == (1, 4.0)
+        assert (found["recommended"], found["lately"]["chosen"], found["lately"]["explored"]) == (4, 1, 1.0)
+        bob, ann = found["latest"]
+        assert (ann["ended"], ann["reward"], bob["ended"], bob["reward"]) == (True, 4.0, False, 1.0)
 
 
 def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(events):
@@ -301,5 +327,5 @@ def test_no_request_looks_at_all_events(events):
 def test_a_visit_that_was_shown_nothing_may_end(events):
     written(events, [Event("closed", "ann")])
     found = statistics(events).current()
-    assert found["lately"] == {"number": 1, "mean": 0.0, "low": None, "high": None, "explored": None}
+    assert found["lately"] == {"number": 1, "mean": 0.0, "low": None, "high": None, "chosen": 0, "explored": None}
     assert found["latest"][0]["shown"] == []

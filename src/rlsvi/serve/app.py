@@ -121,7 +121,10 @@ def _add_products(app: FastAPI) -> None:
 
     @app.get("/products", **described(None, {"products": [example]}))
     async def products() -> Response:
-        """List all products, with the posterior mean and standard deviation of their reward in the first slot."""
+        """List all products.
+
+        `value` and `spread` are the posterior mean and standard deviation of the reward of a visit that begins
+        with the product, for the average customer; null for a product that the samples do not know yet."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
     @app.put("/products", **described(ProductsRequest, {"stored": True}))

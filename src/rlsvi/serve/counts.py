@@ -6,12 +6,24 @@ as few sums as a small one.
 """
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Executable, and_, case, func, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    and_,
+    case,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
 
 from rlsvi.shop.tables import events
 
@@ -29,7 +41,8 @@ class Bucket:
     ----------
     visits : how many visits ended.
     mean, squares : the mean of their rewards, and the sum of squared differences from it.
-    recommended, explored : how many products were recommended, and how many of them explored.
+    recommended : how many products were recommended.
+    chosen, explored : for how many of them it is known whether they explored, and how many did.
     begin, end : the least and the greatest time of an event of a visit.
     """
 
@@ -37,6 +50,7 @@ class Bucket:
     mean: float = 0.0
     squares: float = 0.0
     recommended: int = 0
+    chosen: int = 0
     explored: int = 0
     begin: float = math.inf
     end: float = -math.inf
@@ -50,6 +64,7 @@ class Bucket:
             mean=self.mean + share * apart,
             squares=self.squares + other.squares + self.visits * share * apart * apart,
             recommended=self.recommended + other.recommended,
+            chosen=self.chosen + other.chosen,
             explored=self.explored + other.explored,
             begin=min(self.begin, other.begin),
             end=max(self.end, other.end),
@@ -58,11 +73,12 @@ class Bucket:
 
 @dataclass
 class ProductCount:
-    """How often a product was shown and answered, the sum of its rewards, and whether it is offered."""
+    """How often a product was shown and answered, the sum of its rewards, whether it was added and is offered."""
 
     shown: int = 0
     answers: int = 0
     total: float = 0.0
+    added: bool = False
     offered: bool = True
 
     @property
@@ -74,12 +90,14 @@ class ProductCount:
 class EventCounts:
     """All sums, up to event number `read`.
 
-    A visit ends when it is closed, or when all slots, or all products if there are fewer, are answered. Its reward
-    is the sum over the answers until then.
+    A visit ends when it is closed, or when all slots, or all products if there are fewer, are answered. Which
+    event ends it depends on earlier events alone, so that no visit ends twice. Its reward is the sum over the
+    answers until then.
     """
 
     def __init__(self, slots: int) -> None:
         self.slots, self.read, self.width = slots, 0, SMALLEST
+        self._first: list[int] = []  # the events that added the first products, as many as there are slots
         self.buckets: dict[int, Bucket] = defaultdict(Bucket)
         self.products: dict[str, ProductCount] = defaultdict(ProductCount)
 
@@ -89,8 +107,10 @@ class EventCounts:
         while until // self.width >= MOST_BUCKETS:
             self._widen()
         new = and_(events.c.id > self.read, events.c.id <= until)
-        statements = _sums(new, self.width), _ends(new, self.read, until), _products(new), _catalogue(new)
-        sums, ends, products, catalogue = (reading.execute(it).all() for it in statements)
+        catalogue = reading.execute(_catalogue(new)).all()
+        first = self._with_first(catalogue)
+        statements = _sums(new, self.width), _products(new), _ends(new, self.read, until, first)
+        sums, products, ends = (reading.execute(it).all() for it in statements)
         for number, *rest in sums:
             self._add(number, Bucket(0, 0.0, 0.0, *rest))
         for product, shown, answers, total in products:
@@ -100,16 +120,25 @@ class EventCounts:
                 count.answers + answers,
                 count.total + total,
             )
-        for kind, product in catalogue:
-            self.products[product].offered = kind == "added"
-        for event, reward in self._ended(ends):
+        for _, kind, product in catalogue:
+            count = self.products[product]
+            count.added, count.offered = count.added or kind == "added", kind == "added"
+        for event, reward in ends:
             self._add(event // self.width, Bucket(visits=1, mean=reward))
-        self.read = until
+        self.read, self._first = until, first
 
-    @property
-    def enough(self) -> int:
-        """With so many answers a visit has ended."""
-        return max(1, min(self.slots, len(self.products)))
+    def enough(self, event: int) -> int:
+        """Return with how many answers a visit has ended if the last of them is the event of this number."""
+        return max(1, bisect_left(self._first, event))
+
+    def _with_first(self, catalogue: Iterable[Any]) -> list[int]:
+        """Return the events that added the first products, with those that are new."""
+        first, known = list(self._first), {name for name, count in self.products.items() if count.added}
+        for event, kind, product in catalogue:
+            if kind == "added" and product not in known and len(first) < self.slots:
+                first.append(event)
+                known.add(product)
+        return first
 
     def _add(self, number: int, bucket: Bucket) -> None:
         self.buckets[number] = self.buckets[number].merged(bucket)
@@ -119,50 +148,37 @@ class EventCounts:
         for number, bucket in sorted(narrow.items()):
             self._add(number // 2, bucket)
 
-    def _ended(self, rows: Iterable[Any]) -> Iterator[tuple[int, float]]:
-        """Yield the last event and the reward of the visits that ended among the new events."""
-        enough = self.enough
-        for closed, answers, before, answered, reward in rows:
-            if before >= enough or (closed is not None and closed <= self.read):
-                continue  # it had ended
-            if answers >= enough:
-                yield answered, reward
-            elif closed is not None:
-                yield closed, reward
-
 
 def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.sum(case((condition, 1), else_=0))
 
 
 def _sums(new: ColumnElement[bool], width: int) -> Executable:
-    """Return the statement for the sums of every bucket: recommended, explored, and when."""
+    """Return the statement for the sums of every bucket: recommended, chosen, explored, and when."""
     bucket = events.c.id // width
-    recommended, explored = _number(events.c.kind == "recommended"), _number(events.c.explored)
+    numbers = events.c.kind == "recommended", events.c.explored.is_not(None), events.c.explored
     times = func.min(events.c.at), func.max(events.c.at)
-    return select(bucket, recommended, explored, *times).where(new, events.c.visit != "").group_by(bucket)
+    return select(bucket, *map(_number, numbers), *times).where(new, events.c.visit != "").group_by(bucket)
 
 
-def _ends(new: ColumnElement[bool], read: int, until: int) -> Executable:
-    """Return the statement for the visits that were answered or closed among the new events.
+def _ends(new: ColumnElement[bool], read: int, until: int, first: list[int]) -> Executable:
+    """Return the statement for the visits that ended among the new events: the event, and the sum of rewards.
 
-    Rows: the event that closed the visit, answers until then, those of them not new, the last, the sum of rewards.
+    first : the events that added the first products. Before the second one, one answer is all there can be.
     """
     kinds = events.c.kind.in_(["answered", "closed"])
     named: ColumnElement[bool] = literal_column(OF_VISITS)
     touched = select(events.c.visit).where(new, kinds).distinct()
-    closing = func.min(case((events.c.kind == "closed", events.c.id))).over(partition_by=events.c.visit)
-    columns = events.c.visit, events.c.id, events.c.kind, events.c.reward, closing.label("closing")
-    rows = select(*columns).where(named, events.c.visit.in_(touched), kinds, events.c.id <= until).subquery()
-    c = rows.c
-    answered = and_(c.kind == "answered", or_(c.closing.is_(None), c.id < c.closing))
-    return select(
-        func.min(c.closing),
-        _number(answered),
-        _number(and_(answered, c.id <= read)),
-        func.max(case((answered, c.id))),
-        func.sum(case((answered, c.reward), else_=0.0)),
-    ).group_by(c.visit)
+    answers = _number(events.c.kind == "answered").over(partition_by=events.c.visit, order_by=events.c.id)
+    columns = events.c.visit, events.c.id, events.c.kind, events.c.reward, answers.label("answers")
+    rows = select(*columns).where(named, events.c.visit.in_(touched), kinds, events.c.id <= until).subquery().c
+    fewer = [(rows.id < event, number) for number, event in enumerate(first) if number]
+    enough = case(*fewer, else_=max(1, len(first))) if fewer else literal(max(1, len(first)))
+    ended = or_(rows.kind == "closed", rows.answers >= enough)
+    end = func.min(case((ended, rows.id))).over(partition_by=rows.visit).label("end")
+    ends = select(rows.visit, rows.id, rows.reward, end).subquery().c
+    until_then = select(ends.end, func.sum(func.coalesce(ends.reward, 0.0))).where(ends.id <= ends.end)
+    return until_then.where(ends.end > read).group_by(ends.visit, ends.end)
 
 
 def _products(new: ColumnElement[bool]) -> Executable:
@@ -175,5 +191,5 @@ def _products(new: ColumnElement[bool]) -> Executable:
 
 def _catalogue(new: ColumnElement[bool]) -> Executable:
     """Return the statement for the products that were added and removed, in order."""
-    named = select(events.c.kind, events.c.product)
+    named = select(events.c.id, events.c.kind, events.c.product)
     return named.where(new, events.c.kind.in_(["added", "removed"])).order_by(events.c.id)

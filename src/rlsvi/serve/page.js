@@ -141,14 +141,14 @@
   function tiles({ lately, visits, recommended, learner }) {
     say($("reward"), number(lately.mean));
     say($("reward-of"), lately.number
-      ? `${absent(lately.low) ? "" : `${range(lately.low, lately.high)}, `}latest ${whole(lately.number)} visits` : "no visit has ended yet");
+      ? `mean of the last ${whole(lately.number)}${absent(lately.low) ? "" : `; 95% interval ${range(lately.low, lately.high)}`}` : "no visit has ended lately");
     say($("visits"), whole(visits));
-    say($("visits-of"), `ended; ${whole(recommended)} recommendations`);
+    say($("visits-of"), `${whole(recommended)} products shown, also in visits that go on`);
     say($("explored"), percent(lately.explored));
-    say($("explored-of"), "of the latest recommendations");
-    say($("learner"), !learner ? "No draws yet" : `${whole(learner.behind)} behind`);
+    say($("explored-of"), `of the last ${whole(lately.chosen)} recommendations`);
+    say($("learner"), learner ? `${whole(learner.behind)} events` : "–");
     say($("learner-of"), learner
-      ? `events; the draws are ${span(learner.age)} old` : "products are chosen from the prior");
+      ? `the newest samples are ${span(learner.age)} old` : "there are no samples yet: nothing can be recommended");
   }
 
   function interval(it, low, high) {
@@ -157,7 +157,6 @@
     const picture = svg("svg", { "aria-hidden": "true" },
       svg("line", { class: "interval", x1: x(it.low), x2: x(it.high), y1: 8, y2: 8 }),
       svg("circle", { class: "expected", r: 4, cx: x(it.value), cy: 8 }));
-    if (!absent(it.mean)) picture.append(svg("line", { class: "observed", x1: x(it.mean), x2: x(it.mean), y1: 2, y2: 14 }));
     const words = `${number(it.value)} (95% interval ${range(it.low, it.high)})`;
     return html("td", { title: words }, html("span", { class: "value", "aria-hidden": "true" }, number(it.value)), picture,
       html("span", { class: "offscreen" }, words));
@@ -165,7 +164,8 @@
 
   function products({ count, offered, rows, low, high }) {
     say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
-      + "Expected reward: posterior mean and 95% interval over all customers; the tick is the mean so far.");
+      + "Mean reward: of all answers to the product. Value if shown first: the reward of a whole visit that begins "
+      + "with the product, for the average customer, by the model: posterior mean and 95% interval.");
     replace(document.querySelector("#products tbody"), rows.map((it) => html("tr", it.offered ? {} : { class: "removed" },
       html("td", { title: it.product }, String(it.product)), html("td", {}, whole(it.shown)),
       html("td", {}, number(it.mean)), interval(it, low, high), html("td", {}, it.offered ? "offered" : "removed"))));
@@ -185,7 +185,7 @@
       return html("span", { class: `chip ${kind} ${one.explored ? "explored" : ""}`, title: words }, String(one.product),
         html("span", { class: "offscreen" }, `: ${answer}${one.explored ? ", explored" : ""};`));
     });
-    const state = `${it.ended ? `${minus(PLAIN.format(it.reward))} in all` : "open"} · ${span(now - it.at)} ago`;
+    const state = `${it.ended ? `reward ${minus(PLAIN.format(it.reward))}` : "goes on"} · ${span(now - it.at)} ago`;
     return html("li", {},
       html("div", { class: "visit" }, html("b", { title: it.visit }, String(it.visit)), html("span", {}, state)),
       ...(context ? [html("div", { class: "context" }, context)] : []), html("div", {}, ...chips));
@@ -224,7 +224,7 @@
       if (shown.read < shown.events) {
         state("live", `Counting past events: ${percent(shown.read / shown.events)}`);
         wait = 100;
-      } else state("live", `Live, event ${whole(shown.events)}`);
+      } else state("live", `Live, up to event ${whole(shown.events)}`);
       show();
     } catch (error) {
       if (mine !== asking) return; // a newer question is on its way

@@ -24,13 +24,17 @@ LATELY = 4  # buckets
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
-SHOWN = [table.c[name] for name in ("at", "kind", "visit", "product", "slot", "reward", "explored", "features")]
+NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features")
+SHOWN = [table.c[name] for name in NAMES]
 NORMAL = 1.96  # 95% of a normal distribution lie within so many standard deviations
 LONGEST = 80  # characters of a customer's feature
 
 
 class ProductValue(NamedTuple):
-    """The posterior mean of a product's reward, and the ends of its 95% interval; None if there are no samples."""
+    """The posterior mean of the reward of a visit that begins with a product, for the average customer.
+
+    low, high : its 95% interval. All are None if the samples do not know the product.
+    """
 
     value: float | None
     low: float | None
@@ -85,7 +89,12 @@ class ShopStatistics:
         return {
             "visits": total.visits,
             "recommended": total.recommended,
-            "lately": {"number": lately.visits, **_interval(lately), "explored": _explored(lately)},
+            "lately": {
+                "number": lately.visits,
+                **_interval(lately),
+                "chosen": lately.chosen,
+                "explored": _explored(lately),
+            },
             "points": list(_points(buckets)),
         }
 
@@ -119,7 +128,7 @@ class ShopStatistics:
         rows: dict[str, list[Any]] = {name: [] for name in names}
         for row in reading.execute(theirs):
             rows[row.visit].append(row)
-        return [_visit(name, rows[name], self._counts.enough) for name in names]
+        return [_visit(name, rows[name], self._counts) for name in names]
 
 
 def _points(buckets: Iterable[Bucket]) -> Iterator[dict[str, Any]]:
@@ -143,7 +152,7 @@ def _interval(it: Bucket) -> dict[str, float | None]:
 
 
 def _explored(it: Bucket) -> float | None:
-    return it.explored / it.recommended if it.recommended else None
+    return it.explored / it.chosen if it.chosen else None
 
 
 def _learner(sample: ServedDraws, last: int) -> dict[str, Any]:
@@ -174,17 +183,24 @@ def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
     return {"low": low, "high": high}
 
 
-def _visit(name: str, rows: list[Any], enough: int) -> dict[str, Any]:
-    """Return what happened in a visit, from its events in order; it has ended with `enough` answers."""
-    rewards = {row.product: row.reward for row in rows if row.kind == "answered"}
+def _visit(name: str, rows: list[Any], counts: EventCounts) -> dict[str, Any]:
+    """Return what happened in a visit, from its events in order."""
+    rewards: dict[str, float] = {}
+    ended, total = False, 0.0
+    for row in rows:
+        if row.kind == "answered":
+            rewards[row.product] = row.reward
+        if not ended:
+            total = math.fsum(rewards.values())
+            ended = row.kind == "closed" or (row.kind == "answered" and len(rewards) >= counts.enough(row.id))
     shown = [row for row in rows if row.kind == "recommended"]
     context = next((row.features for row in shown if row.slot == 0), None) or {}
     return {
         "visit": name,
         "at": rows[-1].at,
         "context": {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in context.items()},
-        "ended": len(rewards) >= enough or any(row.kind == "closed" for row in rows),
-        "reward": math.fsum(rewards.values()),
+        "ended": ended,
+        "reward": total,
         "shown": [
             {"product": row.product, "reward": rewards.get(row.product), "explored": bool(row.explored)}
             for row in shown[-SLOTS:]
