@@ -119,8 +119,9 @@ def test_from_sqlite_to_postgresql(events, postgres_url):  # noqa: F811
 
 TEXTS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+REWARDS = st.floats(-1e12, 1e12)
 VISITS = st.dictionaries(
-    TEXTS, st.tuples(FLOATS, st.dictionaries(TEXTS, FLOATS | TEXTS, max_size=3), TEXTS, st.booleans()), max_size=5
+    TEXTS, st.tuples(REWARDS, st.dictionaries(TEXTS, FLOATS | TEXTS, max_size=3), TEXTS, st.booleans()), max_size=5
 )
 
 
@@ -172,13 +173,44 @@ HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features
         ),
         ("1,,closed,v,,,,,,,", "row 1, column 'at': there is no value"),
         ("1_0,1,closed,v,,,,,,,", "row 1, column 'id': must be a whole number, got '1_0'"),
+        (f"1,1,closed,{'v' * 201},,,,,,,", r"visit must have 1 to 200 characters, got 201 \(line 2 of"),
+        ("1,1,closed,v\u2028,,,,,,,", r"'visit': visit must not have control characters, line breaks or special"),
+        ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 and .*got 1e\+13 \(line 3 of the"),
+        ("1,1,recommended,v,p,99999999999,,,,,", "row 1, column 'slot': must be a slot, from 0 to 999"),
+        ("1,1,recommended,v,p,0,,7,,,", "row 1, column 'propensity': must be more than 0 and at most 1, got 7"),
+        (f"1,1,recommended,v,p,0,,,,,{'x' * 70_000}", "'features': must have at most 65536 characters, got 70000"),
+        (f"1,1,removed,v,p,,,,,,{{}}{' ' * 60_000}", r"row 1, .* must name a visit, a product or both"),
     ],
-    ids=range(12),
+    ids=range(19),
 )
 def test_events_that_are_wrong_are_named(events, tmp_path, rows, words):
     with pytest.raises(ValueError, match=words):
         import_events(events, SETTINGS, table(tmp_path, HEAD + rows))
     assert events.last() == 0
+
+
+def test_a_table_that_does_not_fit_in_memory_is_refused_before_it_is_read(events, tmp_path, monkeypatch):
+    path = tmp_path / "clicks.csv"
+    with path.open("wb") as file:
+        file.write(b"visit,product,reward\nv,p,1\n")
+        file.seek(2**31)  # a hole of two gigabytes, without a line break
+        file.write(b"\n")
+    with pytest.raises(ValueError, match=r"line 3 of .*clicks.csv has more than 1048576 bytes"):
+        import_events(events, SETTINGS, path)
+    monkeypatch.setattr("rlsvi.core.checks.memory", lambda: 7000)
+    for name in ("three.csv", "three.parquet"):
+        rows = pl.DataFrame({"visit": ["a", "b", "c"], "product": ["p"] * 3, "reward": ["1"] * 3})
+        (rows.write_csv if name.endswith("csv") else rows.write_parquet)(tmp_path / name)
+        with pytest.raises(ValueError, match=rf"rows of .*{name} take .*: import a part of them"):
+            import_events(events, SETTINGS, tmp_path / name)
+
+
+def test_many_wrong_rows_are_counted_and_not_kept(events, tmp_path):
+    path = table(tmp_path, "visit,product,reward\n" + 'v,"p\nq",x\n' * 2000)
+    with pytest.raises(ValueError, match=r"row 3, column 'product'.*\nand 3995 more$") as error:
+        import_events(events, SETTINGS, path)
+    assert len(str(error.value)) < 1000
+    assert "(line" not in str(error.value)  # rows are no lines here
 
 
 def test_a_table_of_events_with_other_columns(events, tmp_path):

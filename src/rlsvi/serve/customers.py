@@ -87,7 +87,7 @@ class Visiting:
             raise ValueError("the shop offers no products: add some with PUT /products, or set serve.products")
         taste = draw_taste(len(products), seed=self.seed)
         self._place = {product: i for i, product in enumerate(products)}
-        self._run, self._next, self._lock = secrets.token_hex(4), 0, threading.Lock()
+        self._run, self._next, self._lock = secrets.token_hex(3), 0, threading.Lock()
         self._end, self._failed = time.monotonic() + self.seconds, []  # type: ignore[var-annotated]
         threads = [threading.Thread(target=self._send, args=(taste,)) for _ in range(self.clients)]
         for thread in threads:
@@ -114,11 +114,9 @@ class Visiting:
 
     def _visit(self, client: ShopClient, taste: Taste, number: int) -> float:
         """Make one visit; return how many products the customer liked."""
-        visit, x, rng = (
-            f"{self._run}-{number}",
-            np.zeros(len(self._place), np.int8),
-            np.random.default_rng([self.seed, number]),
-        )
+        whole = all(isinstance(product, int) for product in self._place)  # then visits are named by integers too
+        visit = int(self._run, 16) * 2**31 + number if whole else f"{self._run}-{number}"
+        x, rng = np.zeros(len(self._place), np.int8), np.random.default_rng([self.seed, number])
         for slot in range(min(self.slots, len(self._place))):
             product = client.ask("POST", "/recommend", {"visit": visit, "slot": slot})["products"][0]
             a = self._place[product]

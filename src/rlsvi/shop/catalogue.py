@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from rlsvi.shop.event import Event
-from rlsvi.shop.replies import checked_features, product_name
+from rlsvi.shop.replies import checked_features, stored_name
 from rlsvi.shop.requests import NotFound, ProductRequest
 from rlsvi.shop.settings import ShopSettings
 
@@ -12,7 +12,7 @@ def added(asked: Iterable[ProductRequest], catalogue: Mapping[str, Event], setti
     """Return the events that offer products, or change their features; none for those that stay as they are."""
     events = []
     for each in asked:
-        name = product_name("product", each.product, settings)
+        name = stored_name("product", each.product, settings)
         features = checked_features(f"features of product {name!r}", settings.product, each.features)
         before = catalogue.get(name)
         if before is None or before.kind == "removed" or (before.features or {}) != features:

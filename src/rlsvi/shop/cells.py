@@ -7,12 +7,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import fits, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
 NAMED = 5  # how many wrong rows an error names
+LONGEST_LINE = 2**20  # bytes of a line in a CSV file
+LONGEST_TEXT = 2**16  # characters of an object of JSON
+LARGEST_REWARD = 1e12
+MOST_SLOTS = 1000
+NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
 
 
 def read_table(source: Any) -> "pl.DataFrame":
@@ -26,19 +31,45 @@ def read_table(source: Any) -> "pl.DataFrame":
         raise FileNotFoundError(f"there is no file {path}")
     try:
         if path.suffix == ".csv":
+            _check_size(path, lines_of(path))
             return pl.read_csv(path, infer_schema=False)
         if path.suffix == ".parquet":
+            _check_size(path, pl.scan_parquet(path).select(pl.len()).collect().item())
             return pl.read_parquet(path)
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     raise ValueError(f"{path} must end in .csv or .parquet")
 
 
-class Cells:
-    """The columns of a table. What is wrong in them is collected, and refused at once by `refuse`."""
+def lines_of(path: Path) -> int:
+    """Return the number of lines of a file; one that is too long is refused before it is in memory."""
+    lines = length = 0
+    with path.open("rb") as file:
+        while piece := file.readline(LONGEST_LINE):
+            length += len(piece)
+            if length > LONGEST_LINE:
+                raise ValueError(f"line {lines + 1} of {path} has more than {LONGEST_LINE} bytes: it is no row")
+            if piece.endswith(b"\n"):
+                lines, length = lines + 1, 0
+    return lines + (length > 0)
 
-    def __init__(self, frame: "pl.DataFrame") -> None:
-        self.frame, self._wrong = frame, list[tuple[int, str]]()
+
+def _check_size(path: Path, rows: int) -> None:
+    fits(f"the {rows} rows of {path}", NUMBERS_PER_ROW * rows, "import a part of them, or use a larger machine")
+
+
+class Cells:
+    """The columns of a table. What is wrong in them is collected, and refused at once by `refuse`.
+
+    Parameters
+    ----------
+    frame : the table.
+    source : what it was read from; errors name the lines of a CSV file.
+    """
+
+    def __init__(self, frame: "pl.DataFrame", source: Any = None) -> None:
+        self.frame, self._source = frame, source
+        self._wrong, self._count = list[tuple[int, str]](), 0  # the first rows that are wrong, and how many are
 
     def of(self, column: str, parse: Callable[[Any], Any], needed: bool = True) -> list[Any]:
         """Return the values of a column; None where there is none, which is wrong if values are needed."""
@@ -60,14 +91,21 @@ class Cells:
 
     def wrong(self, row: int, what: str) -> None:
         """Remember that a row, counted from 0 here, is wrong."""
-        self._wrong.append((row, what))
+        self._wrong, self._count = sorted([*self._wrong, (row, what)])[:NAMED], self._count + 1
 
     def refuse(self) -> None:
         """Raise an error that names the rows that are wrong, if there are any."""
         if self._wrong:
-            lines = [f"row {row + 1}, {what}" for row, what in sorted(self._wrong)[:NAMED]]
-            more = len(self._wrong) - len(lines)
+            place = " (line {} of the file)" if self._has_lines() else ""
+            lines = [f"row {row + 1}, {what}{place.format(row + 2)}" for row, what in self._wrong]
+            more = self._count - len(lines)
             raise ValueError("\n".join(["nothing was imported:", *lines, *([f"and {more} more"] if more else [])]))
+
+    def _has_lines(self) -> bool:
+        """Return whether every row is a line of a file, after a line with the names of columns."""
+        if not isinstance(self._source, str | Path) or Path(self._source).suffix != ".csv":
+            return False
+        return lines_of(Path(self._source)) == self.frame.height + 1
 
 
 # ---- what a cell holds: text in a CSV file, typed otherwise -----------------------------------------------
@@ -81,6 +119,22 @@ def number(value: Any) -> float:
         found = math.nan
     if not math.isfinite(found):
         raise ValueError(f"must be a finite number, got {shown(value)}")
+    return found
+
+
+def reward(value: Any) -> float:
+    """Return a reward, within the limits of requests."""
+    found = number(value)
+    if abs(found) > LARGEST_REWARD:
+        raise ValueError(f"must be between -{LARGEST_REWARD:g} and {LARGEST_REWARD:g}, got {found:g}")
+    return found
+
+
+def place(value: Any) -> int:
+    """Return the number of a slot."""
+    found = whole(value)
+    if not 0 <= found < MOST_SLOTS:
+        raise ValueError(f"must be a slot, from 0 to {MOST_SLOTS - 1}, got {found}")
     return found
 
 
@@ -125,6 +179,8 @@ def moment(value: Any) -> float:
 
 def mapping(value: Any) -> dict[str, Any]:
     """Return an object of JSON."""
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"must have at most {LONGEST_TEXT} characters, got {len(value)}")
     try:
         found = json.loads(value)
     except (TypeError, ValueError, RecursionError):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.shop.cells import Cells, moment, number, probability, read_table, whole
+from rlsvi.shop.cells import Cells, moment, number, probability, read_table, reward, whole
 from rlsvi.shop.event import Event
 from rlsvi.shop.features import Encoder, NumberFeature
 from rlsvi.shop.ids import Ids, text_of
@@ -18,7 +18,7 @@ COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity")
 
 def products_of(source: Any, settings: ShopSettings) -> list[Event]:
     """Return the products of a table as events "added": a column `product`, and others for their features."""
-    cells = Cells(read_table(source))
+    cells = Cells(read_table(source), source)
     names = cells.of("product", name_in_table("product", settings.ids))
     features = _features(cells, settings.product, "product", ("product",))
     cells.refuse()
@@ -32,14 +32,14 @@ def products_of(source: Any, settings: ShopSettings) -> list[Event]:
     ]
 
 
-def events_of_clicks(frame: "pl.DataFrame", settings: ShopSettings) -> list[Event]:
+def events_of_clicks(frame: "pl.DataFrame", settings: ShopSettings, source: Any = None) -> list[Event]:
     """Return the events of the visits in a table of clicks; see `import_events`."""
-    cells = Cells(frame)
+    cells = Cells(frame, source)
     there = set(frame.columns)
     columns = {
         "visit": cells.of("visit", name_in_table("visit", settings.ids)),
         "product": cells.of("product", name_in_table("product", settings.ids)),
-        "reward": cells.of("reward", number, needed="reward" not in there),
+        "reward": cells.of("reward", reward, needed="reward" not in there),
         "slot": cells.of("slot", whole, needed="slot" in there),
         "at": cells.of("at", moment, needed="at" in there),
         "propensity": cells.of("propensity", probability, needed=False),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlsvi.core.checks import one_of
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.shop.cells import Cells, flag, mapping, moment, number, read_table, whole
+from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
 from rlsvi.shop.clicks import events_of_clicks, name_in_table
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
@@ -76,7 +76,8 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     """
     frame = read_table(source)
     whole_table = "kind" in frame.columns
-    found = _events_of(frame, settings) if whole_table else events_of_clicks(frame, settings)
+    events_in = _events_of if whole_table else events_of_clicks
+    found = events_in(frame, settings, source)
     with events.writing() as writer:
         if whole_table and writer.last():
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
@@ -96,7 +97,7 @@ def _refuse_known(visits: dict[str, list[Event]]) -> None:
         raise ValueError(f"nothing was imported: the database already has visit {known!r}")
 
 
-def _events_of(frame: "pl.DataFrame", settings: ShopSettings) -> list[Event]:
+def _events_of(frame: "pl.DataFrame", settings: ShopSettings, source: Any) -> list[Event]:
     """Return the events of a table that `export_events` has written."""
     if set(frame.columns) != set(Event._fields):
         raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
@@ -104,16 +105,16 @@ def _events_of(frame: "pl.DataFrame", settings: ShopSettings) -> list[Event]:
         "kind": lambda value: one_of("it", value, KINDS),
         "visit": lambda value: value and name_in_table("visit", settings.ids)(value),
         "product": lambda value: value and name_in_table("product", settings.ids)(value),
-        "slot": whole,
-        "reward": number,
-        "propensity": number,
+        "slot": place,
+        "reward": reward,
+        "propensity": probability,
         "explored": flag,
         "sample": whole,
         "features": mapping,
         "at": moment,
         "id": whole,
     }
-    cells = Cells(frame)
+    cells = Cells(frame, source)
     columns = [cells.of(name, parsers[name], needed=name in ("kind", "at", "id")) for name in Event._fields]
     cells.refuse()
     found = [Event(*row) for row in zip(*columns, strict=True)]

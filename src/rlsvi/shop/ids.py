@@ -24,7 +24,8 @@ def text_of(what: str, name: Any, ids: Ids) -> str:
     if not 0 < len(name) <= LONGEST:
         raise ValueError(f"{what} must have 1 to {LONGEST} characters, got {len(name)}")
     if not name.isprintable():
-        raise ValueError(f"{what} must have no control characters, got {shown(name)}")
+        odd = "control characters, line breaks or special spaces"
+        raise ValueError(f"{what} must not have {odd}, got {shown(name)}")
     return str(name)
 
 

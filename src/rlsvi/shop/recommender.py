@@ -17,7 +17,7 @@ from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower, draws_file
 from rlsvi.shop.ids import name_of
 from rlsvi.shop.model.draws import Draws
-from rlsvi.shop.replies import Visit, product_name
+from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import ShopSettings
@@ -157,6 +157,7 @@ class Recommender:
         visit = visits.setdefault(str(request.visit), Visit([]))  # type: ignore[attr-defined]
         result: Any = None
         try:
+            stored_name("visit", request.visit, self.settings)  # type: ignore[attr-defined]
             if isinstance(request, Recommend):
                 slot, products, events = replies.recommend(request, visit, self._ready(), self.settings)
                 result = slot, [self.product_id(product) for product in products]
@@ -204,7 +205,7 @@ class Recommender:
 
     def remove(self, product: Id) -> None:
         """Stop offering a product. What was learned of it is kept."""
-        name = product_name("product", _plain(product), self.settings)
+        name = stored_name("product", _plain(product), self.settings)
         self._change(lambda catalogue: removed(name, catalogue))
 
     def described_products(self) -> list[dict[str, Any]]:

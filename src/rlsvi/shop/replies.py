@@ -96,7 +96,7 @@ def allowed_of(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Sh
     else:
         allowed = np.zeros(len(sample.names), dtype=np.bool_)
         for product in asked.among:
-            name = product_name("among", product, settings)
+            name = stored_name("among", product, settings)
             place = sample.place.get(name)
             if place is not None:
                 allowed[place] = sample.offered[place]
@@ -110,7 +110,7 @@ def allowed_of(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Sh
 
 def feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Event]:
     """Return the event of an answer, or nothing if the same answer is stored already."""
-    name, product = str(asked.visit), product_name("product", asked.product, settings)
+    name, product = str(asked.visit), stored_name("product", asked.product, settings)
     reward = float(asked.reward)
     if product not in visit.shown:
         raise NotFound(f"product {product!r} was not recommended in visit {name!r}")
@@ -132,10 +132,10 @@ def close(asked: Close, visit: Visit) -> list[Event]:
     return [] if visit.closed else [Event("closed", visit=name)]
 
 
-def product_name(field: str, product: str | int, settings: ShopSettings) -> str:
-    """Return a product's id as it is stored."""
+def stored_name(field: str, name: str | int, settings: ShopSettings) -> str:
+    """Return the id of a product or visit as it is stored."""
     try:
-        return text_of(field, product, settings.ids)
+        return text_of(field, name, settings.ids)
     except ValueError as error:
         raise RequestError(str(error)) from None
 

@@ -14,13 +14,13 @@ KINDS = ("float", "bool", "int", "str", "constrained-str", "constrained-int", "c
 SCALAR = "must be a text, a number, true or false"
 WORDS = {
     "missing": "is missing",
-    "string_type": "must be a text or a whole number",
+    "string_type": "must be a text or a whole number of 64 bits",
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "int_type": "must be a whole number",
     "model_type": "must be an object",
     "extra_forbidden": "is not known",
-    "string_pattern_mismatch": "must not have control characters",
+    "string_pattern_mismatch": "must not have control characters, line breaks or special spaces",
     "json_invalid": "is not valid JSON",
 }
 

@@ -15,9 +15,9 @@ def row_of(event: Event) -> dict[str, Any]:
     """Return the row of an event, after checking that the event is complete."""
     kind, visit, product, slot, reward, propensity, explored, sample, features, at, _ = event
     if bool(visit) is (kind in OF_PRODUCTS) or bool(product) is (kind == "closed"):
-        raise ValueError(f"{event} must name a visit, a product or both, as its kind has them")
+        raise ValueError(f"{event!r:.300} must name a visit, a product or both, as its kind has them")
     if (reward is None) is (kind == "answered") or (reward is not None and not math.isfinite(reward)):
-        raise ValueError(f"{event} must have a finite reward if it is an answer, and none otherwise")
+        raise ValueError(f"{event!r:.300} must have a finite reward if it is an answer, and none otherwise")
     return {
         "kind": kind,
         "visit": visit,
