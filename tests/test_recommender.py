@@ -94,8 +94,8 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(shop):
 
 
 def test_numbers_of_numpy_are_numbers(shop):
-    product = shop.recommend(np.int64(7), {"age": np.float32(20)}, count=np.int64(1))[0]
-    shop.feedback(7, product, np.float64(1.0))
+    product = shop.recommend("7", {"age": np.float32(20)}, count=np.int64(1))[0]
+    shop.feedback("7", product, np.float64(1.0))
     assert kinds(shop, "7") == ["recommended", "answered"]
 
 
@@ -164,14 +164,16 @@ def test_products_come_go_and_come_back(shop):
     assert shop.described_products()[-1]["features"] == {"price": 4.0}
 
 
-def test_products_are_integers_if_the_settings_say_so(tmp_path):
+def test_products_and_visits_are_integers_if_the_settings_say_so(tmp_path):
     with new_shop(tmp_path, [10, 20, 30], ids="integer") as shop:
         assert shop.products == [10, 20, 30]
-        product = shop.recommend("ann")
+        product = shop.recommend(np.int64(7))
         assert isinstance(product, int)
-        shop.feedback("ann", product, 1.0)
+        shop.feedback(7, product, 1.0)
+        with pytest.raises(RequestError, match="visit must be an integer"):
+            shop.recommend("ann")
         with pytest.raises(RequestError, match="product must be an integer"):
-            shop.feedback("ann", str(product), 1.0)
+            shop.feedback(7, str(product), 1.0)
         with pytest.raises(RequestError, match="product must be an integer"):
             shop.add("forty")
 
