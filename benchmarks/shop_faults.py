@@ -2,39 +2,32 @@
 
 Clients make visits over HTTP and send every request again until it is acknowledged: feedback with the same visit
 and product, recommend with the same slot. They also repeat some feedback that was acknowledged. They keep lists of
-what was acknowledged, which are compared with the events in the database at the end, event by event.
+what was acknowledged, which are compared with the events in the database at the end, event by event. Workers, the
+learner and the parent are killed; the parent is started again by this program, as by a supervisor.
 
-    python -m benchmarks.shop_faults --kills 200 --seconds 1500            # SQLite: workers and learner
-    python -m benchmarks.shop_faults --kills 200 --seconds 1500 --postgres # and the server of the database
+    python -m benchmarks.shop_faults --out out/bench --kills 200 --seconds 1500
+    python -m benchmarks.shop_faults --databases sqlite postgresql   # kills PostgreSQL's server too
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
 import random
 import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.shop_service import Shop, prefill, write_markdown, write_settings
 from rlsvi.shop import Events, ShopSettings
 from rlsvi.shop.model.learner import ShopLearner
 
 SLOTS, PRODUCTS = 5, 20
-SETTINGS = """
-database = "{url}"
-slots = {slots}
-[serve]
-port = {port}
-products = "products.csv"
-"""
 
 
 class FaultClient(threading.Thread):
@@ -95,55 +88,10 @@ class FaultClient(threading.Thread):
         return None
 
 
-class Shop:
-    """`rlsvi serve` in a folder."""
-
-    def __init__(self, folder, url):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        (folder / "shop.toml").write_text(SETTINGS.format(url=url, slots=SLOTS, port=self.port))
-        (folder / "products.csv").write_text("product\n" + "".join(f"p{n}\n" for n in range(PRODUCTS)))
-        command = [sys.executable, "-m", "rlsvi", "serve", str(folder / "shop.toml"), "--workers", "2"]
-        with open(folder / "log", "ab") as log:
-            self.process = subprocess.Popen(command, stderr=log)
-
-    def healthy(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
-            connection.request("GET", "/health")
-            return connection.getresponse().status == 200
-        return False
-
-    def wait(self, seconds=120):
-        limit = time.monotonic() + seconds
-        while not self.healthy():
-            if time.monotonic() > limit or self.process.poll() is not None:
-                raise RuntimeError("the shop does not answer")
-            time.sleep(0.2)
-
-    def processes(self, role):
-        """The ids of the workers, or of the learner."""
-        parent, found = self.process.pid, []
-        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{child}/cmdline").read_bytes()
-                if (b"rlsvi.serve.learning" in words) == (role == "learner") and b"rlsvi.serve" in words:
-                    found.append(int(child))
-        return found
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(90)
-        self.process.kill()
-        return self.process.wait()
-
-
 def kill_some(shop, database, kills, seconds, pause, rng):
     """Kill processes at random, as many as asked for or as the time allows; return how many of each role."""
     done, end = Counter(), time.monotonic() + seconds
-    roles = ["worker", "learner"] + (["database"] if database else [])
+    roles = ["worker", "learner", "parent", *(["database"] if database else [])]
     while sum(done.values()) < kills and time.monotonic() < end:
         time.sleep(rng.random() * pause)
         role = next((each for each in roles if not done[each]), None) or rng.choice(roles)  # each at least once
@@ -155,8 +103,11 @@ def kill_some(shop, database, kills, seconds, pause, rng):
             alive = shop.processes(role)
             if not alive:
                 continue
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(rng.choice(alive), signal.SIGKILL)
+            if role == "parent":
+                shop.process.wait()
+                shop.wait(again=True)
         done[role] += 1
     return done
 
@@ -187,16 +138,19 @@ def compared(settings, clients):
     }
 
 
-def faults(folder, url, *, kills, seconds, pause=2.0, clients=4, database=None, seed=0):
-    """Serve a shop in a folder, kill its processes under load, and return what was found."""
-    shop, stop = Shop(folder, url), threading.Event()
+def faults(folder, url, *, kills, seconds, pause=2.0, clients=4, database=None, seed=0, visits=0):
+    """Serve a shop in a folder after past visits, kill its processes under load, and return what was found."""
+    if visits:
+        write_settings(folder, url=url, slots=SLOTS, products=PRODUCTS)
+        prefill(folder, visits=visits, products=PRODUCTS, slots=SLOTS)
+    shop, stop = Shop(folder, url, slots=SLOTS, products=PRODUCTS), threading.Event()
     try:
         shop.wait()
         sending = [FaultClient(f"c{number}", shop.port, stop) for number in range(clients)]
         for client in sending:
             client.start()
         done = kill_some(shop, database, kills, seconds, pause, random.Random(seed))
-        shop.wait()  # it is well again
+        shop.wait(again=True)  # it is well again
         answers = sum(len(client.rewards) for client in sending)
         limit = time.monotonic() + 60
         while sum(len(client.rewards) for client in sending) < answers + 20 and time.monotonic() < limit:
@@ -213,29 +167,53 @@ def faults(folder, url, *, kills, seconds, pause=2.0, clients=4, database=None, 
     return {"kills": dict(done), "exit code": code, **found}
 
 
+def shown(name, found):
+    """A row as the documentation has it."""
+    lost = Counter(each[0] for each in found["wrong"])
+    return {
+        "database": name,
+        **{f"{role} killed": found["kills"].get(role, 0) for role in ("worker", "learner", "parent", "database")},
+        "answers acknowledged": found["acknowledged answers"],
+        "requests sent again": found["requests sent again"],
+        "lost": lost["lost answer"] + lost["lost product"],
+        "stored twice": lost["twice"],
+        "other errors": len(found["wrong"]) - lost["lost answer"] - lost["lost product"] - lost["twice"],
+    }
+
+
+def measured(name, **asked):
+    """Kill the processes of a shop with a database of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        if name == "sqlite":
+            return faults(Path(folder), "sqlite:///shop.db", **asked)
+        from tests.postgres_server import LocalServer
+
+        database = LocalServer().start()
+        try:
+            return faults(Path(folder), database.new_url(), database=database, **asked)
+        finally:
+            database.remove()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=1500.0)
+    parser.add_argument("--kills", type=int, default=200, help="for each database")
+    parser.add_argument("--seconds", type=float, default=1500.0, help="for each database")
     parser.add_argument("--pause", type=float, default=4.0, help="the longest pause between two kills")
-    parser.add_argument("--postgres", action="store_true", help="kill the server of a PostgreSQL database too")
+    parser.add_argument("--databases", nargs="*", default=["sqlite"], choices=["sqlite", "postgresql"])
+    parser.add_argument("--visits", type=int, default=20_000, help="past visits in the database")
+    parser.add_argument("--out", type=Path, help="the folder for shop_faults.md")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    asked = {"kills": given.kills, "seconds": given.seconds, "pause": given.pause, "seed": given.seed}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if given.postgres:
-            from tests.postgres_server import LocalServer
-
-            database = LocalServer().start()
-            try:
-                found = faults(folder, database.new_url(), database=database, **asked)
-            finally:
-                database.remove()
-        else:
-            found = faults(folder, "sqlite:///shop.db", **asked)
-    print(json.dumps(found, indent=1))
-    sys.exit(bool(found["wrong"]))
+    asked = {name: getattr(given, name) for name in ("kills", "seconds", "pause", "visits", "seed")}
+    found = {name: measured(name, **asked) for name in given.databases}
+    print(json.dumps(found, indent=1), file=sys.stderr)
+    words = (
+        f"Killed at random under the load of four clients, after {given.visits} past visits; a pause of up to "
+        f"{given.pause:g} s between two kills."
+    )
+    write_markdown(given.out, "shop_faults.md", [shown(name, each) for name, each in found.items()], words)
+    sys.exit(any(each["wrong"] for each in found.values()))
 
 
 if __name__ == "__main__":

@@ -2,46 +2,43 @@
 
 Clients are closed loops: each sends its next request when the last one is answered. A visit asks for a product for
 each of its ten slots, and tells the reward of each, unless --no-feedback is given. All clients run in one process
-of their own, on the same cores as the server. Latencies are those that the clients see.
+of their own, on the same cores as the server. Latencies are those that the clients see. Every server begins with
+the same past visits, which its learner has learned from; it is measured with and without a learner beside it.
 
-    python -m benchmarks.shop_load --out out/bench
-    python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --learner on --seconds 5
+    python -m benchmarks.shop_load --out out/bench     # the table of docs/shop-operate.md, in 8 minutes at most
+    python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --learner on --seconds 5 --visits 1000
 """
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
-import signal
-import socket
+import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from benchmarks.shop_service import Shop, prefill, write_markdown, write_settings
+
 SLOTS = 10
-SETTINGS = """
-database = "sqlite:///shop.db"
-slots = {slots}
-[serve]
-port = {port}
-products = "products.csv"
-"""
+MOST = 100_000  # requests of one run
 
 
 # ---- the clients, in a process of their own -----------------------------------------------------------------
 
 
 class Connection(asyncio.Protocol):
-    """One client: it makes visits, one request after another, until the time is over."""
+    """One client: it makes visits, one request after another, until the time or the number of requests is over."""
 
-    def __init__(self, name, end, seconds, feedback):
-        self.name, self.end, self.seconds = name, end, seconds  # of requests, by path
+    def __init__(self, name, end, most, seconds, feedback):
+        self.name, self.end, self.left, self.seconds = name, end, most, seconds  # of requests, by path
         self.feedback = feedback
         self.visit, self.slot, self.buffer, self.done = 0, 0, b"", asyncio.get_running_loop().create_future()
         self.path, self.statuses = "", {}
@@ -70,8 +67,8 @@ class Connection(asyncio.Protocol):
         now, status = time.perf_counter(), head[9:12].decode()
         self.seconds[self.path].append(now - self.begun)
         self.statuses[status] = self.statuses.get(status, 0) + 1
-        self.buffer = b""
-        if now > self.end:
+        self.buffer, self.left = b"", self.left - 1
+        if now > self.end or not self.left:
             self.transport.close()
             self.done.set_result(None)
         elif self.path == "/recommend" and self.feedback:
@@ -93,7 +90,7 @@ async def visiting(port, clients, seconds, run, feedback):
     made = []
     for client in range(clients):
         _, connection = await loop.create_connection(
-            lambda client=client: Connection(f"{run}-{client}", begun + seconds, spent, feedback),
+            lambda client=client: Connection(f"{run}-{client}", begun + seconds, MOST // clients, spent, feedback),
             "127.0.0.1",
             port,
         )
@@ -111,9 +108,8 @@ def client(port, clients, seconds, run, feedback):
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(
-            visiting(port, clients, min(seconds, 1.0), f"{run}-before", feedback)
-        )  # what is new is done once
+        # First, without being measured: through so many connections that every worker answers some.
+        runner.run(visiting(port, max(clients, 16), min(seconds, 1.0), f"{run}-before", feedback))
         spent, statuses, wall = runner.run(visiting(port, clients, seconds, run, feedback))
     found = {"wall": wall, "statuses": statuses, "client_cpu": time.process_time()}
     for path, name in (("/recommend", "recommend"), *([("/feedback", "feedback")] if feedback else [])):
@@ -124,104 +120,66 @@ def client(port, clients, seconds, run, feedback):
     print(json.dumps(found))
 
 
-# ---- the server ---------------------------------------------------------------------------------------------
+# ---- the table ----------------------------------------------------------------------------------------------
 
 
-class Server:
-    """`rlsvi serve` in a folder, and its processes."""
-
-    def __init__(self, folder, workers, learner):
-        self.port = int((folder / "port").read_text())
-        command = [sys.executable, "-m", "rlsvi", "serve", str(folder / "shop.toml"), "--workers", str(workers)]
-        command += [] if learner else ["--no-learner"]
-        self.log = open(folder / "log", "ab")  # noqa: SIM115
-        self.process = subprocess.Popen(command, stderr=self.log)
-        limit = time.monotonic() + 120
-        while not self.ready():
-            if time.monotonic() > limit or self.process.poll() is not None:
-                self.end()
-                raise RuntimeError((folder / "log").read_text()[-2000:])
-            time.sleep(0.2)
-
-    def ready(self):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    def children(self):
-        """The ids of its processes, by role."""
-        found = {"parent": [self.process.pid], "worker": [], "learner": []}
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        for child in map(int, children):
-            words = Path(f"/proc/{child}/cmdline").read_bytes()
-            found["learner" if b"learning" in words else "worker"].append(child)
-        return found
-
-    def megabytes(self):
-        """The memory of each role: what its processes have of their own, and their share of what is common."""
-        found = {}
-        for role, processes in self.children().items():
-            rolled = [Path(f"/proc/{process}/smaps_rollup").read_text().splitlines() for process in processes]
-            lines = [line.split() for text in rolled for line in text]
-            found[f"{role}_mb"] = sum(int(line[1]) for line in lines if line[0] == "Pss:") / 1024
-        return found
-
-    def processor_seconds(self):
-        ticks = os.sysconf("SC_CLK_TCK")
-        found = {}
-        for role, processes in self.children().items():
-            parts = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in processes]
-            found[f"{role}_cpu"] = sum(int(part[11]) + int(part[12]) for part in parts) / ticks
-        return found
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(90)
-        self.log.close()
+def learned_folder(folder, products, visits):
+    """Make a folder with a shop whose learner has learned from past visits."""
+    folder.mkdir()
+    write_settings(folder, slots=SLOTS, products=products)
+    prefill(folder, visits=visits, products=products, slots=SLOTS)
+    shop = Shop(folder, products=products, slots=SLOTS, workers=1)
+    try:
+        shop.wait()
+    finally:
+        shop.end()
 
 
-def new_folder(folder, products):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "port").write_text(str(port))
-    (folder / "shop.toml").write_text(SETTINGS.format(slots=SLOTS, port=port))
-    (folder / "products.csv").write_text("product\n" + "".join(f"product-{n:03}\n" for n in range(products)))
+def measured(shop, clients, seconds, feedback):
+    """What one run of clients finds, and what the server needs meanwhile."""
+    before = shop.processor_seconds()
+    command = [sys.executable, "-m", "benchmarks.shop_load", "--as-client", str(shop.port)]
+    command += ["--clients", str(clients), "--seconds", str(seconds)]
+    command += [] if feedback else ["--no-feedback"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found, after, memory = json.loads(done.stdout), shop.processor_seconds(), shop.megabytes()
+    refused = sum(count for code, count in found.pop("statuses").items() if code != "200")
+    spent = {f"{role}_cpu": after[role] - before[role] for role in after}
+    sizes = {f"{role}_mb": " + ".join(f"{one:.0f}" for one in some) for role, some in memory.items()}
+    return {**found, "refused": refused, **spent, **sizes}
 
 
-def measured(products, workers, learner, clients, seconds, feedback):
-    """One row of the table."""
+def rows_of(given, end):
+    """Yield the rows of the table until the time is over."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        new_folder(folder, products)
-        if not learner:
-            Server(folder, 1, True).end()  # which leaves samples to serve with
-        server = Server(folder, workers, learner)
-        try:
-            before = server.processor_seconds()
-            command = [sys.executable, "-m", "benchmarks.shop_load", "--as-client", str(server.port)]
-            command += ["--clients", str(clients), "--seconds", str(seconds)]
-            command += [] if feedback else ["--no-feedback"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=False)
-            if done.returncode:
-                raise RuntimeError(done.stderr)
-            found = json.loads(done.stdout)
-            after = server.processor_seconds()
-            spent = {role: after[role] - before[role] for role in after}
-            memory = server.megabytes()
-        finally:
-            server.end()
-    asked = {
-        "feedback": feedback,
-        "products": products,
-        "workers": workers,
-        "learner": learner,
-        "clients": clients,
-    }
-    refused = {code: count for code, count in found.pop("statuses").items() if code != "200"}
-    return {**asked, **found, "refused": sum(refused.values()), **spent, **memory}
+        for products, workers, learner in itertools.product(given.products, given.workers, given.learner):
+            past, folder = Path(name) / f"past-{products}", Path(name) / "shop"
+            if time.monotonic() > end:
+                return
+            if not past.exists():
+                learned_folder(past, products, given.visits)
+            shutil.copytree(past, folder)
+            shop = Shop(folder, products=products, slots=SLOTS, workers=workers, learner=learner == "on")
+            try:
+                shop.wait(workers=workers)
+                for clients in given.clients:
+                    if time.monotonic() > end:
+                        return
+                    asked = {"products": products, "workers": workers, "learner": learner, "clients": clients}
+                    yield asked | measured(shop, clients, given.seconds, not given.no_feedback)
+            finally:
+                shop.end()
+                shutil.rmtree(folder)
+
+
+def shown(row):
+    """A row as the documentation has it."""
+    latency = {f"p{share}, ms": f"{row[f'recommend_p{share}_ms']:.1f}" for share in ("50", "99", "99.9")}
+    memory = {f"{role}, MB": row[f"{role}_mb"] or "none" for role in ("parent", "worker", "learner")}
+    asked = {name: row[name] for name in ("products", "workers", "clients", "learner")}
+    return {**asked, "recommendations/s": f"{row['recommends_per_second']:.0f}", **latency, **memory}
 
 
 def main():
@@ -230,29 +188,32 @@ def main():
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--products", type=int, nargs="*", default=[50, 500])
     parser.add_argument("--learner", nargs="*", default=["on", "off"], choices=["on", "off"])
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=5.0, help="the length of a run")
+    parser.add_argument("--visits", type=int, default=20_000, help="past visits in the database")
+    parser.add_argument("--limit", type=float, default=420.0, help="seconds after which no run begins")
     parser.add_argument("--no-feedback", action="store_true", help="recommend only")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the folder for shop_load.md and shop_load.csv")
     parser.add_argument("--as-client", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.as_client:
         client(given.as_client, given.clients[0], given.seconds, f"{os.getpid()}", not given.no_feedback)
         return
     rows = []
-    for products in given.products:
-        for workers in given.workers:
-            for learner in given.learner:
-                for clients in given.clients:
-                    row = measured(
-                        products, workers, learner == "on", clients, given.seconds, not given.no_feedback
-                    )
-                    print(
-                        json.dumps({k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}),
-                        flush=True,
-                    )
-                    rows.append(row)
+    for row in rows_of(given, time.monotonic() + given.limit):
+        rows.append(row)
+        plain = {name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()}
+        print(json.dumps(plain), file=sys.stderr, flush=True)
+    if not rows:
+        raise SystemExit("there was no time for any run: raise --limit")
+    asked = len(given.products) * len(given.workers) * len(given.learner) * len(given.clients)
+    words = (
+        f"{len(rows)} of {asked} runs of {given.seconds:g} s after {given.visits} past visits, slots = {SLOTS}, "
+        f"SQLite, {os.cpu_count()} cores ({platform.machine()}) shared by server and clients; "
+        f"{'recommendations only' if given.no_feedback else 'each recommendation is followed by its feedback'}; "
+        f"{sum(row['refused'] for row in rows)} requests refused."
+    )
+    write_markdown(given.out, "shop_load.md", [shown(row) for row in rows], words)
     if given.out is not None:
-        given.out.mkdir(parents=True, exist_ok=True)
         pl.DataFrame(rows).write_csv(given.out / "shop_load.csv")
 
 
