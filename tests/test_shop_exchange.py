@@ -30,7 +30,7 @@ WRITTEN = [
     Event("added", product="p,1", features={"price": 3.5, "name": 'a "quoted"\nline, ä'}, at=1.25),
     Event("recommended", "v", "p,1", 0, None, 0.1, True, 1, {}, 2.0),
     Event("answered", "v", "p,1", reward=-1e-300, at=1794859051.7214704),
-    Event("recommended", "v", "q", 1, propensity=1 / 3, explored=False, sample=2**60, at=3.0),
+    Event("recommended", "v", "q", 1, propensity=1 / 3, explored=False, sample=2**60, at=3.0, among=["q", "p,1"]),
     Event("closed", "v", at=4.0),
     Event("removed", product="p,1", at=5.0),
     Event("added", product="p,1", at=6.0),
@@ -84,7 +84,7 @@ def test_a_frame_has_the_columns_of_the_table(events):
     assert frame.schema == empty
     assert (
         ", ".join(frame.columns)
-        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features"
+        == "id, at, kind, visit, product, slot, reward, propensity, explored, sample, features, among"
     )
     assert frame["kind"].to_list() == [event.kind for event in WRITTEN]
     assert frame["explored"].to_list() == [None, True, None, False, None, None, None]
@@ -178,7 +178,7 @@ HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features
         ("1,1,closed,v,,,,,,,\n2,1,answered,w,p,,1e13,,,,", r"row 2, .* -1e\+12 and .*got 1e\+13 \(line 3 of the"),
         ("1,1,recommended,v,p,99999999999,,,,,", "row 1, column 'slot': must be a slot, from 0 to 999"),
         ("1,1,recommended,v,p,0,,7,,,", "row 1, column 'propensity': must be more than 0 and at most 1, got 7"),
-        (f"1,1,recommended,v,p,0,,,,,{'x' * 70_000}", "'features': must have at most 65536 characters, got 70000"),
+        (f"1,1,recommended,v,p,0,,,,,{'x' * 600_000}", "must have at most 524288 characters, got 600000"),
         (f"1,1,removed,v,p,,,,,,{{}}{' ' * 60_000}", r"row 1, .* must name a visit, a product or both"),
     ],
     ids=range(19),

@@ -1,12 +1,25 @@
-"""A shop's recommender judged by past events: the log that they make, and what it says of the posterior mean."""
+"""A shop's recommender judged by past events: the steps that they make, and what they say of its samples.
+
+The slow twin asks `rlsvi.value_of` about one sample at a time, with dense observations: the customer, the answers
+by product, the slot.
+"""
 
 import numpy as np
+import polars as pl
 import pytest
+from gymnasium.spaces import Box, Discrete
 
+from rlsvi import value_of
+from rlsvi.bases import StateFeatures
+from rlsvi.envs.spaces import Spaces
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Event, Events, ShopSettings
-from rlsvi.shop.judging import MeanPolicy, judge, log_of
+from rlsvi.shop.judging import judge
+from rlsvi.shop.judging.judge import value_of_samples
+from rlsvi.shop.judging.visits import steps_of
+from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.model.targets import sign_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # few effective episodes
 
@@ -31,32 +44,131 @@ def uniform_events(taste, visits, slots, rng):
     return numbered(events)
 
 
-def played(taste, policy, slots, visits, rng):
-    """Likes per visit when the policy serves the customers."""
+def learned(settings, events, visits):
+    """The samples that events of some visits teach, and the numbers of products."""
+    learner = ShopLearner(settings)
+    for event in events:
+        if not event.visit or event.visit in visits:
+            learner.take(event)
+    return learner.refresh(), learner.products
+
+
+class SamplePolicy:
+    """A sample as a policy of observations (c, x, slot)."""
+
+    def __init__(self, draws, draw):
+        self.draws, self.draw, self.q = draws, draw, int(draws.customer)
+        N, m = draws.z.shape
+        places = draws.weight.shape[1] - 1 - self.q - m
+        self.answers = np.zeros((N, places + m))
+        for n in range(N):
+            self.answers[n, n % places] = sign_of(n, places)
+        self.answers[:, places:] = draws.z
+
+    def predict(self, observation, action_mask):
+        x = observation[self.q : -1]
+        known = np.flatnonzero(x)
+        return choose(self.draws, self.draw, observation[: self.q], known, x[known], action_mask).product
+
+    def features(self, observation):
+        q = self.q
+        return np.concatenate([[1.0], observation[:q], observation[q:-1] @ self.answers, observation[-1:]])
+
+
+def dense_log(settings, steps, draws):
+    """The steps as a log of episodes with dense observations, of customers without features and uniform masks."""
+    rows, N = [], steps.products
+    for e, (begin, end) in enumerate(zip(steps.start[:-1], steps.start[1:], strict=True)):
+        x, mask, known = np.zeros(N), np.ones(N, bool), []
+        for t, row in enumerate(range(begin, end)):
+            known.append(([*x, 2 * t / settings.slots - 1], mask.tolist()))
+            x[steps.shown[row]] = 1.0 if steps.reward[row] > 0 else -1.0
+            mask[steps.shown[row]] = False
+        following = [*known[1:], known[-1]]
+        for t, row in enumerate(range(begin, end)):
+            names = ("observation", "mask"), ("next_observation", "next_mask")
+            values = dict(zip(names[0], known[t], strict=True)) | dict(zip(names[1], following[t], strict=True))
+            place = {"episode": e, "step": t, "action": int(steps.shown[row]), "reward": float(steps.reward[row])}
+            place |= {"terminated": bool(row == end - 1), "truncated": False}
+            rows.append({**place, **values, "propensity": float(steps.propensity[row])})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def by_twin(settings, steps, draws, draw):
+    policy, width = SamplePolicy(draws, draw), steps.products + 1
+    spaces = Spaces(Box(-np.inf, np.inf, (width,)), Discrete(steps.products))
+    basis = StateFeatures(policy.features)
+    log = dense_log(settings, steps, draws)
+    return value_of(policy, log, spaces, horizon=settings.slots, per_period=False, basis=basis)
+
+
+def played(taste, draws, slots, visits, rng):
+    """Likes per visit when the samples serve the customers, one for each visit."""
     likes = 0
-    for _ in range(visits):
-        x = np.zeros(len(taste.beta), np.int8)
-        for slot in range(slots):
-            a = policy.predict(np.array([*x, 2 * slot / slots - 1], float), x == 0)
+    for v in range(visits):
+        x, draw = np.zeros(len(taste.beta), np.int8), draw_of(f"v{v}", draws, 0)
+        for _ in range(slots):
+            known = np.flatnonzero(x)
+            a = choose(draws, draw, [], known, x[known], x == 0).product
             liked = bool(rng.random() < like_probability(taste, x, a))
             likes, x[a] = likes + liked, 1 if liked else -1
     return likes / visits
 
 
-def test_estimates_agree_with_what_the_policies_earn():
+SMALL = {"slots": 2, "learning": {"history": 4, "draws": 5, "exploration": 1.0}}
+
+
+def test_one_sample_is_judged_as_by_its_slow_twin():
+    """With no exploration all samples are the posterior mean, and all estimates are those of `value_of`."""
+    settings = ShopSettings(slots=3, learning={"history": 4, "draws": 2, "exploration": 0.0})
+    events = uniform_events(draw_taste(6, seed=3), 200, 3, np.random.default_rng(0))
+    draws, products = learned(settings, events, {f"v{v}" for v in range(100)})
+    others = [event for event in events if not event.visit or int(event.visit[1:]) >= 100]
+    steps = steps_of(settings, products, draws, others)
+    found, expected = value_of_samples(steps, 3, 0.95), by_twin(settings, steps, draws, 0)
+    assert (
+        set(found.estimates)
+        == set(expected.estimates)
+        == {
+            "fitted Q evaluation",
+            "weighted importance sampling",
+            "doubly robust",
+        }
+    )
+    for name, interval in found.estimates.items():
+        assert interval == pytest.approx(expected.estimates[name], rel=1e-6), name
+    assert found.effective == pytest.approx(expected.effective)
+    assert (found.untried, found.episodes, found.steps) == (expected.untried, 100, 300)
+
+
+def test_samples_are_judged_together():
+    """The value is the mean over samples; the weight of a visit is the mean of its weights under all samples."""
+    settings, rng = ShopSettings(**SMALL), np.random.default_rng(0)
+    events = uniform_events(draw_taste(5, seed=3), 120, 2, rng)
+    draws, products = learned(settings, events, {f"v{v}" for v in range(60)})
+    others = [event for event in events if not event.visit or int(event.visit[1:]) >= 60]
+    steps = steps_of(settings, products, draws, others)
+    assert len({tuple(chosen) for chosen in steps.chosen.T.tolist()}) > 1
+    found = value_of_samples(steps, 2, 0.95)
+    alone = [by_twin(settings, steps, draws, draw) for draw in range(1, 6)]
+    assert found.fitted.value == pytest.approx(np.mean([each.fitted.value for each in alone]))
+    shown, reward = steps.shown.reshape(-1, 2), steps.reward.reshape(-1, 2)
+    follows = np.cumprod(steps.chosen.reshape(-1, 2, 5) == shown[:, :, None], axis=1).mean(axis=2)
+    weight = follows / np.cumprod(steps.propensity.reshape(-1, 2), axis=1)
+    expected = (weight * reward).sum(axis=0) / weight.sum(axis=0)
+    assert found.weighted.value == pytest.approx(expected.sum())
+
+
+def test_estimates_agree_with_what_the_samples_earn():
     taste, rng = draw_taste(5, seed=3), np.random.default_rng(0)
-    settings, events = ShopSettings(slots=2), uniform_events(draw_taste(5, seed=3), 400, 2, rng)
+    settings, events = ShopSettings(**SMALL), uniform_events(draw_taste(5, seed=3), 400, 2, rng)
     halves = {f"v{v}" for v in range(200)}, {f"v{v}" for v in range(200, 400)}
     value = judge(settings, events)
     total = sum(event.reward or 0 for event in events) / 400
     assert value.logged.value == pytest.approx(total)
     assert value.logged.low < total < value.logged.high
-    for found, learned in zip(value.halves, reversed(halves), strict=True):
-        learner = ShopLearner(settings)
-        for event in events:
-            if not event.visit or event.visit in learned:
-                learner.take(event)
-        earned = played(taste, MeanPolicy(learner.refresh()), 2, 3000, rng)
+    for found, visits in zip(value.halves, reversed(halves), strict=True):
+        earned = played(taste, learned(settings, events, visits)[0], 2, 3000, rng)
         assert found.episodes == 200
         for estimate in found.estimates.values():
             assert estimate.low - 0.05 < earned < estimate.high + 0.05  # 3000 visits have an error of .015
@@ -64,6 +176,18 @@ def test_estimates_agree_with_what_the_policies_earn():
     both = [half.fitted.value for half in value.halves]
     assert value.estimates["fitted Q evaluation"].value == pytest.approx(np.mean(both))
     assert "400 visits" in str(value)
+    assert "the policy of the log" in str(value)
+
+
+def test_memory_does_not_grow_with_the_catalogue():
+    """Dense observations and masks of these 100 steps would have 120,000 numbers."""
+    settings = ShopSettings(slots=10, learning={"history": 4, "draws": 2})
+    events = uniform_events(draw_taste(600, seed=3), 10, 10, np.random.default_rng(0))
+    draws, products = learned(settings, events, set())
+    steps = steps_of(settings, products, draws, events)
+    arrays = steps.features.data, steps.features.indices, steps.shown, steps.reward, steps.chosen
+    assert (steps.visits, len(steps.shown), steps.products) == (10, 100, 600)
+    assert sum(array.size for array in arrays) < 100 * 20
 
 
 def test_the_events_of_the_database_are_judged(tmp_path):
@@ -74,28 +198,53 @@ def test_the_events_of_the_database_are_judged(tmp_path):
     assert str(judge(settings)) == str(judge(settings, stored))
 
 
-def test_the_log_says_what_was_known_and_allowed_at_every_step():
-    settings = ShopSettings(slots=3, customer={"age": {"low": 0, "high": 100}})
+def test_steps_say_what_was_known_and_samples_choose_among_what_was_allowed():
+    settings = ShopSettings(
+        slots=3, customer={"age": {"low": 0, "high": 100}}, learning={"history": 4, "draws": 3, "exploration": 0.0}
+    )
     events = numbered(
         [
             *(Event("added", product=name) for name in "abcd"),
+            *(event for v in range(40) for event in answered(f"t{v}", "abcd"[v % 4], float(v % 4 == 3))),
             Event("recommended", "v", "a", 0, features={"age": 75}),
-            Event("recommended", "v", "b", 1),
+            Event("recommended", "v", "b", 1, among=["a", "b", "c", "wine"]),
             Event("answered", "v", "a", reward=2.0),
             Event("removed", product="d"),
             Event("recommended", "v", "c", 2),
             Event("answered", "v", "c", reward=0.0),
+            Event("answered", "v", "b", reward=1.0),
+            Event("recommended", "w", "a", 0),
+            Event("recommended", "w", "wine", 1),
+            Event("added", product="d"),
+            Event("answered", "w", "a", reward=-3.0),
             Event("recommended", "goes on", "a", 0),
-            Event("closed", "v"),
+            Event("closed", "w"),
+            Event("answered", "w", "a", reward=9.0),
         ]
     )
-    log = log_of(settings, {name: n for n, name in enumerate("abcd")}, events)
-    assert log["action"].to_list() == [0, 2]  # b was never answered
-    assert log["observation"].to_list() == [[0.5, 0, 0, 0, 0, -1.0], [0.5, 1, 0, 0, 0, pytest.approx(1 / 3)]]
-    assert log["mask"].to_list() == [[True] * 4, [False, False, True, False]]
-    assert log["reward"].to_list() == [2.0, 0.0]
-    assert log["terminated"].to_list() == [False, True]
-    assert "propensity" not in log.columns
+    draws, products = learned(settings, events, {event.visit for event in events if event.visit.startswith("t")})
+    steps = steps_of(settings, products, draws, [event for event in events if not event.visit.startswith("t")])
+    assert [name for name in "abcd" if draws.value[products[name]] == draws.value.max()] == ["d"]
+    assert steps.start.tolist() == [0, 3, 4]
+    assert steps.shown.tolist() == [products[name] for name in "abca"]
+    assert steps.reward.tolist() == [2.0, 1.0, 0.0, -3.0]
+    third = [1, 0.5, 1, 0, 0, 0, 1 / 3]
+    assert steps.features.toarray().tolist()[:2] == [[1, 0.5, 0, 0, 0, 0, -1], [1, 0.5, 0, 0, 0, 0, 2 / 3 - 1]]
+    assert steps.features.toarray()[2].tolist() == pytest.approx(third)
+    chosen = ["abcd"[a] for a in steps.chosen[:, 0]]
+    assert chosen[0] == "d"
+    assert chosen[1] in "bc"  # d was not in among
+    assert chosen[2] == "c"  # d was removed
+    assert chosen[3] != "d"
+    assert steps.propensity is None
+
+
+def answered(visit, product, reward):
+    return [
+        Event("recommended", visit, product, 0),
+        Event("answered", visit, product, reward=reward),
+        Event("closed", visit),
+    ]
 
 
 def test_too_few_visits_are_refused():

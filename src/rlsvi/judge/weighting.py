@@ -66,11 +66,18 @@ def weighted(weights: EpisodeWeights, numbers: Floats, first: Floats, level: flo
     is unknown for fewer than two of them, and for a few that are all alike.
     """
     table = weights.spread_over(numbers)
-    means = (weights.share * table).sum(axis=0)
-    value = float(first.mean() + (means * weights.discount).sum())
-    parts = (first - first.mean()) / len(first) + (weights.share * (table - means)) @ weights.discount
-    freedom = weights.effective - 1
     size = np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum()
+    return weighted_sum(weights, weights.share * table, float(size), first, level)
+
+
+def weighted_sum(
+    weights: EpisodeWeights, terms: Floats, size: float, first: Floats, level: float
+) -> tuple[float, float, float]:
+    """Return the same of terms that are weighted already, (E, T), of which the largest sum is of this size."""
+    means = terms.sum(axis=0)
+    value = float(first.mean() + (means * weights.discount).sum())
+    parts = (first - first.mean()) / len(first) + (terms - weights.share * means) @ weights.discount
+    freedom = weights.effective - 1
     if freedom < 1 or (freedom < FEW and np.abs(parts).max() <= ROUNDING * size):
         return value, -np.inf, np.inf
     spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAMED = 5  # how many wrong rows an error names
 LONGEST_LINE = 2**20  # bytes of a line in a CSV file
-LONGEST_TEXT = 2**16  # characters of an object of JSON
+LONGEST_TEXT = 2**19  # characters of a text of JSON
 LARGEST_REWARD = 1e12
 MOST_SLOTS = 1000
 NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
@@ -179,12 +179,24 @@ def moment(value: Any) -> float:
 
 def mapping(value: Any) -> dict[str, Any]:
     """Return an object of JSON."""
-    if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        raise ValueError(f"must have at most {LONGEST_TEXT} characters, got {len(value)}")
-    try:
-        found = json.loads(value)
-    except (TypeError, ValueError, RecursionError):
-        found = None
+    found = _json(value)
     if not isinstance(found, dict):
         raise ValueError(f"must be an object of JSON, got {shown(value)}")
     return found
+
+
+def listing(value: Any) -> list[Any]:
+    """Return a list of JSON that is not empty."""
+    found = _json(value)
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"must be a list of JSON that is not empty, got {shown(value)}")
+    return found
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise ValueError(f"must have at most {LONGEST_TEXT} characters, got {len(value)}")
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError, RecursionError):
+        return None

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.shop.cells import Cells, moment, number, probability, read_table, reward, whole
+from rlsvi.shop.cells import Cells, listing, moment, number, probability, read_table, reward, whole
 from rlsvi.shop.event import Event
 from rlsvi.shop.features import Encoder, NumberFeature
 from rlsvi.shop.ids import Ids, text_of
@@ -13,7 +13,7 @@ from rlsvi.shop.settings import ShopSettings
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity")
+COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity", "among")
 
 
 def products_of(source: Any, settings: ShopSettings) -> list[Event]:
@@ -43,6 +43,7 @@ def events_of_clicks(frame: "pl.DataFrame", settings: ShopSettings, source: Any 
         "slot": cells.of("slot", whole, needed="slot" in there),
         "at": cells.of("at", moment, needed="at" in there),
         "propensity": cells.of("propensity", probability, needed=False),
+        "among": cells.of("among", names_in_table(settings.ids), needed=False),
         "features": _features(cells, settings.customer, "customer", COLUMNS),
     }
     cells.refuse()
@@ -59,6 +60,12 @@ def events_of_clicks(frame: "pl.DataFrame", settings: ShopSettings, source: Any 
 def name_in_table(what: str, ids: Ids) -> Callable[[Any], str]:
     """Return the function that makes a name of what a cell holds: in a CSV file, integers are texts too."""
     return lambda value: text_of(what, whole(value) if ids == "integer" else value, ids)
+
+
+def names_in_table(ids: Ids) -> Callable[[Any], list[str]]:
+    """Return the function that makes names of a list of products, as JSON."""
+    name = name_in_table("among", ids)
+    return lambda value: [name(each) for each in listing(value)]
 
 
 def _features(cells: Cells, encoder: Encoder, whose: str, others: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -101,7 +108,16 @@ def _visit(cells: Cells, rows: list[dict[str, Any]], visit: list[int], slots: in
         products.add(product)
         features = None if slot else first["features"]
         events.append(
-            Event("recommended", name, product, slot, propensity=click["propensity"], features=features, at=at)
+            Event(
+                "recommended",
+                name,
+                product,
+                slot,
+                propensity=click["propensity"],
+                features=features,
+                at=at,
+                among=click["among"],
+            )
         )
         if click["reward"] is not None:
             events.append(Event("answered", name, product, reward=click["reward"], at=at))

@@ -21,6 +21,7 @@ class Event(NamedTuple):
     features : added: the features of the product; recommended in slot 0: the context of the customer.
     at : seconds since 1970.
     id : the number of the event, in the order in which events were committed; 0 until then.
+    among : recommended: the products that the request allowed; None: all that were offered.
     """
 
     kind: Kind
@@ -34,3 +35,4 @@ class Event(NamedTuple):
     features: dict[str, Any] | None = None
     at: float = 0.0
     id: int = 0
+    among: list[str] | None = None

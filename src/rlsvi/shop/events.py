@@ -53,6 +53,8 @@ class Events:
             names = sa.inspect(connection).get_table_names()
             if schema.name in names:
                 self._check(connection.execute(sa.select(schema.c.version)).scalar())
+                if all(column["name"] != "among" for column in sa.inspect(connection).get_columns("events")):
+                    connection.execute(sa.text("ALTER TABLE events ADD COLUMN among JSON"))  # of an early 0.2.0
             elif {"events", "draws"} & set(names):
                 raise StoreError(f"{self._database.name} has tables of another program: use another database")
             elif not create:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rlsvi.core.checks import one_of
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
-from rlsvi.shop.clicks import events_of_clicks, name_in_table
+from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
 from rlsvi.shop.rows import row_of
@@ -24,23 +24,23 @@ AT_ONCE = 20_000  # rows read or written at once
 def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """Return the events after a number, all by default, as a polars frame with the columns of the table.
 
-    `visit` and `product` are "" where an event has none; `features` is the text of an object of JSON.
+    `visit` and `product` are "" where an event has none; `features` and `among` are texts of JSON.
     """
     import polars as pl
 
-    kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features"), pl.String())
+    kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
     kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}
     pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
     while rows := events.since(after, AT_ONCE):
         after = rows[-1].id
-        texts = [row._replace(features=_text(row.features)) for row in rows]
+        texts = [row._replace(features=_text(row.features), among=_text(row.among)) for row in rows]
         pieces.append(pl.DataFrame(texts, schema=pieces[0].schema, orient="row"))
     return pl.concat(pieces).select(column.name for column in table.columns)
 
 
-def _text(features: dict[str, Any] | None) -> Any:
-    return None if features is None else json.dumps(features)
+def _text(value: Any) -> Any:
+    return None if value is None else json.dumps(value)
 
 
 def export_events(events: Events, path: str | Path) -> int:
@@ -69,6 +69,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     slot : optional, the place of the recommendation in its visit, from 0; otherwise they are in order.
     at : optional, seconds since 1970, or a date and time.
     propensity : optional, the probability with which the product was chosen.
+    among : optional, the products that could have been shown, as a list of JSON; if empty, all.
     every other column : a feature of the customer, declared in the settings.
 
     Products that the catalogue never had are added. All visits are closed. Nothing is imported if any row is
@@ -99,7 +100,7 @@ def _refuse_known(visits: dict[str, list[Event]]) -> None:
 
 def _events_of(frame: "pl.DataFrame", settings: ShopSettings, source: Any) -> list[Event]:
     """Return the events of a table that `export_events` has written."""
-    if set(frame.columns) != set(Event._fields):
+    if {*frame.columns, "among"} != set(Event._fields):  # early versions had no `among`
         raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
     parsers = {
         "kind": lambda value: one_of("it", value, KINDS),
@@ -113,9 +114,11 @@ def _events_of(frame: "pl.DataFrame", settings: ShopSettings, source: Any) -> li
         "features": mapping,
         "at": moment,
         "id": whole,
+        "among": names_in_table(settings.ids),
     }
     cells = Cells(frame, source)
-    columns = [cells.of(name, parsers[name], needed=name in ("kind", "at", "id")) for name in Event._fields]
+    needed = ("kind", "at", "id")
+    columns = [cells.of(name, parsers[name], needed=name in needed) for name in Event._fields]
     cells.refuse()
     found = [Event(*row) for row in zip(*columns, strict=True)]
     found = [event._replace(visit=event.visit or "", product=event.product or "") for event in found]

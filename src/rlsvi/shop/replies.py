@@ -77,6 +77,7 @@ def recommend(
                 explored=explored,
                 sample=sample.last,
                 features=stored if slot == 0 else None,
+                among=None if asked.among is None else [str(product) for product in asked.among],
             )
         )
     return first, [event.product for event in events], events

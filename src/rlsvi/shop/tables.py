@@ -26,6 +26,7 @@ events = sa.Table(
     sa.Column("explored", sa.Boolean),
     sa.Column("sample", BIG),
     sa.Column("features", sa.JSON),
+    sa.Column("among", sa.JSON),
     sa.CheckConstraint("kind IN ('added', 'removed', 'recommended', 'answered', 'closed')", name="events_kind"),
     sqlite_autoincrement=True,
 )

@@ -51,33 +51,50 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     known, x : the products that the customer has answered in this visit, by index, and the answers, 1 or -1.
     allowed : (N,) which products may be shown: at least those already shown are not. None: all that are offered.
     """
-    S, e, N = draws.weight.shape
+    S = len(draws.weight)
+    if not 0 <= draw < S:
+        raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
+    best, explored = best_by_sample(draws, known_row(draws, c, known, x), draw, allowed)
+    chosen = int(best[draw])
+    samples = best[1:] if S > 1 else best
+    return Choice(chosen, float((samples == chosen).mean()), explored)
+
+
+def known_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
+    """Return u, see `Sizes`, of a customer and her answers; the arguments are those of `choose`."""
+    _, e, N = draws.weight.shape
     q, m = int(draws.customer), draws.z.shape[1]
     customer = np.asarray(c, dtype=np.float64)
     answered, answers = np.asarray(known, dtype=np.int64), np.asarray(x, dtype=np.float64)
-    mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
     if customer.shape != (q,) or not np.isfinite(customer).all():
         raise ValueError(f"c must be {q} finite numbers, got shape {customer.shape}")
     if answered.ndim != 1 or answers.shape != answered.shape or not (abs(answers) == 1.0).all():
         raise ValueError("known and x must be as many products as answers, each answer 1 or -1")
     if answered.size and not 0 <= answered.min() <= answered.max() < N:
         raise ValueError(f"known must be numbers of products, each of 0..{N - 1}")
+    u = np.zeros(e)
+    u[0], u[1 : 1 + q] = 1.0, customer
+    add_answers(u, draws.z, answered, answers, q, e - 1 - q - m)
+    return u
+
+
+def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> tuple[Longs, bool]:
+    """Return the product that each sample prefers, (S + 1,), and whether the mean disagrees with one of them.
+
+    u : what is known, from `known_row`.
+    """
+    S, e, N = draws.weight.shape
+    mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
     if mask.shape != (N,):
         raise ValueError(f"allowed must have shape ({N},), got {mask.shape}")
-    if not 0 <= draw < S:
-        raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
     mask = mask & draws.offered
     if not mask.any():
         raise LookupError("no product is left that may be shown")
-    u, index, values, best = np.zeros(e), np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
-    u[0], u[1 : 1 + q] = 1.0, customer
-    add_answers(u, draws.z, answered, answers, q, e - 1 - q - m)
+    index, values, best = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
     explored = best_products(draws.weight, u, mask, draw, index, values, best)
     if explored < 0:
         raise FactorError("a value is not finite: refresh the draws")
-    chosen = int(best[draw])
-    samples = best[1:] if S > 1 else best
-    return Choice(chosen, float((samples == chosen).mean()), explored == 1)
+    return best, explored == 1
 
 
 @compiled
