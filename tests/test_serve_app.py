@@ -223,6 +223,15 @@ def test_products_come_and_go(ask):
     assert ask("DELETE", "/products/beer").status == 404
 
 
+def test_what_a_request_allows_is_stored(ask, shop):
+    among = ["tea", "cocoa", "water"]
+    shown = ask("POST", "/recommend", {"visit": "a", "among": among, "count": 2}).json["products"]
+    ask("POST", "/recommend", {"visit": "a"})
+    events = [event for event in shop.events.since(0, 99) if event.kind == "recommended"]
+    assert set(shown) < set(among)
+    assert [event.among for event in events] == [among, among, None]
+
+
 def test_products_are_all_added_or_none(ask):
     asked = {"products": [{"product": "wine"}, {"product": "beer", "features": {"colour": "red"}}]}
     answer = ask("PUT", "/products", asked)

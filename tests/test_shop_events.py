@@ -158,6 +158,15 @@ def test_a_catalogue_that_is_rolled_back_is_not_remembered(events):
     assert list(events.catalogue()) == ["b"]
 
 
+def test_a_table_without_the_column_among_gets_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with Events(url) as events:
+        events._rows("ALTER TABLE events DROP COLUMN among", {})
+    with Events(url) as events, events.writing() as writer:
+        writer.append([Event("recommended", "v", "a", 0, among=["a", "ä"])])
+        assert writer.visits(["v"])["v"][0].among == ["a", "ä"]
+
+
 def test_draws_travel_through_the_table(events):
     assert events.newest_draws(0) is None
     for last in range(1, 8):

@@ -244,6 +244,15 @@ def test_clicks_become_visits(events, tmp_path):
     ]
 
 
+def test_clicks_say_what_could_have_been_shown(events, tmp_path):
+    text = 'visit,product,reward,among\n1,7,1,"[7, 8]"\n1,8,1,\n'
+    import_events(events, INTEGERS, table(tmp_path, text))
+    assert [event.among for event in events.since(2, 99)] == [["7", "8"], None, None, None, None]
+    for wrong in ("7", "[]", '"[7, ""a""]"'):
+        with pytest.raises(ValueError, match=r"row 1, column 'among': (must be a list|must be a whole number)"):
+            import_events(events, INTEGERS, table(tmp_path, f"visit,product,reward,among\n2,7,1,{wrong}\n"))
+
+
 def test_the_least_that_clicks_have(events, tmp_path):
     clicks = table(tmp_path, "visit,product,reward\n1,20,0\n2,20,1\n1,-3,1\n")
     assert import_events(events, INTEGERS, clicks) == 2 + 3 + 3 + 2  # added, recommended, answered, closed

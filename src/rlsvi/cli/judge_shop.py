@@ -16,8 +16,9 @@ def judge_shop(
 ) -> None:
     """Estimate the reward per visit of a shop's recommender from past events, before it serves.
 
-    The recommender learns from one half of the visits and is judged by the other one, and the reverse. The policy
-    of the log is what the events were made with.
+    The recommender learns from one half of the visits and is judged by the other one, and the reverse. It is
+    judged as it serves: each visit draws one of the samples of the posterior. The policy of the log is what the
+    events were made with.
 
     Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
     """

@@ -48,7 +48,7 @@ def _fields(schema: dict[str, Any]) -> str:
 
 def _rows(schema: dict[str, Any], before: str) -> Iterator[tuple[str, str, str]]:
     for name, each in schema.get("properties", {}).items():
-        needed = "" if name in schema.get("required", ()) else "optional"
+        needed = "" if name in schema.get("required", ()) else "Optional."
         words = " ".join(filter(None, (_text(each.get("description", "")), needed)))
         yield f"<code>{escape(before + name)}</code>", escape(_type(each)), words
         items = each.get("items", {})
