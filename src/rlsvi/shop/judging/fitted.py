@@ -46,7 +46,7 @@ class _Model(NamedTuple):
         found = y / RIDGE
         for a, factor in self.factors.items():
             part = slice(a * self.size, (a + 1) * self.size)
-            found[part] = cho_solve(factor, y[part])
+            found[part] = cho_solve(factor, y[part], check_finite=False)
         return found
 
     def following(self, theta: Floats) -> Floats:
@@ -157,7 +157,7 @@ def _leverages(steps: JudgedSteps, model: _Model) -> Floats:
     for a, factor in model.factors.items():
         mine = np.flatnonzero(steps.shown == a)
         x = steps.features[mine].toarray()
-        found[mine] = np.einsum("id,di->i", x, cho_solve(factor, x.T))
+        found[mine] = np.einsum("id,di->i", x, cho_solve(factor, x.T, check_finite=False))
     return found
 
 
@@ -168,6 +168,6 @@ def _doubts(steps: JudgedSteps, model: _Model) -> Floats:
         chosen = steps.chosen == a
         mine = np.flatnonzero(chosen.any(axis=1))
         x, factor = steps.features[mine].toarray(), model.factors.get(a)
-        solved = x if factor is None else RIDGE * cho_solve(factor, x.T).T
+        solved = x if factor is None else RIDGE * cho_solve(factor, x.T, check_finite=False).T
         found[mine] += chosen[mine] * np.sqrt(np.square(solved).sum(axis=1))[:, None]
     return found
