@@ -14,6 +14,7 @@ from rlsvi.core.compile import Bools, Floats
 from rlsvi.envs.spaces import Spaces
 from rlsvi.judge.result import OfflineValue
 from rlsvi.judge.value import value_of
+from rlsvi.shop.catalogue import with_features
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
 from rlsvi.shop.model.draws import Draws, choose
@@ -71,7 +72,7 @@ def judge(
     if events is None:
         with Events(settings.database) as opened:
             return judge(settings, opened, level=level)
-    stored = _all_of(events) if isinstance(events, Events) else list(events)
+    stored = with_features(_all_of(events) if isinstance(events, Events) else list(events), settings)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")
@@ -202,6 +203,8 @@ class _LoggedVisit:
             liked = (event.reward or 0.0) > self._settings.reward.liked_above
             self._x[self._products[event.product]] = 1.0 if liked else -1.0
         self._closed = self._closed or event.kind == "closed"
+        for step in self._steps.values() if event.kind == "closed" else ():
+            step["reward"] = self._settings.reward.unanswered if step["reward"] is None else step["reward"]
 
     def rows(self, number: int) -> list[dict[str, Any]]:
         """Return the steps, or nothing if the visit goes on."""
