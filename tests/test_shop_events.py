@@ -131,6 +131,18 @@ def test_the_catalogue_holds_the_last_word_on_every_product(events):
         assert writer.catalogue() == found
 
 
+def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
+    with Events(url) as again, Events(f"sqlite:///{tmp_path}/other.db") as other:
+        assert len({events.shop, again.shop, other.shop}) == 2
+    with events.reading() as connection:
+        connection.execute(sa.text("DROP TABLE shop_identity"))  # as in databases that had none
+    with Events(url) as again, Events(url) as another:
+        assert again.shop == another.shop != events.shop
+        assert again.learner_at() is None
+        again.learned()
+        assert another.learner_at() > 1.7e9
+
+
 def test_draws_travel_through_the_table(events):
     assert events.newest_draws(0) is None
     for number in range(1, 8):

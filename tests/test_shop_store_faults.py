@@ -334,19 +334,23 @@ def test_text_that_postgresql_cannot_hold(postgres_url):  # noqa: F811
         assert events.last() == 0
 
 
-def test_a_client_is_told_that_a_request_may_have_been_stored(tmp_path, monkeypatch):
-    from serving import new_shop, serving
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (InDoubt("in doubt"), "the request may have been stored; send it again, which is safe"),
+        (StoreError("away"), "nothing was stored"),
+    ],
+    ids=["in doubt", "away"],
+)
+def test_a_client_is_told_what_became_of_its_request(path, monkeypatch, error, words):
+    from rlsvi.shop import Recommender
+    from serving import serving
 
-    with new_shop(tmp_path) as shop, serving(shop) as ask:
-        for error, words in (
-            (InDoubt("in doubt"), "the request may have been stored; send it again, which is safe"),
-            (StoreError("away"), "nothing was stored"),
-        ):
-            monkeypatch.setattr(shop.events._database, "commit", lambda cursor, error=error: _raised(error))
-            answer = ask("POST", "/recommend", {"visit": "ann", "slot": 0})
-            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-            assert words in answer.json["error"]
+    def lost(cursor):
+        raise error
 
-
-def _raised(error):
-    raise error
+    with Recommender(database=f"sqlite:///{path}", learning=False) as shop, serving(shop) as ask:
+        monkeypatch.setattr(shop.events._database, "commit", lost)
+        answer = ask("POST", "/close", {"visit": "ann"})
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert words in answer.json["error"]

@@ -73,8 +73,7 @@ class Statements:
         newest = sa.select(sa.func.max(draws.c.id)).scalar_subquery()
         others = sa.and_(draws.c.id == newest, draws.c.id != sa.bindparam("id"))
         self.newest_draws = self._text(sa.select(draws).where(others))
-        zero, one = sa.literal_column("0"), sa.literal_column("1")
-        following = sa.select(sa.func.coalesce(sa.func.max(draws.c.id), zero) + one).scalar_subquery()
+        following = sa.select(sa.text("coalesce(max(id), 0) + 1")).select_from(draws).scalar_subquery()
         body: dict[str, Any] = {"id": following, "body": sa.bindparam("body")}
         self.put_draws = self._text(sa.insert(draws).values(body))
         order = draws.c.id.desc()
