@@ -1,6 +1,5 @@
 """A shop that learns: products for the slots of visits, rewards for the products, all stored in a database."""
 
-import logging
 import os
 import threading
 import time
@@ -11,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.core.checks import flag, whole
-from rlsvi.core.files import write_file
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
@@ -21,14 +19,12 @@ from rlsvi.shop.ids import name_of
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, product_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
-from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, misfit, sample_of, with_catalogue
+from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.writer import Writer
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
-NONE = "there are no samples to recommend with: the learner has not written any yet"
-log = logging.getLogger("rlsvi.shop")
 
 
 class Recommender:
@@ -74,9 +70,8 @@ class Recommender:
         self._catalogue = 0  # the last event that changed the catalogue that is served
         self._ended = 0  # visits that ended here since the last sample
         self._due = True  # whether there is another reason for new samples
-        self._file, self._fetched = SampleFile(self.settings.file("draws")), 0
-        self._without = NONE  # why there are no samples, as long as there are none
         self.events = Events(self.settings.database, sync=self.settings.sync)
+        self._file = SampleFile(self.settings, self.events)
         try:
             self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
         except BaseException:
@@ -269,26 +264,15 @@ class Recommender:
 
         Samples of another database, or of customers or products with other features, are left where they are.
         """
-        if self.settings.share_draws:
-            self._fetch()
         newer = self._file.newer()
         if newer is None:
             return False
-        why = misfit(newer[1], self.events.shop, self.settings)
-        if why:
-            self._without = why
-            log.warning("samples left out", extra={"why": why})
-            return False
-        self._use(*newer)
+        try:
+            self._use(*newer)
+        except BaseException:
+            self._file.again()
+            raise
         return True
-
-    def _fetch(self) -> None:
-        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
-        found = self.events.newest_draws(self._fetched)
-        if found is not None:
-            path, (self._fetched, body) = self.settings.file("draws"), found
-            if not path.exists() or path.read_bytes() != body:  # others here may have copied them
-                write_file(path, body)
 
     def health(self) -> dict[str, Any]:
         """Return what is served, or raise an error if the shop cannot answer."""
@@ -328,7 +312,7 @@ class Recommender:
 
     def _ready(self) -> ServedDraws:
         if self.sample is None:
-            raise NotReady(self._without)
+            raise NotReady(self._file.why)
         return self.sample
 
 

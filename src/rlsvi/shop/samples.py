@@ -1,14 +1,16 @@
 """The newest samples of the posterior, as those who serve use them."""
 
+import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rlsvi.core.compile import Bools
+from rlsvi.core.files import write_file
 from rlsvi.shop.event import Event
+from rlsvi.shop.events import Events
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.model.draws import Draws, with_products
 from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
@@ -16,6 +18,7 @@ from rlsvi.shop.model.fingerprints import schema
 from rlsvi.shop.settings import ShopSettings
 
 NONE = Encoder({})
+log = logging.getLogger("rlsvi.shop")
 
 
 class NotReady(RuntimeError):
@@ -82,13 +85,20 @@ def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str 
 
 
 class SampleFile:
-    """The file in which a learner leaves its samples."""
+    """The file in which the learner of a shop leaves its samples.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._version = path, (0, 0, 0)
+    `why` says why there are none, as long as there are none that fit.
+    """
+
+    def __init__(self, settings: ShopSettings, events: Events) -> None:
+        self._settings, self._events, self._path = settings, events, settings.file("draws")
+        self._version, self._fetched = (0, 0, 0), 0
+        self.why = "there are no samples to recommend with: the learner has not written any yet"
 
     def newer(self) -> tuple[Draws, dict[str, Any]] | None:
-        """Return the samples in the file if it was replaced since the last call, None otherwise."""
+        """Return the samples in the file if it was replaced since the last call and they fit, None otherwise."""
+        if self._settings.share_draws:
+            self._fetch()
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -98,4 +108,22 @@ class SampleFile:
             return None
         draws, header = read_draws(self._path)
         self._version = version
+        why = misfit(header, self._events.shop, self._settings)
+        if why is not None:
+            self.why = why
+            log.warning("samples left out", extra={"why": why})
+            return None
         return draws, header
+
+    def again(self) -> None:
+        """Let the next call return the samples in the file again: they could not be used."""
+        self._version = (0, 0, 0)
+
+    def _fetch(self) -> None:
+        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
+        found = self._events.newest_draws(self._fetched)
+        if found is not None:
+            number, body = found
+            if not self._path.exists() or self._path.read_bytes() != body:  # others here may have copied them
+                write_file(self._path, body)
+            self._fetched = number
