@@ -13,7 +13,7 @@ from rlsvi.core.checks import flag, whole
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError
+from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import name_of
 from rlsvi.shop.model.draws import Draws
@@ -21,7 +21,6 @@ from rlsvi.shop.replies import Visit, product_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.writer import Writer
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
