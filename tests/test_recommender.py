@@ -255,13 +255,13 @@ def test_a_new_process_goes_on_with_open_visits_and_what_was_learned(tmp_path):
         settings = shop.settings
         shop.learn()
         before = shop.described_products()
-    assert (tmp_path / "learner.rlsvi").exists()
+    assert (tmp_path / "shop.db.learner.rlsvi").exists()
     with Recommender(settings) as again:
         assert again._follower.learner.visits == 10
         again.feedback("open", open_visit, 1.0)
         assert again.recommend("open") != open_visit
         assert [each["product"] for each in again.described_products()] == [each["product"] for each in before]
-    (tmp_path / "learner.rlsvi").write_bytes(b"spoiled")
+    (tmp_path / "shop.db.learner.rlsvi").write_bytes(b"spoiled")
     with Recommender(settings) as again:  # all events are learned anew
         assert again._follower.learner.visits == 10
 

@@ -240,7 +240,7 @@ def test_a_learner_of_its_own(tmp_path):
             subprocess.Popen([sys.executable, "-m", "rlsvi", *each], stderr=log) for each in commands
         )
     try:
-        until(lambda: (tmp_path / "draws.rlsvi").exists())
+        until(lambda: (tmp_path / "shop.db.draws.rlsvi").exists())
         client = ShopClient(f"http://127.0.0.1:{number}")
         client.ask("PUT", "/products", {"products": [{"product": f"p{n}"} for n in range(4)]})
         until(lambda: client.ask("GET", "/health")["sample"] >= 4)

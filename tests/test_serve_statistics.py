@@ -2,8 +2,7 @@
 
 import math
 import random
-from collections import defaultdict
-from types import SimpleNamespace
+from collections import defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -43,7 +42,7 @@ def statistics(events, newest=None, **settings):
 
 def newest(event, products=PRODUCTS, at=0.0):
     value, spread = np.arange(len(products), dtype=float), np.full(len(products), 0.5)
-    draws = SimpleNamespace(value=value, spread=spread, offered=np.ones(len(products), dtype=bool))
+    draws = namedtuple("Known", "value spread offered")(value, spread, np.ones(len(products), dtype=bool))
     return sample_of(draws, {"event": event, "products": list(products), "at": at}, {})
 
 

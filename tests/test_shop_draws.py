@@ -23,6 +23,7 @@ def made(q=Q, m=M, seed=0):
         shown=rng.integers(0, 9, N),
         value=rng.standard_normal(N),
         spread=rng.random(N),
+        beta=rng.standard_normal((S + 1, m * (1 + q + m))),
         customer=np.array(q),
     )
 

@@ -167,14 +167,26 @@ def test_a_table_without_the_column_among_gets_it(tmp_path):
         assert writer.visits(["v"])["v"][0].among == ["a", "ä"]
 
 
+def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
+    with Events(url) as again, Events(f"sqlite:///{tmp_path}/other.db") as other:
+        assert len({events.shop, again.shop, other.shop}) == 2
+    with events.reading() as connection:
+        connection.execute(sa.text("DROP TABLE shop_identity"))  # as in databases that had none
+    with Events(url) as again, Events(url) as another:
+        assert again.shop == another.shop != events.shop
+        assert again.learner_at() is None
+        again.learned()
+        assert another.learner_at() > 1.7e9
+
+
 def test_draws_travel_through_the_table(events):
     assert events.newest_draws(0) is None
-    for last in range(1, 8):
-        events.put_draws(last, bytes([last]) * 100)
-    events.put_draws(7, b"again\x00")
-    assert events.newest_draws(0) == (7, b"again\x00")
-    assert events.newest_draws(6) == (7, b"again\x00")
-    assert events.newest_draws(7) is None
+    for number in range(1, 8):
+        events.put_draws(bytes([number]) * 100)
+    events.put_draws(b"again\x00")
+    for known in (0, 7, 99):  # 99: of a database that was replaced by an older copy
+        assert events.newest_draws(known) == (8, b"again\x00")
+    assert events.newest_draws(8) is None
     assert len(events._rows("SELECT id FROM draws", {})) == 3
 
 

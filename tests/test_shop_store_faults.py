@@ -16,6 +16,7 @@ pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError
+from rlsvi.shop.store_errors import InDoubt
 
 MANY = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
@@ -218,8 +219,17 @@ def test_a_server_that_is_killed_and_started_again(own_server):
                     with pytest.raises(StoreError, match=r"check that it runs|try again soon") as caught:
                         call()
                     assert "secret" not in str(caught.value)
+                for _ in range(2):
+                    with pytest.raises(StoreError, match=r"could not lock: .*check that it runs"):
+                        held()
                 own_server.start()
-                assert not held()  # and another learner could take it
+                if how == signal.SIGKILL:  # the server has forgotten the lock: it is taken again
+                    assert held()
+                    with pytest.raises(StoreError, match="another learner"), events.learner_lock():
+                        pass
+                else:
+                    with events.learner_lock():  # another learner was faster
+                        assert not held()
             assert events.since(0, 9)[0].visit == "before"  # the next call works
             append(events, Event("closed", f"after {how}"))
         assert [event.visit for event in events.since(0, 9)] == ["before", "after 9", "after 2"]
@@ -262,10 +272,11 @@ def test_a_connection_that_is_lost_in_a_transaction(postgres_url, postgres):  # 
 
 def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: F811
     with Events(postgres_url) as events:
-        with pytest.raises(StoreError, match="not known whether the events were"), events.writing() as writer:  # noqa: PT012
+        with pytest.raises(InDoubt, match="not known whether the events were"), events.writing() as writer:  # noqa: PT012
             writer.append([Event("closed", "v")])
             end_connections(postgres)
         append(events, Event("closed", "w"))
+    assert "may have been stored; send it again" in InDoubt.told
 
 
 def test_a_transaction_that_the_server_has_given_up(postgres_url):  # noqa: F811
@@ -322,3 +333,25 @@ def test_text_that_postgresql_cannot_hold(postgres_url):  # noqa: F811
         with pytest.raises((StoreError, ValueError)):
             append(events, Event("closed", "a\x00b"))
         assert events.last() == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (InDoubt("in doubt"), "the request may have been stored; send it again, which is safe"),
+        (StoreError("away"), "nothing was stored"),
+    ],
+    ids=["in doubt", "away"],
+)
+def test_a_client_is_told_what_became_of_its_request(path, monkeypatch, error, words):
+    from rlsvi.shop import Recommender
+    from serving import serving
+
+    def lost(cursor):
+        raise error
+
+    with Recommender(database=f"sqlite:///{path}", learning=False) as shop, serving(shop) as ask:
+        monkeypatch.setattr(shop.events._database, "commit", lost)
+        answer = ask("POST", "/close", {"visit": "ann"})
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert words in answer.json["error"]

@@ -143,7 +143,7 @@ def _add_products(app: FastAPI) -> None:
 
 
 def _add_operation(app: FastAPI) -> None:
-    @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50}))
+    @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
     async def health() -> Response:
         """Tell whether the shop can answer: the database does, and there are samples to recommend with."""
         found = await asyncio.to_thread(app.state.recommender.health)

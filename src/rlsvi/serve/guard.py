@@ -180,7 +180,7 @@ def _told(error: Exception) -> tuple[int, str]:
         if isinstance(error, kind):
             if kind is StoreError:  # what it says of the database is for the log alone
                 log.error("the database failed", extra={"why": str(error)})
-                return status, "the database does not answer: nothing was stored, ask again"
+                return status, error.told  # type: ignore[attr-defined]
             return status, str(error)
     log.error("failed", exc_info=error)
     return 500, "the server failed; its log says why"

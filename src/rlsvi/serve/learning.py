@@ -7,22 +7,26 @@ import sys
 import threading
 import time
 
+from rlsvi.core.regression import FactorError
 from rlsvi.serve.logs import log_as
 from rlsvi.shop.events import StoreError
-from rlsvi.shop.follower import Follower
+from rlsvi.shop.follower import Follower, LearnerReplaced
 from rlsvi.shop.settings import ShopSettings
 
-PAUSE = 0.5  # the least seconds between two refreshes
+PAUSE, LONGEST = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
 SNAPSHOT = 120.0  # seconds between two snapshots
+FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
 log = logging.getLogger("rlsvi.serve")
 
 
 def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = None) -> None:
-    """Learn until `stop` is set, or until the parent has died."""
+    """Learn until `stop` is set, or until the parent has died.
+
+    A step that fails is logged and tried again after longer and longer pauses; the samples stay as they were.
+    """
     with Follower(settings) as follower:
         log.info("learning", extra={"last": follower.last})
-        follower.publish()
-        saved = time.monotonic()
+        saved, pause = time.monotonic(), PAUSE
         while not stop.is_set() and (parent is None or os.getppid() == parent):
             begun = time.monotonic()
             try:
@@ -30,18 +34,24 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
                 if time.monotonic() - saved > SNAPSHOT:
                     follower.save()
                     saved = time.monotonic()
-            except StoreError as error:
-                log.error("the database does not answer", extra={"why": str(error)})
-                if not follower.held():
-                    raise  # another learner may have begun: this process ends, and is started again
-            stop.wait(max(PAUSE, time.monotonic() - begun))  # at most half of the time is spent learning
-        follower.save()
+                pause = PAUSE
+            except LearnerReplaced as error:
+                log.error("replaced", extra={"why": str(error)})
+                raise
+            except FAILURES as error:
+                pause = min(2 * pause, LONGEST)
+                why = f"{type(error).__name__}: {error}"
+                log.error("a step failed", extra={"why": why, "again_in": pause})
+            stop.wait(max(pause, time.monotonic() - begun))  # at most half of the time is spent learning
+        follower.stop()
         log.info("ended", extra={"last": follower.last})
 
 
 def step(follower: Follower) -> None:
-    """Take what has happened, and draw new samples if the data have grown enough for them."""
+    """Take what has happened, and draw new samples if they are due."""
     begun = time.monotonic()
+    follower.check()
+    follower.note()
     follower.close_idle(time.time())
     follower.catch_up()
     if follower.due:

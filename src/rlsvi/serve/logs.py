@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import sys
+from types import TracebackType
 
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
@@ -30,13 +31,23 @@ class JSONLines(logging.Formatter):
 
 
 def log_as(role: str, level: int = logging.INFO) -> None:
-    """Send the logs of this process to stderr, as those of a "worker", "learner" or "parent"."""
+    """Send the logs of this process to stderr, as those of a "worker", "learner" or "parent".
+
+    Warnings, and an error that ends the process, are lines of JSON too.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JSONLines(role))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.captureWarnings(True)
+    sys.excepthook = _ended_by
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).handlers.clear()
         logging.getLogger(name).propagate = name != "uvicorn.access"
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+
+def _ended_by(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    why = f"{kind.__name__}: {error}"
+    logging.getLogger("rlsvi.serve").critical("failed", exc_info=(kind, error, trace), extra={"why": why})

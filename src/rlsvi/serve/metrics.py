@@ -36,6 +36,12 @@ class Metrics:
             registry=registry,
             multiprocess_mode="livemin",
         )
+        self._learner = Gauge(
+            "rlsvi_learner_time_seconds",
+            "When the learner noted last that it works, in seconds since 1970.",
+            registry=registry,
+            multiprocess_mode="livemax",
+        )
         self._counters: dict[tuple[str, int], Counter] = {}
         self._known = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
 
@@ -56,6 +62,10 @@ class Metrics:
         """Note which samples are in use."""
         self._sample.set(event)
         self._at.set(at)
+
+    def learner(self, at: float) -> None:
+        """Note when the learner worked last."""
+        self._learner.set(at)
 
     def text(self) -> bytes:
         """Return the numbers of all processes in Prometheus's format."""

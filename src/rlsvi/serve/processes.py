@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 
 from rlsvi.serve.metrics import FOLDER, forget
-from rlsvi.shop.clicks import products_of
-from rlsvi.shop.recommender import Recommender
+from rlsvi.shop.catalogue import lacking
+from rlsvi.shop.clicks import products_of_file
+from rlsvi.shop.events import Events
 from rlsvi.shop.settings import ShopSettings
 
 FIRST, LONGEST = 0.3, 10.0  # seconds of the pause before a process is started again: the first, and the longest
@@ -75,12 +76,14 @@ class Child:
 
 
 def load_products(settings: ShopSettings) -> None:
-    """Open the database, and add the products of the file that the settings name, if any."""
-    with Recommender(settings, learning=False) as shop:
-        if settings.serve.products is not None:
-            found = products_of(settings.serve.products, settings)
-            shop.add_all({shop.product_id(event.product): event.features for event in found})
-            log.info("products", extra={"file": settings.serve.products, "products": len(found)})
+    """Open the database, and add what its catalogue lacks of the products in the file of the settings, if any."""
+    with Events(settings.database, sync=settings.sync) as events:
+        found = products_of_file(settings)
+        with events.writing() as writer:
+            new = lacking(found, writer.catalogue())
+            writer.append(new)
+    if found:
+        log.info("products", extra={"file": settings.serve.products, "products": len(found), "added": len(new)})
 
 
 def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: threading.Event) -> None:

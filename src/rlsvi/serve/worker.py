@@ -1,6 +1,7 @@
 """A process that serves: uvicorn on a socket that it shares with the other workers."""
 
 import gc
+import itertools
 import logging
 import os
 import signal
@@ -18,6 +19,7 @@ from rlsvi.shop.settings import ShopSettings
 
 GRACE = 20  # seconds that accepted requests may take when the process ends
 WATCHING = 0.2  # seconds between two looks for new samples
+LEARNER = 25  # looks for new samples for one at the learner
 log = logging.getLogger("rlsvi.serve")
 
 
@@ -47,10 +49,12 @@ def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None
 
 
 def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, parent: int) -> None:
-    """Take new samples as they come, and end with the parent."""
-    waiting = threading.Event()
+    """Take new samples as they come, look whether the learner works, and end with the parent."""
+    waiting, looks = threading.Event(), itertools.count()
     while not server.should_exit:
         try:
+            if next(looks) % LEARNER == 0:
+                app.state.metrics.learner(recommender.events.learner_at() or 0.0)
             if recommender.renew() and recommender.sample is not None:
                 app.state.metrics.sample(recommender.sample.last, recommender.sample.at)
         except Exception as error:

@@ -32,6 +32,11 @@ def products_of(source: Any, settings: ShopSettings) -> list[Event]:
     ]
 
 
+def products_of_file(settings: ShopSettings) -> list[Event]:
+    """Return the products of the file that the settings name as `serve.products`; none without one."""
+    return [] if settings.serve.products is None else products_of(settings.serve.products, settings)
+
+
 def events_of_clicks(frame: "pl.DataFrame", settings: ShopSettings, source: Any = None) -> list[Event]:
     """Return the events of the visits in a table of clicks; see `import_events`."""
     cells = Cells(frame, source)

@@ -14,7 +14,7 @@ from typing import Any, cast
 import sqlalchemy as sa
 
 from rlsvi.core.files import fcntl, lock
-from rlsvi.shop.store_errors import StoreError
+from rlsvi.shop.store_errors import InDoubt, StoreError
 
 PATIENCE = 30  # seconds to wait for other writers
 WRITING, LEARNING = 0x726C737669_01, 0x726C737669_02  # numbers of locks in PostgreSQL
@@ -89,21 +89,26 @@ class SqliteFile:
     @contextlib.contextmanager
     def learner_lock(self) -> Iterator[Any]:
         """Context manager to be the only learner; yields a function that tells whether this is still so."""
-        descriptor = self._locked_file("learner")
+        descriptor, path = self._locked_file("learner"), self._beside("learner")
         try:
             if lock(descriptor) is False:
                 raise StoreError(TAKEN.format(self.name))
-            yield lambda: True
+            yield lambda: path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
         finally:
             os.close(descriptor)
 
     def close(self) -> None:
         """Close the file."""
         self.engine.dispose()
-        os.close(self._queue)
+        queue, self._queue = self._queue, -1
+        if queue >= 0:
+            os.close(queue)
+
+    def _beside(self, purpose: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.{purpose}")
 
     def _locked_file(self, purpose: str) -> int:
-        path = self.path.with_name(f"{self.path.name}.{purpose}")
+        path = self._beside(purpose)
         try:
             return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -143,7 +148,7 @@ class PostgresServer:
         except Exception as error:
             if not cursor.connection.closed:
                 raise
-            raise StoreError(
+            raise InDoubt(
                 f"the connection to {self.name} was lost in the end: it is not known whether the events were "
                 "written; ask again, none is written twice"
             ) from error
@@ -169,27 +174,48 @@ class PostgresServer:
     def learner_lock(self) -> Iterator[Any]:
         """Context manager to be the only learner; yields a function that tells whether this is still so.
 
-        The lock belongs to a connection: the server frees it when the connection ends, and when it restarts.
+        The lock belongs to a connection: the server frees it when the connection ends, and when it restarts. Then
+        the function takes it again with another connection, unless somebody else has it.
         """
-        connection = self.engine.raw_connection()
-        driver: Any = connection.driver_connection
+        holding = _Holding(self.engine)
         try:
-            if not driver.execute(f"SELECT pg_try_advisory_lock({LEARNING})").fetchone()[0]:
+            if not holding.taken():
                 raise StoreError(TAKEN.format(self.name))
-            yield lambda: _answers(driver)
-            _answers(driver, f"SELECT pg_advisory_unlock({LEARNING})")  # the server takes a moment to see the end
+            yield holding.still
         finally:
-            connection.close()
+            holding.end()
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
 
-def _answers(connection: Any, question: str = "SELECT 1") -> bool:
-    """Return whether a connection is alive."""
-    try:
-        connection.execute(question)
-    except Exception:
-        return False
-    return True
+class _Holding:
+    """A connection to PostgreSQL that holds the lock of the learner."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine, self._connection = engine, engine.raw_connection()
+
+    def taken(self) -> bool:
+        """Take the lock, and return whether nobody else had it."""
+        return bool(self._asked(f"SELECT pg_try_advisory_lock({LEARNING})"))
+
+    def still(self) -> bool:
+        """Return whether the lock is held: still, or again after the connection was lost."""
+        try:
+            return bool(self._asked("SELECT true"))
+        except Exception:
+            if self._connection.is_valid:
+                self._connection.invalidate()
+            self._connection = self._engine.raw_connection()
+            return self.taken()
+
+    def end(self) -> None:
+        """Free the lock now: the server would take a moment to see that the connection has ended."""
+        with contextlib.suppress(Exception):
+            self._asked(f"SELECT pg_advisory_unlock({LEARNING})")
+        self._connection.close()
+
+    def _asked(self, question: str) -> Any:
+        driver: Any = self._connection.driver_connection
+        return driver.execute(question).fetchone()[0]

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import threading
+import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -14,7 +16,7 @@ from rlsvi.shop.known_products import KnownProducts
 from rlsvi.shop.rows import event_of, row_of
 from rlsvi.shop.settings import checked_url, sqlite_file
 from rlsvi.shop.store_errors import StoreError, explained
-from rlsvi.shop.tables import VERSION, Statements, metadata, schema
+from rlsvi.shop.tables import VERSION, Statements, identity, metadata, schema
 
 MOST = 256  # visits of one query
 NONE = "{}: name the settings of a shop that was served, or import events first"
@@ -26,6 +28,8 @@ class Events:
     url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
     sync : SQLite: whether events survive a loss of power as soon as they are committed.
     create : whether tables are created where there are none; if not, such a database is refused.
+
+    `shop` is a name that this database has and no other: files of the learner tell by it what they belong to.
 
     Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
     """
@@ -42,6 +46,7 @@ class Events:
         self._idle: list[Any] = []  # connections; a pool of SQLAlchemy takes longer than a transaction
         try:
             self._create(create)
+            self.shop = self._identity()
         except BaseException:
             self.close()
             raise
@@ -71,6 +76,19 @@ class Events:
                 f"{VERSION}: install the rlsvi that they were last used with, or a later one"
             )
 
+    def _identity(self) -> str:
+        """Return the name of this database, which is drawn when the database is opened for the first time."""
+        with self._told("open"), self._database.turn(), self._database.engine.connect() as connection:
+            self._database.begin(connection.connection.cursor())
+            if not sa.inspect(connection).has_table(identity.name):
+                identity.create(connection)
+            shop = connection.execute(sa.select(identity.c.id)).scalar()
+            if shop is None:
+                shop = uuid.uuid4().hex
+                connection.execute(sa.insert(identity).values(id=shop))
+            connection.connection.cursor().execute("COMMIT")
+        return str(shop)
+
     # ---- writing ------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -86,13 +104,18 @@ class Events:
             writer.check()
             self._database.commit(cursor)
 
-    def put_draws(self, last: int, body: bytes) -> None:
-        """Keep draws that have learned from all events up to number `last`; only the newest few are kept."""
+    def put_draws(self, body: bytes) -> None:
+        """Keep draws, which get the next number; only the newest few are kept."""
         with self._cursor("keep draws", lambda cursor: cursor.execute("BEGIN")) as cursor:
-            cursor.execute(self._statements.drop_draws, {"id": last})
-            cursor.execute(self._statements.put_draws, {"id": last, "body": body})
+            cursor.execute(self._statements.put_draws, {"body": body})
             cursor.execute(self._statements.trim_draws)
             cursor.execute("COMMIT")
+
+    def learned(self) -> None:
+        """Note that the learner works."""
+        with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
+            cursor.execute(self._statements.learned, {"at": time.time()})
+            self._database.commit(cursor)
 
     # ---- reading ------------------------------------------------------------------------------------------
 
@@ -108,9 +131,14 @@ class Events:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
         return self._products.current(lambda last: self._rows(self._statements.catalogue, {"id": last}))
 
-    def newest_draws(self, after: int) -> tuple[int, bytes] | None:
-        """Return the newest draws, if they have learned from more than the events up to number `after`."""
-        rows = self._rows(self._statements.newest_draws, {"id": after})
+    def learner_at(self) -> float | None:
+        """Return when the learner noted last that it works, in seconds since 1970; None if it never did."""
+        rows = self._rows(self._statements.learner_at, {})
+        return rows[0][0] if rows else None
+
+    def newest_draws(self, known: int) -> tuple[int, bytes] | None:
+        """Return the newest draws and their number, None if there are none but those of number `known`."""
+        rows = self._rows(self._statements.newest_draws, {"id": known})
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     @contextlib.contextmanager
@@ -125,14 +153,20 @@ class Events:
     def learner_lock(self) -> Iterator[Any]:
         """Context manager to be the only learner of this database; a StoreError if there is another.
 
-        It yields a function that returns whether this is still so: a restart of PostgreSQL frees the lock.
+        It yields a function that returns whether this is still so. A restart of PostgreSQL frees the lock: the
+        function takes it again if nobody else has, and raises a StoreError while the server does not answer.
         The end of a process, however sudden, frees it too.
         """
         with self._told("lock"), self._database.learner_lock() as held:
-            yield held
+
+            def still() -> bool:
+                with self._told("lock"):
+                    return bool(held())
+
+            yield still
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database. It may be called again."""
         self._close_idle()
         self._database.close()
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rlsvi.core.checks import one_of
 from rlsvi.core.files import check_folder, whole_file
+from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
-from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table
+from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table, products_of_file
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
 from rlsvi.shop.rows import row_of
@@ -72,11 +73,13 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     among : optional, the products that could have been shown, as a list of JSON; if empty, all.
     every other column : a feature of the customer, declared in the settings.
 
-    Products that the catalogue never had are added. All visits are closed. Nothing is imported if any row is
-    wrong: a ValueError names the rows, counted from 1.
+    Products that the catalogue never had are added, with their features if the file `serve.products` of the
+    settings has them. All visits are closed. Nothing is imported if any row is wrong: a ValueError names the rows,
+    counted from 1.
     """
     frame = read_table(source)
     whole_table = "kind" in frame.columns
+    listed = [] if whole_table else products_of_file(settings)
     events_in = _events_of if whole_table else events_of_clicks
     found = events_in(frame, settings, source)
     with events.writing() as writer:
@@ -84,9 +87,11 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
         if not whole_table:
             _refuse_known(writer.visits(event.visit for event in found))
-            known = writer.catalogue()
+            catalogue = writer.catalogue()
+            new = lacking(listed, catalogue)
+            known = {*catalogue, *(event.product for event in new)}
             shown = dict.fromkeys(event.product for event in found if event.product)
-            found = [*(Event("added", product=name) for name in shown if name not in known), *found]
+            found = [*new, *(Event("added", product=name) for name in shown if name not in known), *found]
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
     return len(found)

@@ -2,27 +2,28 @@
 
 import contextlib
 import logging
-from pathlib import Path
+import math
+import time
 from types import TracebackType
 from typing import Any, Self
 
 from rlsvi.core.archive import ArchiveError
 from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Events, StoreError
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.draws_file import write_draws
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.settings import ShopSettings
 
-DRAWS, SNAPSHOT = "draws.rlsvi", "learner.rlsvi"
 CHUNK = 10_000  # events that are read at once
+CLOSED = 500  # visits that are closed in one transaction
+NOTED = 5.0  # the least seconds between two notes that the learner works
 log = logging.getLogger("rlsvi.shop")
 
 
-def draws_file(settings: ShopSettings) -> Path:
-    """Return where the samples of a shop are."""
-    return settings.draws_folder / DRAWS
+class LearnerReplaced(StoreError):
+    """Another process has become the learner of the shop."""
 
 
 class Follower:
@@ -42,7 +43,9 @@ class Follower:
             self.events = events or stack.enter_context(Events(settings.database, sync=settings.sync))
             self._held = stack.enter_context(self.events.learner_lock())
             self.learner = self._restored()
-            self._seen, self._changed = self.learner.last, True  # whether the catalogue has
+            self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
+            self._refreshed, self._noted = -math.inf, -math.inf  # when, by the clock that is never set
+            self._stopped = False
             self.catch_up()
             self._stack = stack.pop_all()
 
@@ -72,56 +75,73 @@ class Follower:
             count += len(events)
         return count
 
-    def held(self) -> bool:
-        """Return whether this is still the only learner: a restart of PostgreSQL lets another one begin."""
-        return bool(self._held())
+    def check(self) -> None:
+        """Raise an error unless this is the only learner: still, or again after a restart of PostgreSQL."""
+        if not self._held():
+            raise LearnerReplaced("another process has become the learner of this shop: this one ends")
+
+    def note(self) -> None:
+        """Note in the database that the learner works, so that the service can tell if it no longer does."""
+        if time.monotonic() - self._noted >= NOTED:
+            self.events.learned()
+            self._noted = time.monotonic()
 
     @property
     def due(self) -> bool:
-        """Whether the data have grown enough for new samples, or the catalogue has changed."""
-        return self._changed or self.learner.due
+        """Whether new samples are due: there is much to learn, or something for long, or the catalogue changed."""
+        late = time.monotonic() - self._refreshed >= self.settings.learning.refresh
+        return self._changed or self.learner.due or (late and self.learner.fresh > 0)
 
     def refresh(self) -> tuple[Draws, dict[str, Any]]:
         """Return new samples of the posterior, and what they are of."""
         draws = self.learner.refresh()
-        self._changed = False
-        return draws, self.learner.header()
+        self._changed, self._refreshed = False, time.monotonic()
+        return draws, {**self.learner.header(), "shop": self.events.shop}
 
     def publish(self) -> None:
         """Draw new samples, and write them for the processes that serve."""
+        self.check()
         draws, header = self.refresh()
-        write_draws(draws_file(self.settings), draws, header)
+        self._changed = True  # until they are written
+        path = self.settings.file("draws")
+        write_draws(path, draws, header)
         if self.settings.share_draws:
-            self.events.put_draws(header["event"], draws_file(self.settings).read_bytes())
+            self.events.put_draws(path.read_bytes())
+        self._changed = False
 
     def close_idle(self, now: float) -> None:
-        """Close the visits without an event for `idle` seconds."""
+        """Close the visits without an event for `idle` seconds, some at a time, so that nobody waits for long."""
         limit = now - self.settings.idle
         names = self.learner.idle(limit)
-        if not names:
-            return
-        with self.events.writing() as transaction:
-            idle = [name for name, events in transaction.visits(names).items() if _idle(events, limit)]
-            transaction.append([Event("closed", visit=name) for name in idle])
+        for start in range(0, len(names), CLOSED):
+            with self.events.writing() as transaction:
+                found = transaction.visits(names[start : start + CLOSED])
+                idle = [name for name, events in found.items() if _idle(events, limit)]
+                transaction.append([Event("closed", visit=name) for name in idle])
 
     def save(self) -> None:
         """Write a snapshot of the learner, so that its next start is quick."""
-        save_learner(self.settings.draws_folder / SNAPSHOT, self.learner)
+        self.check()
+        save_learner(self.settings.file("learner"), self.learner, self.events.shop)
 
     def stop(self) -> None:
-        """Save, and let another process learn."""
-        try:
-            self.save()
-        finally:
-            self._stack.close()
+        """Save, and let another process learn. If that fails, the next start takes longer, and nothing is lost."""
+        if self._stopped:
+            return
+        self._stopped = True
+        with self._stack:
+            try:
+                self.save()
+            except (StoreError, OSError) as error:
+                log.warning("snapshot not written", extra={"why": str(error)})
 
     def _restored(self) -> ShopLearner:
         """Return the learner of the snapshot, or a new one if there is none that can be used."""
-        path, why = self.settings.draws_folder / SNAPSHOT, ""
+        path, why = self.settings.file("learner"), ""
         if path.exists():
             try:
-                learner = load_learner(path, self.settings)
-                if learner.last <= self.events.last():
+                learner = load_learner(path, self.settings, self.events.shop)
+                if self._knows(learner.last, learner.last_at):
                     return learner
                 why = "it has learned from events that the database does not have"
             except (ArchiveError, OSError) as error:
@@ -129,6 +149,11 @@ class Follower:
             log.warning("snapshot left out, all events are learned anew", extra={"why": why})
         return ShopLearner(self.settings)
 
+    def _knows(self, number: int, at: float) -> bool:
+        """Return whether the database has an event: not if it is an older copy, or another one went on with it."""
+        found = self.events.since(number - 1, 1) if number else []
+        return number == 0 or [(event.id, event.at) for event in found] == [(number, at)]
+
 
 def _idle(events: list[Event], limit: float) -> bool:
-    return bool(events) and events[-1].at < limit and all(event.kind != "closed" for event in events)
+    return bool(events) and all(event.at < limit and event.kind != "closed" for event in events)

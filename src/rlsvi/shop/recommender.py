@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -9,12 +10,11 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.core.checks import flag, whole
-from rlsvi.core.files import write_file
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError, Writer
-from rlsvi.shop.follower import Follower, draws_file
+from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import name_of
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
@@ -23,6 +23,7 @@ from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, wit
 from rlsvi.shop.settings import ShopSettings
 
 Id = str | int
+LATE = 120.0  # seconds without a step after which the learner is late
 
 
 class Recommender:
@@ -35,8 +36,8 @@ class Recommender:
     ----------
     settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
     learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
-    every : number of visits that end in this process between two samples. If None, as many as make the data grow
-        by 3%: after every visit at first, and more and more rarely. `learn` draws one at any time.
+    every : number of visits that end in this process between two samples. If None, 3% of the visits learned from
+        or, if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
     options : settings by name, such as `slots=3`, instead of `settings`.
 
     >>> import tempfile, pathlib
@@ -68,8 +69,8 @@ class Recommender:
         self._catalogue = 0  # the last event that changed the catalogue that is served
         self._ended = 0  # visits that ended here since the last sample
         self._due = True  # whether there is another reason for new samples
-        self._file = SampleFile(draws_file(self.settings))
         self.events = Events(self.settings.database, sync=self.settings.sync)
+        self._file = SampleFile(self.settings, self.events)
         try:
             self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
         except BaseException:
@@ -88,11 +89,16 @@ class Recommender:
         return f"<Recommender of {self.settings.slots} slots, {self.events!r}>"
 
     def stop(self) -> None:
-        """Close the database. A process that learns saves what it has learned, so that it starts quickly again."""
+        """Close the database. A process that learns saves what it has learned, so that it starts quickly again.
+
+        It may be called again, and does nothing then.
+        """
         with self._lock:
-            if self._follower is not None:
-                self._follower.stop()
-            self.events.close()
+            try:
+                if self._follower is not None:
+                    self._follower.stop()
+            finally:
+                self.events.close()
 
     # ---- visits -------------------------------------------------------------------------------------------
 
@@ -254,41 +260,46 @@ class Recommender:
             self._ended, self._due = 0, False
 
     def renew(self) -> bool:
-        """Take the samples of the learner if they are newer than those in use; return whether they are."""
-        if self.settings.share_draws:
-            self._fetch()
-        newer = self._file.newer()
-        if newer is not None:
-            self._use(*newer)
-        return newer is not None
+        """Take the samples of the learner if they are newer than those in use; return whether they are.
 
-    def _fetch(self) -> None:
-        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
-        found = self.events.newest_draws(-1 if self.sample is None else self.sample.last)
-        if found is not None:
-            write_file(draws_file(self.settings), found[1])
+        Samples of another database, or of customers or products with other features, are left where they are.
+        """
+        newer = self._file.newer()
+        if newer is None:
+            return False
+        try:
+            self._use(*newer)
+        except BaseException:
+            self._file.again()
+            raise
+        return True
 
     def health(self) -> dict[str, Any]:
         """Return what is served, or raise an error if the shop cannot answer."""
-        last, sample = self.events.last(), self._ready()
+        last, sample, now = self.events.last(), self._ready(), time.time()
+        at = now if self._follower is not None else self.events.learner_at()
+        age = None if at is None else max(0.0, now - at)
         return {
             "events": last,
             "sample": sample.last,
             "sampled_at": sample.at,
-            "products": len(sample.catalogue),
+            "products": int(sample.offered.sum()),
             "slots": self.settings.slots,
+            "learner": "late" if age is None or age > LATE else "ok",
+            "learner_age": age,
         }
 
     def _learn_if_due(self) -> None:
         if self._follower is None:
             return
-        if self._due or self._ended >= (self.every or 1 + 0.03 * self._follower.learner.visits):
+        known = min(self._follower.learner.visits, self.settings.learning.remember)
+        if self._due or self._ended >= (self.every or 1 + 0.03 * known):
             self.learn()
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:
         """Serve with these samples from now on."""
         catalogue = self.events.catalogue()
-        sample = sample_of(draws, header, catalogue)
+        sample = sample_of(draws, header, catalogue, self.settings.product)
         with self._lock:
             self.sample, self._catalogue = sample, _last(catalogue)
 
@@ -296,11 +307,12 @@ class Recommender:
         """Offer what was added and no longer what was removed, by any process, before this transaction."""
         if self.sample is not None and transaction.changed() != self._catalogue:
             catalogue = transaction.catalogue()
-            self.sample, self._catalogue = with_catalogue(self.sample, catalogue), _last(catalogue)
+            self.sample = with_catalogue(self.sample, catalogue, self.settings.product)
+            self._catalogue = _last(catalogue)
 
     def _ready(self) -> ServedDraws:
         if self.sample is None:
-            raise NotReady("there are no samples to recommend with: the learner has not written any yet")
+            raise NotReady(self._file.why)
         return self.sample
 
 

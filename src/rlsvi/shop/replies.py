@@ -99,10 +99,9 @@ def allowed_of(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Sh
         for product in asked.among:
             name = stored_name("among", product, settings)
             place = sample.place.get(name)
-            if place is not None:
-                allowed[place] = sample.offered[place]
-            elif name not in sample.catalogue:
+            if place is None:
                 raise NotFound(f"product {name!r} of among is unknown: add it first, or leave it out")
+            allowed[place] = sample.offered[place]
     for product in visit.shown:
         if product in sample.place:
             allowed[sample.place[product]] = False

@@ -1,16 +1,24 @@
 """The newest samples of the posterior, as those who serve use them."""
 
+import logging
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rlsvi.core.compile import Bools
+from rlsvi.core.files import write_file
 from rlsvi.shop.event import Event
-from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.events import Events
+from rlsvi.shop.features import Encoder
+from rlsvi.shop.model.draws import Draws, with_products
 from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
+from rlsvi.shop.model.fingerprints import schema
+from rlsvi.shop.settings import ShopSettings
+
+NONE = Encoder({})
+log = logging.getLogger("rlsvi.shop")
 
 
 class NotReady(RuntimeError):
@@ -26,7 +34,6 @@ class ServedDraws(NamedTuple):
     names : the products, in the order of the samples' numbers for them.
     place : the number of each product.
     offered : which of them are offered now, (N,).
-    catalogue : all products of the shop that are offered, also those too new for the samples.
     last : the last event that the samples have learned from.
     at : when they were drawn, in seconds since 1970.
     """
@@ -35,37 +42,63 @@ class ServedDraws(NamedTuple):
     names: list[str]
     place: dict[str, int]
     offered: Bools
-    catalogue: frozenset[str]
     last: int
     at: float
 
 
-def sample_of(draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event]) -> ServedDraws:
-    """Return samples and what they are of, ready to serve a catalogue."""
+def sample_of(
+    draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event], features: Encoder = NONE
+) -> ServedDraws:
+    """Return samples and what they are of, ready to serve a catalogue of products with these features."""
     names, event, at = header.get("products"), header.get("event"), header.get("at")
     if not isinstance(names, list) or len(names) != len(draws.offered) or not all(type(n) is str for n in names):
         raise DrawsFileError("the file of samples does not name its products: let the learner write it anew")
     if type(event) is not int or not isinstance(at, int | float):
         raise DrawsFileError("the file of samples does not say when it was written: let the learner write it anew")
     place = {name: number for number, name in enumerate(names)}
-    return with_catalogue(ServedDraws(draws, names, place, draws.offered, frozenset(), event, at), catalogue)
+    return with_catalogue(ServedDraws(draws, names, place, draws.offered, event, at), catalogue, features)
 
 
-def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event]) -> ServedDraws:
-    """Return the same samples for a catalogue that has changed."""
-    current = frozenset(product for product, event in catalogue.items() if event.kind == "added")
-    offered = np.array([name in current for name in sample.names], dtype=np.bool_)
-    return sample._replace(offered=offered & sample.draws.offered, catalogue=current)
+def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features: Encoder = NONE) -> ServedDraws:
+    """Return the same samples for a catalogue that has changed. Of a new product, they know its features alone."""
+    current = {product: event for product, event in catalogue.items() if event.kind == "added"}
+    new, draws = [product for product in current if product not in sample.place], sample.draws
+    if new:
+        z = [features.encode_stored(current[product].features) for product in new]
+        draws = with_products(draws, np.array(z).reshape(len(new), features.width))
+    names = [*sample.names, *new]
+    offered = np.array([name in current for name in names], dtype=np.bool_)
+    place = {name: number for number, name in enumerate(names)}
+    return sample._replace(draws=draws._replace(offered=offered), names=names, place=place, offered=offered)
+
+
+def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:
+    """Return why samples cannot serve this shop with these settings, None if they can."""
+    if header.get("shop") != shop:
+        return "the samples belong to another database: the learner of this one must write its own"
+    if header.get("features") != schema(settings):
+        return (
+            "the samples were drawn for other features of customers or products: start all processes with the "
+            "same settings, and wait until the learner has learned all events anew"
+        )
+    return None
 
 
 class SampleFile:
-    """The file in which a learner leaves its samples."""
+    """The file in which the learner of a shop leaves its samples.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._version = path, (0, 0, 0)
+    `why` says why there are none, as long as there are none that fit.
+    """
+
+    def __init__(self, settings: ShopSettings, events: Events) -> None:
+        self._settings, self._events, self._path = settings, events, settings.file("draws")
+        self._version, self._fetched = (0, 0, 0), 0
+        self.why = "there are no samples to recommend with: the learner has not written any yet"
 
     def newer(self) -> tuple[Draws, dict[str, Any]] | None:
-        """Return the samples in the file if it was replaced since the last call, None otherwise."""
+        """Return the samples in the file if it was replaced since the last call and they fit, None otherwise."""
+        if self._settings.share_draws:
+            self._fetch()
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -75,4 +108,22 @@ class SampleFile:
             return None
         draws, header = read_draws(self._path)
         self._version = version
+        why = misfit(header, self._events.shop, self._settings)
+        if why is not None:
+            self.why = why
+            log.warning("samples left out", extra={"why": why})
+            return None
         return draws, header
+
+    def again(self) -> None:
+        """Let the next call return the samples in the file again: they could not be used."""
+        self._version = (0, 0, 0)
+
+    def _fetch(self) -> None:
+        """Copy samples that the learner, perhaps on another machine, has left in the database to the file here."""
+        found = self._events.newest_draws(self._fetched)
+        if found is not None:
+            number, body = found
+            if not self._path.exists() or self._path.read_bytes() != body:  # others here may have copied them
+                write_file(self._path, body)
+            self._fetched = number

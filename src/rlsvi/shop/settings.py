@@ -23,11 +23,13 @@ class RewardSettings(BaseModel):
     ----------
     liked_above : the customer liked what got a reward above this; later recommendations of the visit know it.
     unit : the size of a usual reward; None: learned from the rewards.
+    unanswered : what a product without an answer earned when its visit is closed; None: that is not known.
     """
 
     model_config = FROZEN
     liked_above: Number = 0.0
     unit: Number | None = Field(default=None, gt=0)
+    unanswered: Number | None = Field(default=None, ge=-1e12, le=1e12)
 
 
 class LearningSettings(BaseModel):
@@ -39,6 +41,7 @@ class LearningSettings(BaseModel):
     history : how many numbers describe the answers known in a visit.
     remember : of how many latest visits the targets are computed anew.
     exploration : what the posterior's standard deviation is multiplied by in samples; 0 does not explore.
+    refresh : after how many seconds, at the latest, a service draws samples that know the visits ended meanwhile.
     seed : what samples are drawn from.
     lam, sigma : the precision of the prior and the standard deviation of the noise; None: chosen by evidence.
     """
@@ -48,6 +51,7 @@ class LearningSettings(BaseModel):
     history: Whole = Field(default=128, ge=1, le=4096)
     remember: Whole = Field(default=20_000, ge=1)
     exploration: Number = Field(default=0.2, ge=0, le=1e6)
+    refresh: Number = Field(default=60.0, gt=0)
     seed: Whole = Field(default=0, ge=0, lt=2**63)
     lam: Number | None = Field(default=None, gt=0)
     sigma: Number | None = Field(default=None, gt=0)
@@ -62,7 +66,7 @@ class ServeSettings(BaseModel):
     workers : how many processes serve.
     token_variable : the environment variable that holds the token which requests must show.
     largest_body : the most bytes of a request.
-    products : a CSV file of products to add when the service starts.
+    products : a CSV file of products; those that the catalogue never had are added when the service starts.
     """
 
     model_config = FROZEN
@@ -141,6 +145,11 @@ class ShopSettings(BaseModel):
         """The folder of samples and snapshots."""
         file = sqlite_file(self.database)
         return Path(self.folder) if self.folder is not None else file.parent if file else Path()
+
+    def file(self, kind: str) -> Path:
+        """Return the file of "draws" or of the "learner", named after the database: shops may share a folder."""
+        database = Path(make_url(self.database).database or "shop").name
+        return self.draws_folder / f"{database}.{kind}.rlsvi"
 
     def _beside(self, folder: Path) -> Self:
         """Return the same settings with paths that are relative to a folder made absolute."""

@@ -6,6 +6,17 @@ from typing import Any
 class StoreError(RuntimeError):
     """The shop's database could not do what was asked; nothing of it was written."""
 
+    told = "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+
+
+class InDoubt(StoreError):
+    """The connection was lost while a transaction was being committed: it may have been written."""
+
+    told = (
+        "the connection to the database was lost: the request may have been stored; send it again, which is safe: "
+        "nothing counts twice (in a request to recommend, name the slot)"
+    )
+
 
 SQLITE = {  # by the beginning of SQLite's own words, in small letters
     "database or disk is full": "the disk is full: free some space",

@@ -41,7 +41,13 @@ sa.Index(
     postgresql_where=OF_VISITS,
 )
 sa.Index("events_catalogue", events.c.id, sqlite_where=OF_CATALOGUE, postgresql_where=OF_CATALOGUE)
-draws = sa.Table(
+identity = sa.Table(  # one row: a name of the database that no other has, and when its learner worked last
+    "shop_identity",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("learner_at", sa.Double),
+)
+draws = sa.Table(  # the newest few samples, numbered in the order in which they were written
     "draws",
     metadata,
     sa.Column("id", BIG, primary_key=True, autoincrement=False),
@@ -65,14 +71,17 @@ class Statements:
         self.since = self._text(everything.where(later).suffix_with(sa.text("LIMIT :limit")))
         self.catalogue = self._text(everything.where(sa.literal_column("visit = ''"), later))
         self.changed = self._text(sa.select(sa.func.max(events.c.id)).where(sa.literal_column("visit = ''")))
-        newest = draws.c.id.desc()
-        newer = sa.select(draws).where(draws.c.id > sa.bindparam("id")).order_by(newest)
-        self.newest_draws = self._text(newer.suffix_with(sa.text("LIMIT 1")))
-        body: dict[str, Any] = {"id": sa.bindparam("id"), "body": sa.bindparam("body")}
+        newest = sa.select(sa.func.max(draws.c.id)).scalar_subquery()
+        others = sa.and_(draws.c.id == newest, draws.c.id != sa.bindparam("id"))
+        self.newest_draws = self._text(sa.select(draws).where(others))
+        following = sa.select(sa.text("coalesce(max(id), 0) + 1")).select_from(draws).scalar_subquery()
+        body: dict[str, Any] = {"id": following, "body": sa.bindparam("body")}
         self.put_draws = self._text(sa.insert(draws).values(body))
-        self.drop_draws = self._text(sa.delete(draws).where(draws.c.id == sa.bindparam("id")))
-        kept = sa.select(draws.c.id).order_by(newest).suffix_with(sa.text("LIMIT 3")).scalar_subquery()
+        order = draws.c.id.desc()
+        kept = sa.select(draws.c.id).order_by(order).suffix_with(sa.text("LIMIT 3")).scalar_subquery()
         self.trim_draws = self._text(sa.delete(draws).where(draws.c.id.not_in(kept)))
+        self.learner_at = self._text(sa.select(identity.c.learner_at))
+        self.learned = self._text(sa.update(identity).values(learner_at=sa.bindparam("at", type_=sa.Double)))
         self.visits = cache(self._visits)
 
     def _visits(self, count: int) -> str:

@@ -14,6 +14,7 @@ from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.value import diverged, interval_of
 from rlsvi.judge.weighting import EpisodeWeights, weighted, weighted_sum
 from rlsvi.logs.episodes import LoggedEpisodes
+from rlsvi.shop.catalogue import with_features
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events
 from rlsvi.shop.judging.fitted import FittedSamples, fitted_samples
@@ -74,7 +75,7 @@ def judge(
     if events is None:
         with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)
-    stored = _all_of(events) if isinstance(events, Events) else list(events)
+    stored = with_features(_all_of(events) if isinstance(events, Events) else list(events), settings)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")

@@ -97,6 +97,9 @@ class _JudgedVisit:
         elif event.kind == "answered" and (a := self._products[event.product]) in self.steps:
             self.steps[a] = self.steps[a][0], event.reward or 0.0
             self._answers[a] = 1.0 if (event.reward or 0.0) > self._settings.reward.liked_above else -1.0
+        elif event.kind == "closed":
+            for a, (step, reward) in self.steps.items():
+                self.steps[a] = step, self._settings.reward.unanswered if reward is None else reward
         self._over = event.kind == "closed" or (event.kind == "answered" and len(self._answers) >= enough)
         return self._over
 

@@ -18,7 +18,7 @@ from rlsvi.shop.model.baseline import RewardStatistics
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.histories import Histories, OpenVisit, VisitLog
 from rlsvi.shop.model.products import ProductArrays, no_products
-from rlsvi.shop.model.regression import Noise, Ridges, crossing, factor_products, factor_shared, solved
+from rlsvi.shop.model.regression import Noise, Ridges, factor_products, factor_shared, first_weights, solved
 from rlsvi.shop.model.sizes import Sizes, check_memory
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, targets_of, work_row
 from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
@@ -95,6 +95,7 @@ class Chains:
             products.shown.copy(),
             value,
             self.sigma * spread,
+            self.beta,
             np.array(self.sizes.customer),
         )
 
@@ -110,14 +111,10 @@ class Chains:
 
     def _extend_weights(self, products: ProductArrays) -> None:
         """Give products that are new since the last refresh the weights that follow from their features."""
-        old, S = self.weight.shape[2], self.learning.draws + 1
+        old = self.weight.shape[2]
         if old < self.count:
-            weight = np.zeros((S, self.sizes.width, self.count))
-            weight[:, :, :old] = self.weight
-            if self.sizes.product:
-                beta = self.beta.reshape(S, self.sizes.product, self.sizes.crossed)
-                weight[:, crossing(self.sizes), old:] = np.tensordot(beta, products.z[old:], (1, 1))
-            self.weight = weight
+            new = first_weights(self.beta, products.z[old:], self.sizes)
+            self.weight = np.concatenate([self.weight, new], axis=2)
 
     def _targets(self, products: ProductArrays, visits: Histories, weight: Floats) -> Floats:
         limits = self.statistics.lowest, self.statistics.highest

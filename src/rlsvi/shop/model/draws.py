@@ -7,6 +7,8 @@ import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
 from rlsvi.core.regression import FactorError
+from rlsvi.shop.model.regression import first_weights
+from rlsvi.shop.model.sizes import Sizes
 from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero
 
 
@@ -23,6 +25,7 @@ class Draws(NamedTuple):
     shown: Longs  # (N,) how often each product was shown, in visits that have ended
     value: Floats  # (N,) posterior mean of the reward of a visit that begins with the product, see `values`
     spread: Floats  # (N,) its posterior standard deviation
+    beta: Floats  # (S + 1, k) what products share by their features
     customer: Longs  # () q
 
 
@@ -32,6 +35,22 @@ class Choice(NamedTuple):
     product: int
     propensity: float
     explored: bool
+
+
+def with_products(draws: Draws, z: Floats) -> Draws:
+    """Return the samples with products of features z (n, m) after the others: nothing else is known of these."""
+    e, N = draws.weight.shape[1:]
+    q, (n, m) = int(draws.customer), z.shape
+    new = first_weights(draws.beta, z, Sizes(0, q, m, e - 1 - q - m))
+    usual = float(draws.value.mean()) if N else 0.0, float(draws.spread.max()) if N else 0.0
+    return draws._replace(
+        weight=np.concatenate([draws.weight, new], axis=2),
+        z=np.concatenate([draws.z, z]),
+        offered=np.append(draws.offered, np.ones(n, np.bool_)),
+        shown=np.append(draws.shown, np.zeros(n, np.int64)),
+        value=np.append(draws.value, np.full(n, usual[0])),
+        spread=np.append(draws.spread, np.full(n, usual[1])),
+    )
 
 
 def draw_of(visit: str, draws: Draws, seed: int) -> int:

@@ -20,7 +20,7 @@ from rlsvi.core.archive import checked_target
 from rlsvi.core.files import whole_file
 from rlsvi.shop.model.draws import Draws
 
-MAGIC = b"rlsvi draws 1\n"
+MAGIC = b"rlsvi draws 2\n"
 ALIGNED = 64
 LONGEST_HEADER = 2**28
 TYPES = {
@@ -31,6 +31,7 @@ TYPES = {
     "shown": "<i8",
     "value": "<f8",
     "spread": "<f8",
+    "beta": "<f8",
 }
 
 
@@ -121,16 +122,18 @@ def _check(draws: Draws) -> None:
     if draws.weight.ndim != 3 or draws.z.ndim != 2 or draws.base.ndim != 1:
         raise DrawsFileError("an array has the wrong number of dimensions")
     S, e, N = draws.weight.shape
+    m = draws.z.shape[1]
     per_product = (draws.z[:, :0].sum(axis=1), draws.offered, draws.shown, draws.value, draws.spread)
     if (
         S < 1
-        or not 0 <= draws.customer <= e - 2 - draws.z.shape[1]
+        or not 0 <= draws.customer <= e - 2 - m
+        or draws.beta.shape != (S, m * (1 + draws.customer + m))
         or any(part.shape != (N,) for part in per_product)
     ):
         raise DrawsFileError("the shapes of its arrays do not belong together")
     if (draws.offered.view(np.uint8) > 1).any():
         raise DrawsFileError("offered holds more than true and false")
-    for name in ("weight", "base", "z", "value", "spread"):
+    for name in ("weight", "base", "z", "value", "spread", "beta"):
         if not np.isfinite(getattr(draws, name)).all():
             raise DrawsFileError(f"{name} holds numbers that are not finite")
 

@@ -43,6 +43,12 @@ class OpenVisit:
         """Record the answer to what slot `row` has shown."""
         self.x[row], self.reward[row], self.when[row] = 1 if liked else -1, reward, len(self.product)
 
+    def settle(self, reward: float, liked: bool) -> None:
+        """Give every slot without an answer this reward, of which nothing was known during the visit."""
+        for row, x in enumerate(self.x):
+            if x == 0:
+                self.x[row], self.reward[row] = 1 if liked else -1, reward
+
     @property
     def answered(self) -> bool:
         """Whether every slot filled so far has its answer."""

@@ -7,6 +7,7 @@ from rlsvi.core.checks import finite
 from rlsvi.shop.event import Event
 from rlsvi.shop.model.chains import Chains
 from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.fingerprints import schema
 from rlsvi.shop.model.histories import OpenVisit
 from rlsvi.shop.model.sizes import Sizes
 from rlsvi.shop.settings import ShopSettings
@@ -16,13 +17,14 @@ class ShopLearner:
     """Takes events in the order of their numbers; `refresh` turns what they say into new samples.
 
     A visit is learned from when it is complete, that is when all its slots are filled and answered, or when it is
-    closed. Answers that come later are not learned from. The samples depend on the settings, on the order of
-    events, and on when `refresh` was called between them, and on nothing else.
+    closed. Answers that come later are not learned from. When a visit is closed, products without an answer have
+    the reward `reward.unanswered` of the settings; they teach nothing if that is None. The samples depend on the
+    settings, on the order of events, and on when `refresh` was called between them, and on nothing else.
 
     Attributes
     ----------
-    last : the number of the last event taken.
-    open : the visits that are going on, by name; `open[name].at` is the time of the last event.
+    last, last_at : the number of the last event taken, and its time.
+    open : the visits that are going on, by name; `open[name].at` is the latest time of their events.
     products : the number of each product, in the order in which they were added.
     ignored : events that are not learned from: answers that came after their visit had ended, and what cannot be,
         such as a slot beyond the number of slots in the settings.
@@ -36,6 +38,7 @@ class ShopLearner:
         self.open: dict[str, OpenVisit] = {}
         self.last = self.ignored = self.refreshed_at = 0
         self.refreshed_event = 0
+        self.last_at = 0.0
 
     def take(self, event: Event) -> None:
         """Take the next event. A wrong one is refused with a ValueError, and changes nothing."""
@@ -53,7 +56,7 @@ class ShopLearner:
         if event.kind not in taking:
             raise ValueError(f"event {event.id} is of an unknown kind, {event.kind!r:.80}")
         taking[event.kind](event)
-        self.last = event.id
+        self.last, self.last_at = event.id, event.at
 
     @property
     def visits(self) -> int:
@@ -62,9 +65,14 @@ class ShopLearner:
 
     @property
     def due(self) -> bool:
-        """Whether the data have grown by 3% since the last refresh, or products were added."""
-        fresh = self.chains.statistics.visits - self.refreshed_at
-        return fresh > 0.03 * self.refreshed_at or self.chains.weight.shape[2] < len(self.products)
+        """Whether visits have grown by 3% of those remembered since the last refresh, or products were added."""
+        enough = 0.03 * min(self.refreshed_at, self.settings.learning.remember)
+        return self.fresh > enough or self.chains.weight.shape[2] < len(self.products)
+
+    @property
+    def fresh(self) -> int:
+        """The number of visits that the newest samples do not know."""
+        return self.visits - self.refreshed_at
 
     def refresh(self) -> Draws:
         """Return new samples of the posterior, given all events taken so far."""
@@ -77,6 +85,7 @@ class ShopLearner:
         return {
             "event": self.refreshed_event,
             "products": list(self.products)[: self.chains.weight.shape[2]],
+            "features": schema(self.settings),
             "ids": self.settings.ids,
             "seed": self.settings.learning.seed,
             "visits": self.refreshed_at,
@@ -114,7 +123,7 @@ class ShopLearner:
             customer = self.settings.customer.encode_stored(event.features).tolist()
             visit = self.open[event.visit] = OpenVisit(customer, event.at)
         visit.show(a)
-        visit.at = event.at
+        visit.at = max(visit.at, event.at)  # the clock may have been set back
 
     def _answered(self, event: Event) -> None:
         reward = float(finite(f"reward of event {event.id}", event.reward))
@@ -122,14 +131,21 @@ class ShopLearner:
         if visit is None or a not in visit.product or visit.x[visit.product.index(a)] != 0:
             self.ignored += 1
             return
-        visit.answer(visit.product.index(a), reward, reward > self.settings.reward.liked_above)
-        visit.at = event.at
+        visit.answer(visit.product.index(a), reward, self._liked(reward))
+        visit.at = max(visit.at, event.at)
         if len(visit.product) == min(self.settings.slots, len(self.products)) and visit.answered:
             self._end(event.visit)
 
     def _closed(self, event: Event) -> None:
-        if event.visit in self.open:
-            self._end(event.visit)
+        visit, unanswered = self.open.get(event.visit), self.settings.reward.unanswered
+        if visit is None:
+            return
+        if unanswered is not None:
+            visit.settle(unanswered, self._liked(unanswered))
+        self._end(event.visit)
+
+    def _liked(self, reward: float) -> bool:
+        return reward > self.settings.reward.liked_above
 
     def _end(self, name: str) -> None:
         self.chains.learn(self.open.pop(name))

@@ -46,6 +46,15 @@ def crossing(sizes: Sizes) -> Longs:
     return found[: sizes.crossed]
 
 
+def first_weights(beta: Floats, z: Floats, sizes: Sizes) -> Floats:
+    """Return the weights, (S, e, n), of n products of which nothing but features z is known, for beta (S, k)."""
+    weight = np.zeros((len(beta), sizes.width, len(z)))
+    if sizes.product:
+        by_feature = beta.reshape(len(beta), sizes.product, sizes.crossed)
+        weight[:, crossing(sizes)] = np.tensordot(by_feature, z, (1, 1))
+    return weight
+
+
 def factor_products(products: ProductArrays, sizes: Sizes, ridge: float) -> None:
     """Factor the blocks of the products that are dirty."""
     d, at = sizes.own, crossing(sizes)

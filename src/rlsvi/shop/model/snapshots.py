@@ -13,6 +13,7 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
 from rlsvi.shop.model.baseline import RECENT
 from rlsvi.shop.model.chains import Chains
+from rlsvi.shop.model.fingerprints import fingerprint
 from rlsvi.shop.model.histories import NEVER, Histories, OpenVisit
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.products import FACTORS, ProductArrays
@@ -26,15 +27,17 @@ CHAIN_COUNTS = ("count", "refreshes", "tuned_at", "taken")
 SUMS = ("visits", "answers", "lowest", "highest", "total", "squares")
 
 
-def save_learner(path: str | os.PathLike[str], learner: ShopLearner) -> None:
-    """Write the complete state of a learner, or nothing."""
+def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str = "") -> None:
+    """Write the complete state of a learner of a shop, see `Events.shop`, or nothing."""
     chains = learner.chains
     header = {
         "kind": KIND,
+        "shop": shop,
         "settings": fingerprint(learner.settings),
         "products": list(learner.products),
         "open": [[name, vars(visit)] for name, visit in learner.open.items()],
         "counts": {name: getattr(learner, name) for name in COUNTS},
+        "last_at": learner.last_at,
         "chains": {name: getattr(chains, name) for name in CHAIN_COUNTS},
         "statistics": {name: getattr(chains.statistics, name) for name in SUMS},
         "prior": [*chains.ridges, chains.sigma],
@@ -48,10 +51,12 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner) -> None:
     archive.write(path, header, {**arrays, "recent": chains.statistics.recent})
 
 
-def load_learner(path: str | os.PathLike[str], settings: ShopSettings) -> ShopLearner:
+def load_learner(path: str | os.PathLike[str], settings: ShopSettings, shop: str = "") -> ShopLearner:
     """Return a learner that continues where the saved one was. An ArchiveError says why a file is refused."""
     with archive.opened(path) as file:
         header = file.header
+        if header.get("shop") != shop:
+            raise ArchiveError("belongs to another database")
         if header.get("kind") != KIND or header.get("settings") != fingerprint(settings):
             raise ArchiveError("belongs to a shop with other settings: remove it, and all events are learned anew")
         learner = ShopLearner(settings)
@@ -60,13 +65,6 @@ def load_learner(path: str | os.PathLike[str], settings: ShopSettings) -> ShopLe
         except (KeyError, TypeError, AttributeError) as error:
             raise ArchiveError(f"is damaged: its header is not complete ({error!r:.80})") from error
     return learner
-
-
-def fingerprint(settings: ShopSettings) -> dict[str, Any]:
-    """Return the settings that a learner cannot change: they give its arrays their meaning."""
-    whole = settings.model_dump(mode="json")
-    fixed = {name: whole[name] for name in ("slots", "ids", "customer", "product")}
-    return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history")}, "reward": whole["reward"]}
 
 
 def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> None:
@@ -80,6 +78,7 @@ def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> Non
             setattr(thing, name, _whole(header[part][name]))
     for name in SUMS[2:]:
         setattr(chains.statistics, name, float(finite(name, header["statistics"][name])))
+    learner.last_at = float(finite("last_at", header["last_at"]))
     own, shared, chains.sigma = (float(number) for number in finite("prior", header["prior"]))
     if not (own > 0 and shared > 0 and chains.sigma >= 0):
         raise ArchiveError("is damaged: its prior is not positive")

@@ -1,0 +1,440 @@
+"""The learner of a shop: what it follows, when it draws samples, what it survives, and which files it trusts."""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+from rlsvi.core.regression import FactorError
+from rlsvi.serve import learning
+from rlsvi.serve.logs import log_as
+from rlsvi.shop import Event, Events, Recommender, StoreError, follower
+from rlsvi.shop.follower import Follower, LearnerReplaced
+from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.samples import NotReady
+from rlsvi.shop.settings import ShopSettings
+from serving import PRODUCTS, SCHEMA, new_shop, serving
+
+QUICK = {"draws": 3, "history": 4}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Two clocks that stand still until a test moves them: [wall, monotonic]."""
+    now = [2e9, 1e6]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[1])
+    return now
+
+
+def settings(folder, **options):
+    return ShopSettings(**{"database": f"sqlite:///{folder}/shop.db", "slots": 3, "learning": QUICK, **options})
+
+
+def write(events, *rows):
+    with events.writing() as writer:
+        writer.append(rows)
+
+
+def visit(name, *products, closed=True):
+    """The events of a visit whose products are liked."""
+    shown = [
+        (Event("recommended", name, product, slot), Event("answered", name, product, reward=1.0))
+        for slot, product in enumerate(products)
+    ]
+    return [*(event for pair in shown for event in pair), *([Event("closed", name)] if closed else [])]
+
+
+def catalogue(*products):
+    return [Event("added", product=product) for product in products]
+
+
+def kinds(events, name):
+    return [event.kind for event in events.since(0, 10**6) if event.visit == name]
+
+
+# ---- files of the learner -----------------------------------------------------------------------------------
+
+
+def taught(where, visits=5):
+    """Settings of a shop of which samples and a snapshot lie in their files."""
+    with Follower(where) as follower:
+        write(follower.events, *catalogue("tea", "coffee"))
+        for n in range(visits):
+            write(follower.events, *visit(f"v{n}", "tea"))
+        follower.catch_up()
+        follower.publish()
+        follower.stop()
+    return where
+
+
+def test_two_shops_share_a_folder(tmp_path):
+    one = taught(settings(tmp_path), 5)
+    two = taught(settings(tmp_path, database=f"sqlite:///{tmp_path}/other.db"), 2)
+    for where, visits in ((one, 5), (two, 2)):
+        with Recommender(where) as shop, Recommender(where, learning=False) as server:
+            assert shop._follower.learner.visits == visits
+            assert server.renew()
+    files = {path.name for path in tmp_path.glob("*.rlsvi")}
+    assert files == {f"{name}.db.{kind}.rlsvi" for name in ("shop", "other") for kind in ("draws", "learner")}
+
+
+def test_files_of_another_database_are_left_out(tmp_path, caplog):
+    one, two = taught(settings(tmp_path)), settings(tmp_path, database=f"sqlite:///{tmp_path}/other.db")
+    for kind in ("draws", "learner"):
+        shutil.copy(one.file(kind), two.file(kind))
+    with Events(one.database) as events, Events(two.database) as others:
+        write(others, *events.since(0, 1000))  # it has the same events, and more
+        write(others, Event("added", product="cocoa"))
+    with Recommender(two, learning=False) as server:
+        assert not server.renew()
+        with pytest.raises(NotReady, match="belong to another database"):
+            server.recommend("ann")
+        with Follower(two, server.events) as follower:
+            assert follower.learner.visits == 5
+            assert follower.learner.refreshed_at == 0  # nothing is of the snapshot
+            follower.publish()
+        assert server.renew()
+        assert server.recommend("ann") in ("tea", "coffee", "cocoa")
+    assert {"samples left out", "snapshot left out, all events are learned anew"} <= set(caplog.messages)
+
+
+def test_a_snapshot_is_left_out_after_an_older_copy_of_the_database_went_on(tmp_path):
+    where = taught(settings(tmp_path))
+    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.execute(f"VACUUM INTO '{tmp_path}/copy.db'")
+    with Follower(where) as follower:
+        write(follower.events, *visit("later", "coffee"))
+        follower.catch_up()
+        follower.stop()
+    for path in tmp_path.glob("shop.db*"):
+        if not path.name.endswith("rlsvi"):
+            path.unlink()
+    (tmp_path / "copy.db").rename(tmp_path / "shop.db")
+    with Events(where.database) as events:
+        write(events, *visit("other", "tea"), *visit("another", "tea"))
+    with Follower(where) as follower:
+        assert follower.learner.visits == 7
+        assert follower.learner.chains.products.shown[:2].tolist() == [7, 0]
+
+
+def test_samples_that_came_while_the_database_was_away_are_used_later(tmp_path, monkeypatch):
+    where = taught(settings(tmp_path))
+    with Recommender(where, learning=False) as server:
+        with monkeypatch.context() as away:
+            away.setattr(server.events, "catalogue", lambda: (_ for _ in ()).throw(StoreError("away")))
+            with pytest.raises(StoreError):
+                server.renew()
+        assert server.renew()
+        assert server.recommend("ann") in ("tea", "coffee")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"customer": {}},
+        {"customer": {"age": {"low": 0, "high": 50}}},
+        {"customer": {"age": {"low": 0, "high": 100}, "size": {"low": 0, "high": 1}}},
+        {"product": {"price": {"low": 0, "high": 10}, "genre": {"values": ["jazz", "rock"]}}},
+    ],
+)
+def test_samples_for_other_features_are_503_and_learned_anew(tmp_path, changed):
+    with new_shop(tmp_path) as shop:
+        shop.recommend("ann", {"age": 30})
+        shop.close("ann")
+        shop._follower.catch_up()
+        shop._follower.publish()
+        before = shop.settings
+    after = ShopSettings(**{"database": before.database, "slots": 3, **SCHEMA, **changed})
+    with Recommender(before, learning=False) as old, Recommender(after, learning=False) as new:
+        assert old.renew()
+        assert not new.renew()
+        with serving(new) as ask:
+            for path, body in (("/recommend", {"visit": "bob"}), ("/health", b"")):
+                refused = ask("POST" if body else "GET", path, body)
+                assert refused.status == 503
+                assert refused.headers["retry-after"] == "1"
+                assert "start all processes with the same settings" in refused.json["error"]
+        with Follower(after, new.events) as follower:
+            assert follower.learner.visits == 1
+            follower.publish()
+        assert new.renew()
+        assert new.recommend("bob") in PRODUCTS
+        assert not old.renew()  # it goes on with what fits it
+        assert old.recommend("cid", {"age": 30}) in PRODUCTS
+
+
+def test_the_order_of_features_matters(tmp_path):
+    scaled = {"low": 0, "high": 1}
+    where = taught(settings(tmp_path, customer={"age": scaled, "size": scaled}))
+    with Follower(settings(tmp_path, customer={"size": scaled, "age": scaled})) as follower:
+        assert follower.learner.refreshed_at == 0  # nothing of the snapshot
+    with Recommender(settings(tmp_path, customer={"size": scaled, "age": scaled}), learning=False) as server:
+        assert not server.renew()
+    assert where.file("learner").exists()
+
+
+# ---- one learner --------------------------------------------------------------------------------------------
+
+
+def test_a_learner_that_was_replaced_writes_nothing_more(tmp_path, caplog):
+    where = taught(settings(tmp_path))
+    with Follower(where) as follower:
+        before = {kind: where.file(kind).read_bytes() for kind in ("draws", "learner")}
+        (tmp_path / "shop.db.learner").unlink()
+        with Follower(where):  # of another process, say
+            for call in (follower.publish, follower.save, lambda: learning.step(follower)):
+                with pytest.raises(LearnerReplaced, match="another process has become the learner"):
+                    call()
+            follower.stop()
+        assert {kind: where.file(kind).read_bytes() for kind in before} == before
+    assert "snapshot not written" in caplog.messages
+
+
+def test_stopping_twice_is_harmless(tmp_path, caplog):
+    shop = new_shop(tmp_path)
+    shop.recommend("ann")
+    shop.stop()
+    with open(tmp_path / "else", "wb") as file:  # it gets the number of a file that the shop has closed
+        shop.stop()
+        shop.events.close()
+        file.write(b"still open")
+    assert (tmp_path / "else").read_bytes() == b"still open"
+    with Follower(shop.settings) as follower:
+        follower.stop()
+        shop.settings.file("learner").unlink()
+        follower.stop()  # another process may be the learner now
+        assert not shop.settings.file("learner").exists()
+    assert not caplog.messages
+
+
+def test_two_signals_end_a_learner_once(tmp_path, monkeypatch):
+    (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"\n[learning]\ndraws = 3\n')
+    monkeypatch.setattr(sys, "argv", ["learning", str(tmp_path / "shop.toml")])
+    monkeypatch.setattr(os, "nice", lambda by: None)
+    monkeypatch.setattr(learning, "log_as", lambda role: None)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    step = learning.step
+
+    def twice(follower):
+        step(follower)
+        for _ in range(2):
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(learning, "step", twice)
+    try:
+        learning.main()
+    finally:
+        for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+            signal.signal(number, handler)
+    assert (tmp_path / "shop.db.learner.rlsvi").exists()
+
+
+# ---- when samples are drawn ---------------------------------------------------------------------------------
+
+
+def test_samples_are_due_by_the_visits_that_are_remembered_and_by_time(tmp_path, clock):
+    with Follower(settings(tmp_path, learning={**QUICK, "remember": 100, "refresh": 60})) as follower:
+        write(follower.events, *catalogue(*PRODUCTS))
+        follower.catch_up()
+        follower.refresh()
+        learner = follower.learner
+        learner.chains.statistics.visits = learner.refreshed_at = 10**6  # an old shop
+        assert not follower.due
+        clock[1] += 1000
+        assert not follower.due  # there is nothing new
+        clock[1] -= 1000
+        for n in range(4):
+            assert not follower.due
+            write(follower.events, *visit(f"v{n}", "tea"))
+            follower.catch_up()
+        assert follower.due  # more than 3% of 100
+        follower.refresh()
+        write(follower.events, *visit("one", "tea"))
+        follower.catch_up()
+        clock[1] += 59
+        assert not follower.due
+        clock[1] += 1
+        assert follower.due
+        follower.refresh()
+        assert not follower.due
+
+
+def test_idle_visits_are_closed_some_at_a_time(tmp_path, monkeypatch):
+    monkeypatch.setattr("rlsvi.shop.follower.CLOSED", 3)
+    with Follower(settings(tmp_path)) as follower:
+        events = follower.events
+        write(events, *catalogue("tea"), *(Event("recommended", f"v{n}", "tea", 0, at=10.0) for n in range(8)))
+        follower.catch_up()
+        sizes, writing = [], events.writing
+
+        @contextlib.contextmanager
+        def counted():
+            with writing() as writer:
+                before = writer.last()
+                yield writer
+                sizes.append(writer.last() - before)
+
+        monkeypatch.setattr(events, "writing", counted)
+        follower.close_idle(1e6)
+        assert sizes == [3, 3, 2]
+        follower.catch_up()
+        assert follower.learner.visits == 8
+
+
+# ---- what a learner survives --------------------------------------------------------------------------------
+
+
+class Waits:
+    """A `stop` that notes how long the learner waits, and is set after some waits."""
+
+    def __init__(self, most):
+        self.seconds, self.most = [], most
+
+    def is_set(self):
+        return len(self.seconds) >= self.most
+
+    def wait(self, seconds):
+        self.seconds.append(seconds)
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), FactorError("no number")])
+def test_a_step_that_fails_is_tried_again_after_longer_pauses(tmp_path, monkeypatch, caplog, failure):
+    where, clock = taught(settings(tmp_path)), [0.0]
+    before = where.file("draws").read_bytes()
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    owner, name = (follower, "write_draws") if isinstance(failure, OSError) else (ShopLearner, "refresh")
+    works, tries = getattr(owner, name), []
+
+    def fails(*arguments):
+        tries.append(1)
+        if len(tries) <= 8:
+            assert where.file("draws").read_bytes() == before
+            raise failure
+        return works(*arguments)
+
+    monkeypatch.setattr(owner, name, fails)
+    stop = Waits(10)
+    with caplog.at_level(logging.INFO):
+        learning.learn(where, stop)
+    assert stop.seconds == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 0.5, 0.5]
+    assert len(tries) == 9
+    assert where.file("draws").read_bytes() != before
+    failed = [record for record in caplog.records if record.message == "a step failed"]
+    assert len(failed) == 8
+    assert str(failure) in failed[0].why
+    assert caplog.messages[-1] == "ended"
+
+
+def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(learning, "SNAPSHOT", -1.0)
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr("rlsvi.shop.follower.save_learner", lambda *_: (_ for _ in ()).throw(full))
+    where, stop = settings(tmp_path), Waits(3)
+    learning.learn(where, stop)
+    assert all(seconds >= pause for seconds, pause in zip(stop.seconds, (1.0, 2.0, 4.0), strict=True))
+    assert where.file("draws").exists()
+    assert caplog.messages[-1] == "snapshot not written"
+
+
+def test_an_error_that_ends_a_process_and_warnings_are_lines_of_json(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        log_as("learner")
+        try:
+            raise StoreError("another learner already works")
+        except StoreError as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+        logging.getLogger("py.warnings").warning("odd")
+    finally:
+        logging.captureWarnings(False)
+        root.handlers[:], root.level = handlers, level
+    failed, odd = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert failed["event"] == "failed"
+    assert failed["why"] == "StoreError: another learner already works"
+    assert "Traceback" in failed["traceback"]
+    assert odd["event"] == "odd"
+
+
+def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
+    where = taught(settings(tmp_path))
+    with Recommender(where, learning=False) as server, Follower(where) as follower, serving(server) as ask:
+        server.renew()
+        assert ask("GET", "/health").json["learner"] == "late"  # nobody ever worked as a process
+        learning.step(follower)
+        assert (ask("GET", "/health").json["learner"], ask("GET", "/health").json["learner_age"]) == ("ok", 0.0)
+        first = server.events.learner_at()
+        clock[0], clock[1] = clock[0] + 4, clock[1] + 4
+        learning.step(follower)
+        assert server.events.learner_at() == first  # it is noted every few seconds
+        clock[0], clock[1] = clock[0] + 4, clock[1] + 4
+        learning.step(follower)
+        assert server.events.learner_at() == first + 8
+        clock[0] += 1000
+        late = ask("GET", "/health")
+        assert late.status == 200
+        assert (late.json["status"], late.json["learner"], late.json["learner_age"]) == ("ok", "late", 1000.0)
+        clock[0] -= 5000
+        assert ask("GET", "/health").json["learner_age"] == 0.0
+        ask.app.state.metrics.learner(server.events.learner_at())
+        lines = ask("GET", "/metrics").body.decode().splitlines()
+        (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
+        assert float(line.split()[1]) == first + 8
+
+
+# ---- the clock moves ----------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_jumps_loses_nothing_and_closes_no_visit_that_goes_on(tmp_path, clock):
+    with new_shop(tmp_path, idle=60.0) as shop:
+        follower = shop._follower
+
+        def step():
+            follower.close_idle(time.time())
+            follower.catch_up()
+
+        first = shop.recommend("ann")
+        step()
+        clock[0] -= 7200  # back by two hours
+        shop.feedback("ann", first, 1.0)
+        shop.recommend("bob")
+        step()
+        assert [kinds(shop.events, name)[-1] for name in ("ann", "bob")] == ["answered", "recommended"]
+        clock[0] += 30
+        second = shop.recommend("ann")
+        step()
+        clock[0] += 7200  # and to where it was: what was written meanwhile looks old
+        step()
+        assert "closed" not in kinds(shop.events, "ann")
+        shop.feedback("ann", second, 0.0)
+        shop.recommend("cid")
+        clock[0] += 61
+        step()
+        shop.close("bob")  # was closed early, since all its events look old; this may be repeated
+        step()
+        assert all(kinds(shop.events, name)[-1] == "closed" for name in ("ann", "bob", "cid"))
+        events = shop.events.since(0, 100)
+        assert [event.id for event in events] == list(range(1, len(events) + 1))
+        assert sorted(event.at for event in events) != [event.at for event in events]
+        assert follower.learner.last == events[-1].id
+        assert (follower.learner.visits, follower.learner.ignored) == (3, 0)
+        clock[0] -= 10**6
+        with serving(shop) as ask:
+            assert ask("GET", "/health").json["learner_age"] == 0.0
+            assert ask("GET", "/statistics").json["learner"]["age"] == 0.0
+        shop.learn()
+        again = ShopLearner(shop.settings)  # a replay gives the same
+        for event in events:
+            again.take(event)
+        assert np.array_equal(again.refresh().shown, shop.sample.draws.shown)
