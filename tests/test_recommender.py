@@ -149,7 +149,7 @@ def test_what_has_happened_in_a_visit():
 def test_products_come_go_and_come_back(shop):
     assert shop.products == PRODUCTS
     shop.remove("tea")
-    assert all("tea" not in shop.recommend(n, count=3) for n in range(20))
+    assert all("tea" not in shop.recommend(f"v{n}", count=3) for n in range(20))
     with pytest.raises(NotFound, match="product 'wine' is unknown"):
         shop.remove("wine")
     shop.add("wine", {"price": 3})
@@ -185,7 +185,7 @@ def test_another_process_sees_changes_of_the_catalogue_at_once(tmp_path):
         assert other.renew()
         assert not other.renew()
         shop.remove("tea")
-        assert all("tea" not in other.recommend(n, count=3) for n in range(20))
+        assert all("tea" not in other.recommend(f"w{n}", count=3) for n in range(20))
 
 
 def test_samples_travel_through_the_database_to_another_machine(tmp_path):
@@ -230,13 +230,11 @@ def test_it_learns_what_is_liked(tmp_path):
     products = [f"p{n}" for n in range(8)]
     with new_shop(tmp_path, products, slots=2, every=5) as shop:
         rewards = []
-        for visit in range(120):
+        for visit in map(str, range(120)):
             for _ in range(2):
                 product = shop.recommend(visit)
                 shop.feedback(visit, product, float(product in ("p3", "p4")))
-            rewards.append(
-                sum(event.reward or 0 for event in shop.events.since(0, 10**6) if event.visit == str(visit))
-            )
+            rewards.append(sum(event.reward or 0 for event in shop.events.since(0, 10**6) if event.visit == visit))
     assert np.mean(rewards[-40:]) > 1.5
     assert np.mean(rewards[:10]) < 1.5
 
@@ -248,7 +246,7 @@ def test_one_learner_at_a_time(tmp_path):
 
 def test_a_new_process_goes_on_with_open_visits_and_what_was_learned(tmp_path):
     with new_shop(tmp_path) as shop:
-        for visit in range(10):
+        for visit in map(str, range(10)):
             for product in shop.recommend(visit, count=3):
                 shop.feedback(visit, product, float(product == "tea"))
         open_visit = shop.recommend("open")
