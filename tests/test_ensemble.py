@@ -88,7 +88,8 @@ def test_every_member_is_a_regression_of_its_own(kind, perturb):
     plan = agent._learner.plan(False, stream(0))
     for h in range(H):
         for s in range(S):
-            np.testing.assert_allclose(action_values(agent, plan, h, s), rows(h, s) @ theta[h], rtol=1e-9, atol=1e-9)
+            found = action_values(agent, plan, h, s)
+            np.testing.assert_allclose(found, rows(h, s) @ theta[h], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("perturb", PERTURB)
@@ -169,7 +170,7 @@ def test_too_many_members_are_refused_with_a_remedy():
 
 
 @pytest.mark.parametrize(("perturb", "name"), [("targets", "noise"), ("weights", "weights")])
-def test_a_file_with_other_members_is_refused(perturb, name, tmp_path, monkeypatch):
+def test_a_file_with_other_members_is_refused(perturb, name, tmp_path):
     agent = EnsembleRLSVI(members=3, perturb=perturb, basis=rlsvi.bases.Tabular(), seed=0)
     agent.learn(FiniteMDPEnv(problems.deep_sea(3).mdp), episodes=2)
     agent.members = 4
@@ -181,5 +182,5 @@ def test_a_file_with_other_members_is_refused(perturb, name, tmp_path, monkeypat
     array[0, -1] = -1.0 if perturb == "targets" else 0.0
     array[0, 0] = -1.0 if perturb == "weights" else 0.0
     agent.save(tmp_path / "agent")
-    with pytest.raises(ValueError, match="members have noise where|weights are negative"):
+    with pytest.raises(ValueError, match=r"members have noise where|weights are negative"):
         rlsvi.load(tmp_path / "agent")
