@@ -41,6 +41,15 @@ KINDS = {
     "step sizes": (rlsvi.IncrementalRLSVI(nu=rlsvi.Linear(0.5, 0.1, 10), keep_prior=False), problems.chain(4, 2)),
     "per period": (RLSVI(), lambda seed: problems.chain(5, 3, per_period=True, seed=seed)),
     "bootstrap": (rlsvi.BootstrapRLSVI(), lambda seed: problems.chain(5, 3, seed=seed)),
+    "ensemble": (
+        lambda seed: rlsvi.EnsembleRLSVI(members=4, sigma=0.1 * (1 + seed), prior_scale=1.0 + seed),
+        lambda seed: problems.chain(5, 3, seed=seed),
+    ),
+    "ensemble of one table": (rlsvi.EnsembleRLSVI(members=3), problems.deep_sea(4)),
+    "ensemble with weights": (
+        rlsvi.EnsembleRLSVI(members=3, perturb="weights"),
+        lambda seed: problems.chain(5, 3, seed=seed),
+    ),
     "homogeneous": (rlsvi.HomogeneousRLSVI(), problems.dirichlet(3, 2, 3, homogeneous=True)),
     "homogeneous PSRL": (
         rlsvi.PSRL(reward_range=(-1, 0), homogeneous=True),

@@ -48,6 +48,7 @@ __all__ = [
     "ContinualRLSVI",
     "DiscountedPSRL",
     "DivergenceWarning",
+    "EnsembleRLSVI",
     "EpsilonGreedy",
     "Evaluation",
     "Exponential",

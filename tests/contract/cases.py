@@ -160,6 +160,9 @@ CASES = [
     Case("HomogeneousRLSVI", "table", {"prior_mean": 0.5}),
     Case("UCBVI", "table", {"bonus": "bernstein"}),
     Case("LSVIUCB", "table"),
+    Case("EnsembleRLSVI", "table", {"members": 3, "prior_mean": 0.5}),
+    Case("EnsembleRLSVI", "table", {"members": 3, "perturb": "weights"}, label=" weights"),
+    _vector("EnsembleRLSVI", members=3, prior_scale=0.5),
 ]
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 FUSED = [case.name for case in CASES if case.fused]

@@ -9,6 +9,7 @@ from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.files import load
 from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
+from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.lsvi import LSVI
