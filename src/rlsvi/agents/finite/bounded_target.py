@@ -5,7 +5,7 @@
         Q_h = Phi_h theta_h,  V_h = max_a Q_h clipped to [low_h, high_h]
 
 In Algorithm 1, noise that makes V_{h+1} too high or too low is passed on to all earlier periods, where it adds up.
-Here it ends at the bounds, as in BoundedRLSVI for discounted problems. Actions are chosen by Q, which is not clipped.
+Here it ends at the bounds, as in BoundedRLSVI for discounted problems. Actions are chosen by Q, without bounds.
 """
 
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class BoundedTargetRLSVI(RLSVI):
 
 
 def bounds_of(given: Any, horizon: int | None = None) -> Floats:
-    """Return the lowest and the highest value of every period, (2, H), given two numbers or a pair for each period.
+    """Return the lowest and the highest value of every period, (2, H), given two numbers or a pair for each.
 
     horizon : the number of periods; if None, as many as are given.
     """

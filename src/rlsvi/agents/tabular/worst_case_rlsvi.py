@@ -1,4 +1,4 @@
-"""RLSVI with a table and noise large enough for a bound of the regret in every MDP, not only on average over a prior.
+"""RLSVI with a table, and noise large enough for a bound of the regret in every MDP, not only on average.
 
 Russo (2019), "Worst-Case Regret Bounds for Exploration via Randomized Value Functions", for rewards in [0, 1]:
 
@@ -46,7 +46,7 @@ class WorstCaseRLSVIMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class WorstCaseRLSVI(TabularAgent):
-    """RLSVI with a table, whose regret is bounded in every MDP by Russo (2019), or clipped, by Agrawal et al. (2021).
+    """RLSVI with a table whose regret is bounded in every MDP: Russo (2019), or clipped, Agrawal et al. (2021).
 
     Parameters
     ----------
