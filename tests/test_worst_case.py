@@ -17,6 +17,7 @@ from rlsvi.paper.extensions.worst_case_runs import (
     RANDOM,
     RUSSO,
     TUNED,
+    Setting,
     worst_case_regret,
 )
 from rlsvi.simulate.finite import simulate
@@ -150,12 +151,14 @@ def test_wrong_bounds_are_named():
 
 
 def test_jobs_give_agents_their_scale_and_random_play_its_regret():
-    what = {"task": "chain", "episodes": 400, "seed": 0}
+    what = {"task": "chain", "episodes": 40, "seed": 0}
     by_chance = worst_case_regret(agent=RANDOM, scale=1.0, **what)["regret"]
-    np.testing.assert_allclose(by_chance[-1], 400 * problems.chain(10).random_regret)
+    np.testing.assert_allclose(by_chance[-1], 40 * problems.chain(10).random_regret)
     for agent in (RUSSO, CLIPPED, TUNED, BOUNDED):
         found = worst_case_regret(agent=agent, scale=0.0003, **what)
-        assert found["episode"][-1] == 400
+        assert found["episode"][-1] == 40
         assert (np.diff(found["regret"]) >= -1e-12).all()
-        assert not np.array_equal(found["regret"], worst_case_regret(agent=agent, scale=1.0, **what)["regret"])
-    assert set(MAKERS) > {RUSSO, CLIPPED, TUNED, BOUNDED}
+        made = MAKERS[agent](Setting(0.0003, (-1.0, 2.0), 4, 3, 400, 5))
+        assert getattr(made, "scale", None) == 0.0003 or made.sigma == 0.0003
+        assert getattr(made, "clip", False) == (agent == CLIPPED)
+    assert made.bounds.tolist() == [[-3.0, 6.0], [-2.0, 4.0], [-1.0, 2.0]]

@@ -186,5 +186,5 @@ FIGURE = Figure.of(
         "RiverSwim 6 states and 20 periods; lines across are PSRL and RLSVI with the λ and σ of Theorem 1."
     ),
     quick={"episodes": 2000, "seeds": 10},
-    paper={"episodes": 10_000, "seeds": 50},
+    paper={"episodes": 10_000, "seeds": 30},
 )
