@@ -147,6 +147,17 @@ def test_wrong_bounds_are_named():
         simulate(agent, problems.chain(5), 1)
 
 
+def test_bounds_of_every_period_are_saved(tmp_path):
+    agent, problem = BoundedTargetRLSVI(bounds=np.outer([4, 3, 2, 1], [0.0, 0.2]), seed=0), problems.chain(5)
+    simulate(agent, problem, 5)
+    agent.save(tmp_path / "agent")
+    again = rlsvi.load(tmp_path / "agent")
+    np.testing.assert_array_equal(again.bounds, agent.bounds)
+    for each in (agent, again):
+        simulate(each, problem, 5)
+    assert_same(state_of(agent), state_of(again))
+
+
 # ---- the figure ---------------------------------------------------------------------------------------------
 
 

@@ -134,7 +134,7 @@ CASES = [
     _vector("IncrementalRLSVI", keep_prior=False),
     Case("BootstrapRLSVI", "table", {"prior_mean": 0.5}),
     _vector("BootstrapRLSVI", prior_weight=0.5, random_prior=False),
-    Case("BoundedTargetRLSVI", "table", {"bounds": [(-2.0, 2.0), (-1.0, 1.0), (-0.5, 0.5)]}),
+    Case("BoundedTargetRLSVI", "table", {"bounds": (-0.5, 0.5)}),
     _vector("BoundedTargetRLSVI", sigma=rlsvi.InverseGamma(2.0, 1.0), bounds=(-0.5, 0.5)),
     Case("GradientRLSVI", "table", {"ensemble": 2, "updates": 4, "memory": 6}, fused=False),
     _vector("GradientRLSVI", ensemble=2, updates=4, memory=6),

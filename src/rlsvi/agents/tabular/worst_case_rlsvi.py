@@ -35,6 +35,7 @@ from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.core.compile import Floats, Words
+from rlsvi.core.elementary import log
 from rlsvi.core.random import normal
 
 LOW, HIGH, PAIRS, BETA, ALPHA = range(5)  # indices of mind.numbers
@@ -81,7 +82,7 @@ def worst_case_rlsvi(mind: WorstCaseRLSVIMind, sampled: bool, stream: Words) -> 
     """Draw values, or use their mean, without noise and clipping. Return False if a value is not finite."""
     counts, plan, numbers = mind.counts, mind.plan, mind.numbers
     H, S, A = plan.Q.shape
-    beta = numbers[BETA] * math.log(numbers[PAIRS] * (counts.counters[EPISODES] + 1))
+    beta = numbers[BETA] * log(numbers[PAIRS] * (counts.counters[EPISODES] + 1))
     spread = (numbers[HIGH] - numbers[LOW]) * math.sqrt(beta)
     for h in range(H - 1, -1, -1):
         for s in range(S):
