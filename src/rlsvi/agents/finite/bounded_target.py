@@ -65,14 +65,7 @@ class BoundedTargetRLSVI(RLSVI):
         (H - h) min(low, 0) and (H - h) max(high, 0).
     lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI. The offset counts as reward.
 
-    Examples
-    --------
-    The chain pays at most 1 in an episode:
-
-    >>> import rlsvi
-    >>> agent = rlsvi.BoundedTargetRLSVI(bounds=(0, 1), seed=0)
-    >>> rlsvi.simulate.simulate(agent, rlsvi.problems.chain(10), 100).reward.shape
-    (100,)
+    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
     """
 
     bounds: tuple[float, float] | Floats | None = None
