@@ -60,6 +60,11 @@ KINDS = {
     "UCRL2": (rlsvi.UCRL2(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "UCBVI": (rlsvi.UCBVI(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "LSVI-UCB": (rlsvi.LSVIUCB(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
+    "worst case": (
+        lambda seed: rlsvi.WorstCaseRLSVI(scale=0.004 * (1 + seed), clip=True, reward_range=(-1, 0)),
+        problems.dirichlet(3, 2, 3),
+    ),
+    "bounded targets": (rlsvi.BoundedTargetRLSVI(bounds=(0, 0.3)), lambda seed: problems.chain(5, 3, seed=seed)),
     "contextual": (rlsvi.ContextualBandit(), problems.recommendation(4, 2)),
     "Thompson": (rlsvi.ThompsonSampling(), problems.recommendation(4, 2)),
     "optimal": (rlsvi.OptimalPolicy(), lambda seed: problems.recommendation(4, 2, seed=seed)),

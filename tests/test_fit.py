@@ -65,7 +65,7 @@ OF_THE_SEED = {
     "DiscountedPSRL": {"V"},
     "TableOrFeatures": {"V"},
     "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
-    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI")},
+    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI", "WorstCaseRLSVI")},
 }
 
 

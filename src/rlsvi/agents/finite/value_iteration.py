@@ -91,7 +91,19 @@ def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
             if not all_finite(theta):
                 return False
         known_values(memory, values, h)
+        clip_values(prior, memory, values, h)
     return True
+
+
+@generic
+def clip_values(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Clip V_h at the known states to the bounds of the prior."""
+    raise NotImplementedError
+
+
+@clip_values.register(Prior)
+def no_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Values have no bounds in Algorithm 1."""
 
 
 @generic
