@@ -1,4 +1,4 @@
-"""Tables in the shape of the results of the figures on the bootstrap and on periods that are alike."""
+"""Tables in the shape of the results of the figures on the bootstrap, periods that are alike, and worst cases."""
 
 import math
 
@@ -34,11 +34,63 @@ def pooling(width=0.05, psrl=1.0, factor=lambda s: 0.3):
     return {"homogeneous_regret": brought}
 
 
+# The best scale of an agent, its share of the regret of random play there, and what a factor of ten makes of it.
+NOISES = {
+    "Russo": (0.01, 0.3, 1.7),
+    "clipped": (0.003, 0.1, 2.6),
+    "RLSVI": (0.1, 0.05, 2.0),
+    "bounded targets": (0.1, 0.05, 2.0),
+    "UCBVI": (0.001, 0.05, 2.0),
+    "PSRL": (1.0, 0.1, 1.0),
+    "RLSVI, Theorem 1": (1.0, 0.9, 1.0),
+    "random play": (1.0, 1.0, 1.0),
+}
+
+
+def noisy(width=0.05, moved=10.0, worst=1.0, **shares):
+    """Shares of the regret of random play by the scale; elsewhere than on random MDPs the best are `moved` down.
+
+    worst : the largest share. shares : other shares at the best scale, by the agent, without "targets".
+    """
+
+    def brought(s):
+        best, share, factor = NOISES[s["agent"]]
+        share = shares.get(s["agent"].split()[0], share)
+        if s["agent"] in ("Russo", "clipped") and s["task"] != "random MDPs":
+            best /= moved
+        if s["agent"] != "random play":
+            share = min(share * factor ** (2 * abs(math.log10(s["scale"] / best))), worst)
+            share *= noise(s | {"agents": len(s["agent"]), "tasks": len(s["task"])}, width)
+        return [{"episode": int(e), "regret": share * float(e)} for e in marks(s["episodes"])]
+
+    return {"worst_case_regret": brought}
+
+
 def found():
-    return learning() | pooling()
+    return learning() | pooling() | noisy()
 
 
 CASES = {
+    ("worst-case", "hardly learns in the time"): {
+        YES: [noisy()],
+        NO: [noisy(worst=0.7), noisy(RLSVI=0.7)],
+        OPEN: [noisy(RLSVI=0.5, width=0.3)],
+    },
+    ("worst-case", "worse on another than RLSVI's"): {
+        YES: [noisy()],
+        NO: [noisy(moved=1.0, clipped=0.05), noisy(RLSVI=0.9)],
+        OPEN: [noisy(moved=1.0, clipped=0.12, width=0.3)],
+    },
+    ("worst-case", "Clipping lowers the regret"): {
+        YES: [noisy()],
+        NO: [noisy(clipped=0.5)],
+        OPEN: [noisy(clipped=0.3, width=0.3)],
+    },
+    ("worst-case", "Bounded targets change little"): {
+        YES: [noisy()],
+        NO: [noisy(bounded=0.1), noisy(bounded=0.02)],
+        OPEN: [noisy(bounded=0.075, width=0.3)],
+    },
     ("bootstrap", "beyond the specific implementation"): {
         YES: [learning()],
         NO: [learning(bootstrap=20.0), learning(bootstrap=math.inf)],

@@ -41,6 +41,15 @@ KINDS = {
     "step sizes": (rlsvi.IncrementalRLSVI(nu=rlsvi.Linear(0.5, 0.1, 10), keep_prior=False), problems.chain(4, 2)),
     "per period": (RLSVI(), lambda seed: problems.chain(5, 3, per_period=True, seed=seed)),
     "bootstrap": (rlsvi.BootstrapRLSVI(), lambda seed: problems.chain(5, 3, seed=seed)),
+    "ensemble": (
+        lambda seed: rlsvi.EnsembleRLSVI(members=4, sigma=0.1 * (1 + seed), prior_scale=1.0 + seed),
+        lambda seed: problems.chain(5, 3, seed=seed),
+    ),
+    "ensemble of one table": (rlsvi.EnsembleRLSVI(members=3), problems.deep_sea(4)),
+    "ensemble with weights": (
+        rlsvi.EnsembleRLSVI(members=3, perturb="weights"),
+        lambda seed: problems.chain(5, 3, seed=seed),
+    ),
     "homogeneous": (rlsvi.HomogeneousRLSVI(), problems.dirichlet(3, 2, 3, homogeneous=True)),
     "homogeneous PSRL": (
         rlsvi.PSRL(reward_range=(-1, 0), homogeneous=True),
@@ -51,6 +60,11 @@ KINDS = {
     "UCRL2": (rlsvi.UCRL2(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "UCBVI": (rlsvi.UCBVI(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
     "LSVI-UCB": (rlsvi.LSVIUCB(reward_range=(-1, 0)), problems.dirichlet(3, 2, 3)),
+    "worst case": (
+        lambda seed: rlsvi.WorstCaseRLSVI(scale=0.004 * (1 + seed), clip=True, reward_range=(-1, 0)),
+        problems.dirichlet(3, 2, 3),
+    ),
+    "bounded targets": (rlsvi.BoundedTargetRLSVI(bounds=(0, 0.3)), lambda seed: problems.chain(5, 3, seed=seed)),
     "contextual": (rlsvi.ContextualBandit(), problems.recommendation(4, 2)),
     "Thompson": (rlsvi.ThompsonSampling(), problems.recommendation(4, 2)),
     "optimal": (rlsvi.OptimalPolicy(), lambda seed: problems.recommendation(4, 2, seed=seed)),

@@ -337,6 +337,10 @@ incremental = rlsvi.IncrementalRLSVI(seed=7, nu=0.1, sigma=rlsvi.InverseGamma())
 arrays["incremental"] = simulate(incremental, problem, 15).reward
 arrays["incremental theta"] = incremental._learner.mind.values.theta
 arrays["incremental factor"] = incremental._learner.mind.factor.U
+for perturb in ("targets", "weights"):
+    ensemble = rlsvi.EnsembleRLSVI(seed=8, members=3, perturb=perturb)
+    arrays[perturb] = simulate(ensemble, shop, 10).reward
+    arrays[f"{perturb} theta"] = ensemble._learner.mind.values.theta
 blocks = rlsvi.IncrementalRLSVI(seed=9, nu=0.1)
 arrays["blocks"], arrays["blocks factor"] = simulate(blocks, shop, 10).reward, blocks._learner.mind.factor.U
 for noise in ("paper", "whitened"):

@@ -86,10 +86,11 @@ def test_compare_prints_a_row_an_agent():
 def test_comparators_are_those_of_the_library_with_the_options_given():
     from rlsvi.cli.contestants import agent_named
 
-    settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "scale": 0.1, "reward_range": (-1.0, 1.0), "episodes": 70}
     rewards = {"reward_range": (-1.0, 1.0)}
+    settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "members": 7, "scale": 0.1, "episodes": 70, **rewards}
     wanted = {
         "incremental": rlsvi.IncrementalRLSVI(lam=0.3, sigma=0.2, nu=0.05),
+        "ensemble": rlsvi.EnsembleRLSVI(lam=0.3, sigma=0.2, members=7),
         "psrl": rlsvi.PSRL(**rewards),
         "gaussian-psrl": rlsvi.GaussianPSRL(scale=0.1, **rewards),
         "ucrl2": rlsvi.UCRL2(scale=0.1, **rewards),

@@ -42,6 +42,7 @@ TINY = {
     "continual": {"states": [3, 4], "steps": 200, "few": 100, "watched": 20, "more": 1, "seeds": 2},
     "bootstrap": {"lengths": [10, 12], "short": [10, 20], "limit": 300, "seeds": 2},
     "homogeneous": {"sizes": [(2, 2, 2), (2, 2, 3)], "episodes": 20, "seeds": 2},
+    "worst-case": {"episodes": 4, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
@@ -138,6 +139,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "continual": {"extensions.continual_runs"},
         "bootstrap": {"extensions.bootstrap_runs"},
         "homogeneous": {"extensions.homogeneous_runs"},
+        "worst": {"extensions.worst_case_runs"},
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret", "theory.chain_copies"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},

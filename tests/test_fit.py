@@ -58,13 +58,14 @@ def test_learning_goes_on_with_a_log(name, tmp_path):
 # What another seed changes: where the next plan starts, and samples that are kept instead of the data.
 OF_THE_SEED = {
     "IncrementalRLSVI": {"memory.reward", "memory.reward_error", "memory.squares"},
+    "EnsembleRLSVI": {"keys", "noise", "weights"},
     "GradientRLSVI": {"keys", "mass", "start", "theta"},
     "StationaryRLSVI": {"theta", "watch"},
     "BoundedRLSVI": {"theta"},
     "DiscountedPSRL": {"V"},
     "TableOrFeatures": {"V"},
     "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
-    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI")},
+    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI", "WorstCaseRLSVI")},
 }
 
 

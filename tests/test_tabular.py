@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import rlsvi
-from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, Problem, mdp, problems
+from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, Problem, WorstCaseRLSVI, mdp, problems
 from rlsvi.agents.tabular.psrl import mean_reward, next_value
 from rlsvi.agents.tabular.ucrl2 import optimistic, radii, sort_descending
 from rlsvi.bases import ActionFeatures, Dense, Tabular
@@ -26,6 +26,7 @@ AGENTS = {
     "UCBVI": UCBVI(scale=0.02, reward_range=WIDE),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE),
     "LSVI-UCB": LSVIUCB(scale=0.01, reward_range=WIDE),
+    "worst case": WorstCaseRLSVI(scale=0.003, clip=True, reward_range=WIDE),
     "LSVI-UCB, features": LSVIUCB(
         scale=0.01, reward_range=WIDE, basis=ActionFeatures(lambda s, a: [0.4, 0.4 * math.sin(s + 3 * a), 0.4 * a])
     ),

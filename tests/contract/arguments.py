@@ -7,7 +7,7 @@ NOT_POSITIVE = [0, -1, NAN, INF, "1", [1.0], {}]
 NOT_COUNTS = [0, -1, 2.5, "3", NAN, True, [3]]
 NOT_NUMBERS = [NAN, INF, "x", {}, object()]
 NOT_PARTS = [-0.1, 1.5, NAN, "x", [0.5], {}]
-FLAGS = ("pooled", "myopic", "keep_prior", "random_prior", "homogeneous")  # whatever is true is true
+FLAGS = ("pooled", "myopic", "keep_prior", "random_prior", "homogeneous", "clip")  # whatever is true is true
 WRONG = {
     "lam": NOT_POSITIVE,
     "sigma": NOT_POSITIVE,
@@ -21,6 +21,9 @@ WRONG = {
     "nu": [-1, 2, NAN, "x", [0.1]],
     "prior_weight": [*NOT_POSITIVE, 0.01],
     "ensemble": NOT_COUNTS,
+    "members": NOT_COUNTS,
+    "perturb": ["noise", 3, None, ["targets"]],
+    "prior_scale": [-1, NAN, "x", None, [1.0]],
     "updates": [-1, 2.5, "x", NAN],
     "memory": NOT_COUNTS,
     "form": ["other", 3, None],

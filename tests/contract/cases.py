@@ -134,6 +134,8 @@ CASES = [
     _vector("IncrementalRLSVI", keep_prior=False),
     Case("BootstrapRLSVI", "table", {"prior_mean": 0.5}),
     _vector("BootstrapRLSVI", prior_weight=0.5, random_prior=False),
+    Case("BoundedTargetRLSVI", "table", {"bounds": (-0.5, 0.5)}),
+    _vector("BoundedTargetRLSVI", sigma=rlsvi.InverseGamma(2.0, 1.0), bounds=(-0.5, 0.5)),
     Case("GradientRLSVI", "table", {"ensemble": 2, "updates": 4, "memory": 6}, fused=False),
     _vector("GradientRLSVI", ensemble=2, updates=4, memory=6),
     Case("StationaryRLSVI", "table", {"memory": 6}, fused=False),
@@ -160,6 +162,10 @@ CASES = [
     Case("HomogeneousRLSVI", "table", {"prior_mean": 0.5}),
     Case("UCBVI", "table", {"bonus": "bernstein"}),
     Case("LSVIUCB", "table"),
+    Case("EnsembleRLSVI", "table", {"members": 3, "prior_mean": 0.5}),
+    Case("EnsembleRLSVI", "table", {"members": 3, "perturb": "weights"}, label=" weights"),
+    _vector("EnsembleRLSVI", members=3, prior_scale=0.5),
+    Case("WorstCaseRLSVI", "table", {"scale": 0.003, "clip": True}),
 ]
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 FUSED = [case.name for case in CASES if case.fused]

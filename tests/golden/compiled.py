@@ -103,6 +103,10 @@ FINITE = {
     "contextual": partial(rlsvi.ContextualBandit),
     "contextual-pooled": partial(rlsvi.ContextualBandit, pooled=True),
 }
+ENSEMBLES = {
+    "ensemble": partial(rlsvi.EnsembleRLSVI, members=3, prior_mean=0.5, prior_scale=0.8),
+    "ensemble-weights": partial(rlsvi.EnsembleRLSVI, members=3, perturb="weights"),
+}
 TABULAR = {
     "thompson": partial(rlsvi.ThompsonSampling),
     "optimal": partial(rlsvi.OptimalPolicy),
@@ -150,6 +154,10 @@ for name, make in FINITE.items():
 for name in ("rlsvi", "rlsvi-unknown-noise", "lsvi-boltzmann", "incremental-0.01", "contextual"):
     COMPILED[f"{name}-fused-shop"] = fused(FINITE[name], SHOP)
     COMPILED[f"{name}-fused-table"] = fused(FINITE[name], RIVER)
+for name, make in ENSEMBLES.items():
+    COMPILED[f"{name}-fused-shop"] = fused(make, SHOP)
+    COMPILED[f"{name}-masked"] = learned(partial(make, horizon=9), NUMBERED, episodes=8)
+    COMPILED[f"{name}-any"] = learned(partial(make, horizon=9, basis=ANY), MEASURED, episodes=6)
 for name, make in TABULAR.items():
     COMPILED[f"{name}-fused"] = fused(make, RIVER)
     COMPILED[f"{name}-masked"] = learned(make, partial(FiniteMDPEnv, SHOP().mdp), episodes=8)

@@ -10,7 +10,7 @@ from .library import TetrisEnv, bases, random, rlsvi, tetris
 AGENTS = (
     *("RLSVI", "LSVI", "IncrementalRLSVI", "GradientRLSVI", "StationaryRLSVI", "StationaryLSVI", "BoundedRLSVI"),
     *("ContinualRLSVI", "ContinualLSVI", "ContextualBandit", "ThompsonSampling", "OptimalPolicy"),
-    *("PSRL", "GaussianPSRL", "UCRL2", "UCBVI", "LSVIUCB"),
+    *("PSRL", "GaussianPSRL", "UCRL2", "UCBVI", "LSVIUCB", "EnsembleRLSVI"),
 )
 
 

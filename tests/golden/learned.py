@@ -49,6 +49,9 @@ def weights_of(agent):
     kept |= {"theta": np.where(alive, mind.values.theta, 0.0), "episodes": memory.counters[:1]}
     if isinstance(agent, rlsvi.ContinualRLSVI | rlsvi.ContinualLSVI):
         return kept | {"noise": learner.walk.w, "mean": learner.walk.mean, "reach": learner.walk.reach}
+    if isinstance(agent, rlsvi.EnsembleRLSVI):
+        state = learner.state()
+        kept |= {name: state[name] for name in ("keys", "noise", "weights") if name in state}
     return kept | {name: np.where(alive, plan.theta, 0.0) for name, plan in plans.items()}
 
 

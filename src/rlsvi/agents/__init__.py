@@ -9,6 +9,8 @@ from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
 from rlsvi.agents.files import load
 from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
+from rlsvi.agents.finite.bounded_target import BoundedTargetRLSVI
+from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.lsvi import LSVI
@@ -26,3 +28,4 @@ from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
+from rlsvi.agents.tabular.worst_case_rlsvi import WorstCaseRLSVI

@@ -17,7 +17,7 @@ import numpy as np
 
 from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.finite.mind import FiniteMind
-from rlsvi.agents.finite.value_iteration import known_values, regression_targets, squared_targets
+from rlsvi.agents.finite.value_iteration import clip_values, known_values, regression_targets, squared_targets
 from rlsvi.core.checks import ridge_of
 from rlsvi.core.compile import Floats, Ints
 from rlsvi.core.regression import Factor
@@ -167,6 +167,7 @@ def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, F
         parts.append((g.ravel(), y.ravel(), mean.ravel()))
         values.theta[h, live] = np.einsum("nij,nj->ni", vectors, (y + ridge * mean) / (ridge + g))
         known_values(learner.mind.memory, values, h)
+        clip_values(prior, learner.mind.memory, values, h)
     return Data(*(np.concatenate(part) for part in zip(*parts, strict=True))), float(squares)
 
 

@@ -72,6 +72,7 @@ def compare(
     lam: Annotated[float, _learning("--lam", "--lambda", help="Prior precision (RLSVI) or ridge (LSVI).")] = 1.0,
     sigma: Annotated[float, _learning(help="Standard deviation of the noise in RLSVI's regression.")] = 0.1,
     nu: Annotated[float, _learning(help="Share of the past that incremental RLSVI forgets in an episode.")] = 0.01,
+    members: Annotated[int, _learning(min=1, help="Number of value functions of the ensemble.")] = 20,
     scale: Annotated[
         float, _learning(help="Scale of bonuses and noise: gaussian-psrl, ucrl2, ucbvi, lsvi-ucb. In theory 1.")
     ] = 1.0,
@@ -113,7 +114,7 @@ def compare(
     Example: rlsvi compare my_module:two_rooms --problem-arg doors=2
     """
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
-    settings |= {"nu": nu, "scale": scale, "reward_range": reward_range}
+    settings |= {"nu": nu, "members": members, "scale": scale, "reward_range": reward_range}
     with told(lambda: "nothing was written"):
         import rlsvi
         from rlsvi.core import card

@@ -14,6 +14,7 @@ AGENTS = {  # the class of each, and what it does
     "lsvi-epsilon": ("LSVI", "least-squares value iteration, a random action with probability --epsilon"),
     "lsvi-boltzmann": ("LSVI", "least-squares value iteration, actions in proportion to exp(Q / --eta)"),
     "incremental": ("IncrementalRLSVI", "RLSVI at a constant cost; forgets --nu of the past in an episode"),
+    "ensemble": ("EnsembleRLSVI", "RLSVI that keeps --members value functions, and picks one for each episode"),
     "psrl": ("PSRL", "posterior sampling of the whole MDP, with a table; rewards lie in --reward-range"),
     "gaussian-psrl": ("GaussianPSRL", "posterior sampling with Gaussian values instead, with a table"),
     "ucrl2": ("UCRL2", "optimism in confidence sets of MDPs, with a table"),

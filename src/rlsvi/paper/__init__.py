@@ -32,6 +32,7 @@ TOPICS = {
         "continual": "continual RLSVI in a river without end",
         "bootstrap": "RLSVI by a nonparametric bootstrap on the chain",
         "homogeneous": "RLSVI, PSRL and UCRL2 on MDPs whose periods are alike",
+        "worst-case": "RLSVI with the noise of worst-case bounds, clipped, and with bounded targets",
     },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",

@@ -28,7 +28,9 @@ from rlsvi.simulate.serving import fused_for, overridden
 
 LAUNCH_SECONDS = 0.5  # time between two returns from the card
 SPARE = 0.9  # the share of the card's free memory that the arrays of the runs may take
-NUMBERS = ("lam", "sigma", "scale", "delta", "planned", "prior_mean", "prior_weight")  # may differ between runs
+NUMBERS = (  # may differ between runs
+    *("lam", "sigma", "scale", "delta", "planned", "prior_mean", "prior_weight", "prior_scale"),
+)
 NAMES = {"run": run, "History": History, "Trace": Trace}
 
 

@@ -84,20 +84,25 @@ class BootstrapRLSVI(FiniteHorizonAgent):
 
     def learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
-        H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
-        memory = empty(H, A, B, d)
-        mind = BootstrapMind(
-            features.table or no_features(d),
-            np.full((H, task.states or 0), -1, dtype=np.int32),
-            memory,
-            no_outcomes(H, memory.block.shape[1]),
-            prior_factor((B,), d + 1, 1.0),
-            self.prior(task, features),
-            float(self.lam) ** -0.5 if self.random_prior else 0.0,
-            no_values(H, A, B, d, memory.sum_head.shape[1]),
-            np.empty(d + 1),
-        )
-        return BootstrapLearner(task, mind, features)
+        spread = float(self.lam) ** -0.5 if self.random_prior else 0.0
+        return BootstrapLearner(task, bootstrap_mind(task, features, self.prior(task, features), spread), features)
+
+
+def bootstrap_mind(task: Task, features: Features, prior: Prior, spread: float) -> BootstrapMind:
+    """Return the mind of a learner without experience."""
+    H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
+    memory = empty(H, A, B, d)
+    return BootstrapMind(
+        features.table or no_features(d),
+        np.full((H, task.states or 0), -1, dtype=np.int32),
+        memory,
+        no_outcomes(H, memory.block.shape[1]),
+        prior_factor((B,), d + 1, 1.0),
+        prior,
+        spread,
+        no_values(H, A, B, d, memory.sum_head.shape[1]),
+        np.empty(d + 1),
+    )
 
 
 class BootstrapLearner(FiniteLearner):
@@ -114,8 +119,7 @@ class BootstrapLearner(FiniteLearner):
     def enlarged(self) -> Any:
         """Return the mind after making twice as much room."""
         super().enlarged()
-        outcomes, pairs = self.mind.outcomes, self.mind.memory.block.shape[1]
-        self.mind = self.mind._replace(outcomes=resized(outcomes, pairs, 2 * outcomes.link.shape[1]))
+        self.resize_outcomes(2 * self.mind.outcomes.link.shape[1])
         return self.mind
 
     def make_room(self, spare: int = 0) -> None:
@@ -124,8 +128,15 @@ class BootstrapLearner(FiniteLearner):
         outcomes, pairs = self.mind.outcomes, self.mind.memory.block.shape[1]
         used, room = outcomes.many.max(initial=0) + spare, outcomes.link.shape[1]
         if used >= room or outcomes.head.shape[1] < pairs:
-            room = room if used < room else room + max(room // 4, 4)
-            self.mind = self.mind._replace(outcomes=resized(outcomes, pairs, room))
+            self.resize_outcomes(room if used < room else room + max(room // 4, 4))
+
+    def resize_outcomes(self, room: int) -> None:
+        """Make room for the outcomes of all pairs, and for so many per period."""
+        self.mind = self.mind._replace(**self.resized_outcomes(room))
+
+    def resized_outcomes(self, room: int) -> dict[str, Any]:
+        """Return the parts of the mind that have room for so many outcomes per period."""
+        return {"outcomes": resized(self.mind.outcomes, self.mind.memory.block.shape[1], room)}
 
     def state(self) -> dict[str, Any]:
         """Return the memory and the outcomes without unused room."""

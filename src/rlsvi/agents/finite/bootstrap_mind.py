@@ -13,6 +13,7 @@ from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_be
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.cholesky import rank_one, solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
+from rlsvi.core.dispatch import generic
 from rlsvi.core.random import bits, gamma, normal
 from rlsvi.core.regression import Factor
 from rlsvi.mdp.table import Table
@@ -40,19 +41,34 @@ values.register(BootstrapMind)(finite_values)
 only_best.register(BootstrapMind)(finite_only_best)
 
 
+class FreshWeights(NamedTuple):
+    """New weights and artificial targets in every plan, or the expected ones if not `sampled`."""
+
+    sampled: bool
+    spread: float
+    stream: Words
+
+
 @plan.register(BootstrapMind)
 def bootstrap(mind: BootstrapMind, sampled: bool, stream: Words) -> bool:
-    """For h = H-1, .., 0 regress r + V_{h+1} on the features, with random weights if `sampled`.
+    """Value iteration with new random weights, or without them if not `sampled`."""
+    mind.values.key[0] = bits(stream) if sampled else np.uint64(0)
+    for h in range(mind.values.spread.size):
+        mind.values.spread[h] = mind.spread if sampled else 0.0
+    return weighted_iteration(mind, FreshWeights(sampled, mind.spread, stream))
+
+
+@compiled
+def weighted_iteration(mind: Any, weights: Any) -> bool:
+    """For h = H-1, .., 0 regress r + V_{h+1} on the features, with these weights.
 
     Returns False if a factor or a weight is not finite.
     """
     memory, values = mind.memory, mind.values
     d = values.theta.shape[2]
-    values.key[0] = bits(stream) if sampled else np.uint64(0)
     for h in range(memory.states.size - 1, -1, -1):
-        values.spread[h] = mind.spread if sampled else 0.0
-        artificial_data(mind, h, sampled, stream)
-        if not real_data(mind, h, sampled, stream):
+        artificial_data(mind, weights, h)
+        if not real_data(mind, weights, h):
             return False
         for i in range(memory.lives[h]):
             b = memory.live[h, i]
@@ -66,19 +82,44 @@ def bootstrap(mind: BootstrapMind, sampled: bool, stream: Words) -> bool:
     return True
 
 
+@generic
+def artificial(weights: Any, mind: Any, h: int, b: int, k: int) -> tuple[float, float]:
+    """Return the weight and the target of the artificial observation of weight k in a block; k = 0 comes first."""
+    raise NotImplementedError
+
+
+@artificial.register(FreshWeights)
+def fresh_artificial(weights: FreshWeights, mind: Any, h: int, b: int, k: int) -> tuple[float, float]:
+    """The weight is Gamma(prior_weight), and the target normal."""
+    weight, target = mind.prior.ridge, mind.prior.mean[h, b, k]
+    if weights.sampled:
+        weight = gamma(weights.stream, weight)
+        target += weights.spread * normal(weights.stream)
+    return weight, target
+
+
+@generic
+def weight_of(weights: Any, outcomes: Outcomes, h: int, e: int) -> float:
+    """Return the sum of the weights of all copies of a transition."""
+    raise NotImplementedError
+
+
+@weight_of.register(FreshWeights)
+def fresh_weight(weights: FreshWeights, outcomes: Outcomes, h: int, e: int) -> float:
+    """The n copies of a transition have a weight of Exp(1) each, together Gamma(n)."""
+    times: float = outcomes.times[h, e]
+    return gamma(weights.stream, times) if weights.sampled else times
+
+
 @compiled
-def artificial_data(mind: BootstrapMind, h: int, sampled: bool, stream: Words) -> None:
+def artificial_data(mind: Any, weights: Any, h: int) -> None:
     """Start the factors of the live blocks with one artificial observation for each weight."""
-    memory, prior = mind.memory, mind.prior
-    d = prior.mean.shape[2]
+    memory, d = mind.memory, mind.prior.mean.shape[2]
     for i in range(memory.lives[h]):
         b = memory.live[h, i]
         U, inv = mind.factor.U[b], mind.factor.inv[b]
         for k in range(d):
-            weight, target = prior.ridge, prior.mean[h, b, k]
-            if sampled:
-                weight = gamma(stream, weight)
-                target += mind.spread * normal(stream)
+            weight, target = artificial(weights, mind, h, b, k)
             root = math.sqrt(weight)
             for j in range(k + 1, d):
                 U[k, j] = 0.0
@@ -87,11 +128,11 @@ def artificial_data(mind: BootstrapMind, h: int, sampled: bool, stream: Words) -
 
 
 @compiled
-def real_data(mind: BootstrapMind, h: int, sampled: bool, stream: Words) -> bool:
+def real_data(mind: Any, weights: Any, h: int) -> bool:
     """Add the transitions of period h to the factors, one row for each pair. Returns False if a factor failed.
 
-    The n copies of a transition have a weight of Exp(1) each, together Gamma(n). Transitions from the same pair
-    have the same features, so that only the sum of their weights and their weighted mean target matter.
+    Transitions from the same pair have the same features, so that only the sum of their weights and their weighted
+    mean target matter.
     """
     memory, outcomes, x = mind.memory, mind.outcomes, mind.x
     d, A = x.size - 1, memory.block.shape[1] // memory.sum_head.shape[1]
@@ -102,7 +143,7 @@ def real_data(mind: BootstrapMind, h: int, sampled: bool, stream: Words) -> bool
             target, following = outcomes.reward[h, e], outcomes.following[h, e]
             if following != END:
                 target += mind.values.V[h + 1, following]
-            weight = gamma(stream, outcomes.times[h, e]) if sampled else outcomes.times[h, e]
+            weight = weight_of(weights, outcomes, h, e)
             total += weight
             targets += weight * target
             e = outcomes.link[h, e]
@@ -136,15 +177,18 @@ def bootstrap_remember(mind: BootstrapMind, episode: Episode, work: Workspace) -
 
 @compiled
 def add_steps(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool) -> None:
-    """Count the transitions of T steps through known states; if it `goes_on`, the last led to visited[T]."""
+    """Count the transitions of T steps through known states; if it `goes_on`, the last led to visited[T].
+
+    The first T of `visited` are overwritten with the positions of their outcomes.
+    """
     A = mind.memory.block.shape[1] // mind.memory.sum_head.shape[1]
     for h in range(T):
         following = visited[h + 1] if goes_on or h + 1 < T else END
-        add_outcome(mind.outcomes, h, visited[h] * A + actions[h], rewards[h], following)
+        visited[h] = add_outcome(mind.outcomes, h, visited[h] * A + actions[h], rewards[h], following)
 
 
 @is_full.register(BootstrapMind)
-def bootstrap_is_full(mind: BootstrapMind) -> bool:
+def bootstrap_is_full(mind: Any) -> bool:
     """Return whether there may be no room for another episode, which adds at most an outcome per period."""
     for h in range(mind.outcomes.many.size):
         if mind.outcomes.many[h] >= mind.outcomes.link.shape[1]:

@@ -50,21 +50,22 @@ def resized(outcomes: Outcomes, pairs: int, room: int) -> Outcomes:
 
 
 @compiled
-def add_outcome(outcomes: Outcomes, h: int, pair: int, reward: float, following: int) -> None:
-    """Count one more transition."""
-    e = outcomes.head[h, pair]
+def add_outcome(outcomes: Outcomes, h: int, pair: int, reward: float, following: int) -> int:
+    """Count one more transition, and return the position of its outcome."""
+    e: int = outcomes.head[h, pair]
     while e >= 0:
         if outcomes.reward[h, e] == reward and outcomes.following[h, e] == following:
             outcomes.times[h, e] += 1.0
-            return
+            return e
         e = outcomes.link[h, e]
     e = outcomes.many[h]
     outcomes.many[h] = e + 1
-    outcomes.reward[h, e] = reward
+    outcomes.reward[h, e] = reward + 0.0  # turns -0 into 0, which are equal
     outcomes.following[h, e] = following
     outcomes.times[h, e] = 1.0
     outcomes.link[h, e] = outcomes.head[h, pair]
     outcomes.head[h, pair] = e
+    return e
 
 
 def read_outcomes(file: Archive, memory: Memory) -> Outcomes:

@@ -91,12 +91,27 @@ def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
             if not all_finite(theta):
                 return False
         known_values(memory, values, h)
+        clip_values(prior, memory, values, h)
     return True
 
 
 @generic
+def clip_values(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Clip V_h at the known states to the bounds of the prior."""
+    raise NotImplementedError
+
+
+@clip_values.register(Prior)
+def no_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Values have no bounds in Algorithm 1."""
+
+
+@generic
 def draw_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
-    """Set sigma_h and the prior's spread. Return True if this turned the live theta_h from y into L^-1 y."""
+    """Set sigma_h and the prior's spread. Return True if this turned the live theta_h from y into L^-1 y.
+
+    A prior with noise that is not drawn anew, such as a member of an ensemble, adds it to the live theta_h = y.
+    """
     raise NotImplementedError
 
 
@@ -285,8 +300,13 @@ def new_values(
                 q += x[k] * theta[k]
         else:
             mean = prior.mean[h, b]
-            place = np.uint64(h * alive.shape[1] + b + 1)
-            reseed(scratch, values.key[0] ^ (place * np.uint64(0x9E3779B97F4A7C15)))
+            reseed(scratch, key_of_block(values.key[0], alive, h, b))
             for k in range(unsigned(x.size)):
                 q += x[k] * (mean[k] + values.spread[h] * normal(scratch))
         Q[a] = q
+
+
+@compiled
+def key_of_block(key: np.uint64, alive: Bools, h: int, b: int) -> np.uint64:
+    """Return the key of the weights that the prior gives to a block in period h."""
+    return key ^ (np.uint64(h * alive.shape[1] + b + 1) * np.uint64(0x9E3779B97F4A7C15))
