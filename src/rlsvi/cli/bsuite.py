@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import look_here_too
+from rlsvi.cli.named import found_in_module, is_in_module
 
 if TYPE_CHECKING:
     from rlsvi.bsuite.scores import Score
@@ -72,12 +72,14 @@ def bsuite(
         from rlsvi.bsuite.summary import as_dict
         from rlsvi.cli.progress import figure_bars
 
-        look_here_too()
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")
         share = 1.0 if episodes_share is None else episodes_share
         how: dict[str, Any] = QUICK if quick else {"settings": settings, "share": share}
         names = list(dict.fromkeys(name.strip() for name in agents.split(",")))
+        for name in names:
+            if is_in_module(name):
+                found_in_module(name, "--agents")  # raises an error with a remedy
         chosen = experiments_named(experiments)
         plans = {name: planned(name, chosen, seed=seed, **how) for name in names}
         of_agents = {agent: [job for jobs in its.values() for job in jobs] for agent, its in plans.items()}
