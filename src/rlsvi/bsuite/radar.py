@@ -12,13 +12,14 @@ from rlsvi.study.plot import COLOURS, INK, LINES, PALE
 CIRCLES = (0.25, 0.5, 0.75, 1.0)
 
 
-def radar(scores: Mapping[str, Mapping[str, float]]) -> Figure:
+def radar(scores: Mapping[str, Mapping[str, float]], title: str = "") -> Figure:
     """Return the picture of the scores of agents by tag, one colour an agent; a tag without a score is a gap."""
     figure = Figure(figsize=(6.4, 5.2), layout="constrained")
     axes = figure.add_subplot(projection="polar")
     assert isinstance(axes, PolarAxes)
     angles = np.linspace(0, 2 * np.pi, len(TAGS), endpoint=False)
     _frame(axes, angles)
+    figure.suptitle(title, fontsize=9, color=INK)
     for i, (agent, by_tag) in enumerate(scores.items()):
         values = np.array([by_tag.get(tag, np.nan) for tag in TAGS])
         colour, line = COLOURS[i % len(COLOURS)], LINES[i % len(LINES)]
@@ -39,6 +40,8 @@ def _frame(axes: PolarAxes, angles: np.ndarray) -> None:
     axes.set_yticks(CIRCLES, ["¼", "½", "¾", "1"], fontsize=8, color=INK)
     axes.set_rlabel_position(180 / len(TAGS))
     axes.set_xticks(angles, [tag.replace("_", " ") for tag in TAGS], fontsize=10, color=INK)
-    axes.tick_params(pad=8)
+    for angle, label in zip(angles, axes.get_xticklabels(), strict=True):
+        label.set_horizontalalignment("center" if angle == 0 else "left" if angle < np.pi else "right")
+    axes.tick_params(axis="x", pad=4)
     axes.grid(color=PALE, linewidth=0.6)
     axes.spines["polar"].set_color(PALE)

@@ -12,6 +12,7 @@ from rlsvi.bsuite.scores import Score, by_tag
 from rlsvi.core.files import write_file
 
 PARTIAL = "* of fewer settings or episodes than the suite asks for: no score of the suite itself"
+BRIEF = "fewer settings or episodes than the suite asks for"
 UNASKED = "not asked for, or no setting of it finished"
 
 
@@ -94,7 +95,7 @@ def as_dict(scores: Sequence[Score], settings: Mapping[str, Any]) -> dict[str, A
 def write(scores: Sequence[Score], folder: Path, settings: Mapping[str, Any]) -> None:
     """Write summary.md, scores.json, radar.svg and radar.png, each as a whole."""
     found = as_dict(scores, settings)
-    picture = radar(found["tags"])
+    picture = radar(found["tags"], "" if all(it.complete for it in scores) else BRIEF)
     for kind in ("svg", "png"):
         drawn = io.BytesIO()
         picture.savefig(drawn, format=kind, dpi=200)
