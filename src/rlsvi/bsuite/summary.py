@@ -37,8 +37,8 @@ def table(scores: Sequence[Score]) -> tuple[list[str], list[list[str]]]:
         its = {it.agent: it for it in scores if it.experiment == experiment}
         if its:
             cells = [_shown(its[agent].score, its[agent].complete) if agent in its else "" for agent in agents]
-            rows.append([experiment, *cells, _most(it.settings for it in its.values())])
-            rows[-1].append(_most(it.episodes for it in its.values()))
+            amounts = [_amounts(it.settings for it in its.values()), _amounts(it.episodes for it in its.values())]
+            rows.append([experiment, *cells, *amounts])
     return ["experiment", *agents, "settings", "episodes"], rows
 
 
@@ -59,9 +59,9 @@ def _shown(score: float, complete: bool) -> str:
     return f"{score:.2f}" if complete else f"{score:.2f}*"
 
 
-def _most(pairs: Iterable[tuple[int, int]]) -> str:
-    done, asked = max(pairs)
-    return f"{done:,}/{asked:,}"
+def _amounts(pairs: Iterable[tuple[int, int]]) -> str:
+    """Return how much was played of how much; several if it differs between agents."""
+    return "; ".join(dict.fromkeys(f"{done:,}/{asked:,}" for done, asked in pairs))
 
 
 def markdown(scores: Sequence[Score], command: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import found_in_module, is_in_module
+from rlsvi.cli.named import found_in_module
 
 if TYPE_CHECKING:
     from rlsvi.bsuite.scores import Score
@@ -78,7 +78,7 @@ def bsuite(
         how: dict[str, Any] = QUICK if quick else {"settings": settings, "share": share}
         names = list(dict.fromkeys(name.strip() for name in agents.split(",")))
         for name in names:
-            if is_in_module(name):
+            if ":" in name:
                 found_in_module(name, "--agents")  # raises an error with a remedy
         chosen = experiments_named(experiments)
         plans = {name: planned(name, chosen, seed=seed, **how) for name in names}
