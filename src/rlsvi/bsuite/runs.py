@@ -16,15 +16,15 @@ from rlsvi.study.job import Job, version
 SECONDS = {  # of an episode of the default agent, about
     "bandit": 0.001,
     "catch": 0.004,
-    "mountain_car": 0.2,
-    "cartpole": 0.5,
-    "deep_sea": 0.015,
-    "cartpole_swingup": 0.4,
-    "umbrella_length": 0.1,
-    "umbrella_distract": 0.1,
-    "discounting_chain": 0.1,
-    "memory_len": 0.01,
-    "memory_size": 0.002,
+    "mountain_car": 0.13,
+    "cartpole": 0.1,
+    "deep_sea": 0.02,
+    "cartpole_swingup": 0.25,
+    "umbrella_length": 0.06,
+    "umbrella_distract": 0.05,
+    "discounting_chain": 0.03,
+    "memory_len": 0.006,
+    "memory_size": 0.006,
 }
 SIMPLER = 0.1  # of these seconds, for the agents to compare with
 
