@@ -36,6 +36,7 @@ FLOORS = {
     "judge": 4,
     "shop": 5,
     "paper": 5,
+    "bsuite": 5,
     "report": 6,
     "serve": 6,
     "cli": 6,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from rlsvi.cli.bsuite import bsuite
 from rlsvi.cli.compare import compare
 from rlsvi.cli.contestants import AGENTS, PROBLEMS, TOY_TEXT
 from rlsvi.cli.demo import demo
@@ -27,7 +28,7 @@ from rlsvi.paper import FIGURES
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
-LEARNING = (demo, train, fit, judge, evaluate, watch, compare, paper, report)
+LEARNING = (demo, train, fit, judge, evaluate, watch, compare, bsuite, paper, report)
 SHOP = (serve, learn_shop, judge_shop, simulate_shop, export_events, import_events)
 for command in (*LEARNING, *SHOP):
     app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
