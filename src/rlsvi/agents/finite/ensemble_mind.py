@@ -13,7 +13,15 @@ import numpy as np
 from rlsvi.agents.contract import EPISODES, STEPS
 from rlsvi.agents.finite.memory import Memory, add_transitions
 from rlsvi.agents.finite.mind import episode_rows, finite_is_full, finite_only_best, finite_values, known_rows
-from rlsvi.agents.finite.value_iteration import Prior, Values, draw_sigma, key_of_block, value_iteration
+from rlsvi.agents.finite.value_iteration import (
+    Prior,
+    Values,
+    clip_values,
+    draw_sigma,
+    key_of_block,
+    no_bounds,
+    value_iteration,
+)
 from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_best, plan, remember, values
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
@@ -80,6 +88,9 @@ def begin_plan(mind: Any, sampled: bool, stream: Words) -> int:
         for i in range(mind.keys.size):
             mind.keys[i] = bits(stream)
     return np.int64(uniform(stream) * (mind.keys.size - 1)) if sampled else np.int64(0)  # type: ignore[return-value]
+
+
+clip_values.register(MemberPrior)(no_bounds)
 
 
 @draw_sigma.register(MemberPrior)
