@@ -1,4 +1,4 @@
-"""Tables in the shape of the results of the figures on the bootstrap, periods that are alike, and worst cases."""
+"""Tables shaped like the results of the figures on the bootstrap, periods that are alike, worst cases, DeepSea."""
 
 import math
 
@@ -66,11 +66,43 @@ def noisy(width=0.05, moved=10.0, worst=1.0, **shares):
     return {"worst_case_regret": brought}
 
 
+def diving(width=0.05, power=1.6, found=lambda s: False, **factors):
+    """Learning times as a power of the size, multiplied by a factor of the agent; dithering may have `found`."""
+
+    def brought(s):
+        if s["agent"].startswith("ε"):
+            return {"time": 900.0 if found(s) else math.inf}
+        by = [factor for name, factor in factors.items() if name in s["agent"]]
+        return {"time": s["size"] ** power * math.prod(by) * noise(s | {"agents": len(s["agent"])}, width)}
+
+    return {"treasure_time": brought}
+
+
 def found():
-    return learning() | pooling() | noisy()
+    return learning() | pooling() | noisy() | diving()
 
 
 CASES = {
+    ("deep-sea", "polynomial in N"): {
+        YES: [diving()],
+        NO: [diving(power=4.0), diving(table=300.0, power=1.0)],
+        OPEN: [diving(power=3.0, width=0.3)],
+    },
+    ("deep-sea", "approximates posterior sampling"): {
+        YES: [diving(), diving(ensemble=1.5)],
+        NO: [diving(ensemble=3.0), diving(ensemble=math.inf)],
+        OPEN: [diving(ensemble=2.0, width=0.3)],
+    },
+    ("deep-sea", "faster than a table"): {
+        YES: [diving(coherent=0.5)],
+        NO: [diving(coherent=2.0)],
+        OPEN: [diving(width=0.3)],
+    },
+    ("deep-sea", "Dithering does not find"): {
+        YES: [(40, diving())],
+        NO: [(40, diving(found=lambda s: s["seed"] % 2))],
+        OPEN: [(40, diving(found=lambda s: s["seed"] % 10 == 0))],
+    },
     ("worst-case", "hardly learns in the time"): {
         YES: [noisy()],
         NO: [noisy(worst=0.7), noisy(RLSVI=0.7)],

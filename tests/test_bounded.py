@@ -453,6 +453,20 @@ class Gates(Slow):
         return legal
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, 0.5),
+        ({"basis": bases.Waves(features=5)}, 0.8),
+        ({"basis": bases.Waves(features=5), "repeat": 4}, 0.5),
+        ({"basis": bases.Waves(features=5), "trace": 0.3}, 0.3),
+    ],
+)
+def test_returns_are_followed_for_longer_with_waves_unless_actions_are_held(options, expected):
+    ours = agent(**{"repeat": 1} | options).learn(Walk(), episodes=1)
+    assert ours._learner.trace == expected
+
+
 def test_prediction_decides_when_learning_does(monkeypatch):
     ours, env, decided = agent(repeat=4).learn(Gates(), episodes=2), Gates(), []
     values = BoundedLearner.values

@@ -43,11 +43,11 @@ def fitted(log, chunk=50, **changes):
 # ---- what is computed -------------------------------------------------------------------------------------
 
 
-def twin(log, chunk, lookup, bounds, sweeps, gamma=0.99, trace=0.5, ridge=0.1, alike=0.5):
+def twin(log, chunk, lookup, bounds, sweeps, gamma=0.99, ridge=0.1, alike=0.5):
     """Fitted Q iteration, row by row and with the whole precision matrix."""
     phi, then = (lookup.features(log[name].to_numpy()) for name in ("observation", "next_observation"))
     legal, action, (T, d) = log["next_mask"].to_list(), log["action"].to_list(), phi.shape
-    A = len(legal[0])
+    A, trace = len(legal[0]), 0.5 if lookup.waves is None else 0.8
     X = np.zeros((T, A * d))
     for i in range(T):
         X[i, action[i] * d : (action[i] + 1) * d] = phi[i]

@@ -8,6 +8,8 @@ import numpy as np
 
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
+from rlsvi.bases.dense import Dense
+from rlsvi.core.random import sequence
 from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
@@ -72,18 +74,44 @@ def chain(
     """
     task = mdp.chain(length, deterministic=deterministic)
     if features is None:
-        if rho is not None:
-            raise ValueError("rho needs features: say how many basis functions to draw")
-        return Problem(task)
+        return _with_table(task, rho)
     Q = mdp.backward_induction(task).Q
     if rho is not None:
         return Problem(task, bases.agnostic(Q, features, rho, rho_is=rho_is, seed=seed))
     return Problem(task, bases.coherent(Q, features, scale=scale, per_period=per_period, seed=seed))
 
 
-def deep_sea(size: int = 10, *, stochastic: bool = False, seed: int = 0) -> Problem:
-    """DeepSea as defined by bsuite, with a table; `seed` draws which action moves right."""
-    return Problem(mdp.deep_sea(size, stochastic=stochastic, seed=seed))
+def deep_sea(
+    size: int = 10,
+    features: int | None = None,
+    *,
+    rho: float | None = None,
+    stochastic: bool = False,
+    seed: int = 0,
+) -> Problem:
+    """DeepSea as defined by bsuite; `seed` draws which action moves right, and the basis.
+
+    features : None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as
+        for the chain. A state belongs to one period, its row, and all periods share the functions.
+    """
+    task = mdp.deep_sea(size, stochastic=stochastic, seed=seed)
+    if features is None:
+        return _with_table(task, rho)
+    Q, cells, drawn = mdp.backward_induction(task).Q, np.arange(task.table.states), sequence(seed).spawn(1)[0]
+    own = Q[np.minimum(cells // size, size - 1), cells][None]  # the values of each state in its own period
+    basis = (
+        bases.coherent(own, features, seed=drawn)
+        if rho is None
+        else bases.agnostic(own, features, rho, seed=drawn)
+    )
+    return Problem(task, Dense(basis.phi[0]))
+
+
+def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
+    """Return a problem that is learned with a table."""
+    if rho is not None:
+        raise ValueError("rho needs features: say how many basis functions to draw")
+    return Problem(task)
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:

@@ -34,6 +34,9 @@ TOPICS = {
         "homogeneous": "RLSVI, PSRL and UCRL2 on MDPs whose periods are alike",
         "worst-case": "RLSVI with the noise of worst-case bounds, clipped, and with bounded targets",
     },
+    "descendants": {
+        "deep-sea": "DeepSea: learning time against its size, beside ensembles, PSRL and dithering",
+    },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
         "theorem": "regret on MDPs of Theorem 1's prior against its bound, and tabula rasa algorithms",

@@ -81,7 +81,8 @@ class BoundedRLSVI(Holding):
     tolerance : sweeps end when Q changes by less than this fraction of its size.
     trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
         to the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
-        more than the next value. Ignored with a table, which uses 0.
+        more than the next value. If None, 0.5, or 0.8 with waves if actions are not held for several steps, since
+        lambda is per decision. Ignored with a table, which uses 0.
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
@@ -100,7 +101,7 @@ class BoundedRLSVI(Holding):
     bounds: Bounds = "attainable"
     regressions: int = 20
     tolerance: float = 1e-4
-    trace: float = 0.5
+    trace: float | None = None
     memory: int | None = None
     repeat: int | None = None
     update_every: int | None = 1000
@@ -123,7 +124,7 @@ class BoundedRLSVI(Holding):
             alike=in_unit_interval("alike", self.alike),
             by_evidence=self.lam is None,
             in_usual_rewards=self.sigma is None,
-            trace=in_unit_interval("trace", self.trace, closed=True),
+            trace=None if self.trace is None else in_unit_interval("trace", self.trace, closed=True),
             repeat=None if self.repeat is None else whole("repeat", self.repeat, 1, 2**16),
             memory=None if self.memory is None else whole("memory", self.memory, 1),
         )

@@ -53,7 +53,7 @@ class Planning(NamedTuple):
     alike: float
     by_evidence: bool  # whether the ridge of a table comes from the evidence (empirical_bayes.py)
     in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
-    trace: float  # lambda of the returns, with features
+    trace: float | None  # lambda of the returns, with features; None: as for `BoundedLearner.trace`
     memory: int | None  # most steps to keep, with features
     repeat: int | None  # how long actions are held; None: by rule
 
@@ -71,6 +71,13 @@ class BoundedLearner:
         self.planned: SweptValues | None = None  # the last plan
         # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
         self.counters = np.array([0, 0, 0, 0, 0, 0, planning.repeat or 1], np.int64)
+
+    @property
+    def trace(self) -> float:
+        """Lambda of the returns; docs/practice-evidence.md has the measurements that it was chosen by."""
+        if self.planning.trace is not None:
+            return self.planning.trace
+        return 0.8 if self.lookup.waves is not None and self.counters[REPEAT] == 1 else 0.5
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Convert an observation to a row of the history, after checking it."""
@@ -154,7 +161,7 @@ class BoundedLearner:
         if doubled:
             model, bounds = self._model(Q), self._bounds()
             V, _ = values_of(history, Q, bounds)
-            b = targets(history, V, model.gamma, self.planning.trace, self.lookup.centred)
+            b = targets(history, V, model.gamma, self.trace, self.lookup.centred)
             self.lookup = rescaled(old, history, b, model.ridge, self.planning.alike)
         self.counters[RESCALINGS] += self.counters[SCALED] > 0
         self.counters[SCALED] = self.counters[STEPS]
@@ -196,7 +203,7 @@ class BoundedLearner:
         """Return a sample of the posterior, or its mean if there is no stream, after at most `most` sweeps."""
         assert self.regression is not None
         within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
-        settings = within, most, self.planning.tolerance, self.planning.trace, self.lookup.centred
+        settings = within, most, self.planning.tolerance, self.trace, self.lookup.centred
 
         def swept(model: Model, first: bool) -> SweptValues:
             assert self.regression is not None

@@ -92,7 +92,7 @@ class LogLearner(BoundedLearner):
             bounds = planning.bounds or UNBOUNDED
             if bounds == "attainable":
                 bounds = with_margin(least, greatest, summary.usual_reward)
-            made = Targets(self.begin, bounds, gamma, planning.trace)
+            made = Targets(self.begin, bounds, gamma, self.trace)
 
             def swept(model: Model, first: bool) -> SweptValues:
                 self.ridge = model.ridge

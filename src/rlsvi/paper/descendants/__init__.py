@@ -1,0 +1,1 @@
+"""What later papers built on this one: see docs/descendants.md."""
