@@ -149,7 +149,7 @@ FIGURE = Figure.of(
     paper={
         "sizes": [10, 20, 50, 100],
         "stochastic": [10, 20, 30],
-        "short": [10, 15, 20],
+        "short": [10, 15, 20, 25],
         "limit": 5000,
         "seeds": 20,
     },
