@@ -218,9 +218,7 @@ class Recommender:
         """Return every product, also those removed, with its features and what is known of its reward."""
         found, sample = [], self.sample
         for name, event in self.events.catalogue().items():
-            place = None if sample is None else sample.place.get(name)
-            value = None if place is None else float(sample.draws.value[place])  # type: ignore[union-attr]
-            spread = None if place is None else float(sample.draws.spread[place])  # type: ignore[union-attr]
+            value, spread = (None, None) if sample is None else sample.value_of(name)
             offered, features = event.kind == "added", event.features or {}
             found.append(
                 {
