@@ -175,3 +175,16 @@ def test_the_value_of_a_product_that_was_added_since_the_samples_is_not_made_up(
     page = ShopStatistics(server.settings, server.events, lambda: server.sample)
     row = page.current(by="value", descending=False)["products"]["rows"][-1]  # without a number: last
     assert (row["product"], row["value"], row["low"], row["high"]) == ("later", None, None, None)
+
+
+@pytest.mark.parametrize("name", ["tea", "007", "1_000"])
+def test_a_database_of_strings_is_not_served_by_integers(tmp_path, name):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with Recommender(database=url) as shop:
+        shop.add_all({"12": None, name: None})
+    wrong = ShopSettings(database=url, ids="integer")
+    for start in (load_products, Recommender, lambda settings: Recommender(settings, learning=False)):
+        with pytest.raises(ValueError, match=f"the database has .*'{name}'.* integer: set ids = 'string'"):
+            start(wrong)
+    with Recommender(database=url) as shop:  # the database was closed, and is as it was
+        assert shop.products == ["12", name]

@@ -15,7 +15,7 @@ from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
-from rlsvi.shop.ids import name_of
+from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
@@ -72,6 +72,7 @@ class Recommender:
         self.events = Events(self.settings.database, sync=self.settings.sync)
         self._file = SampleFile(self.settings, self.events)
         try:
+            check_names(self.events.catalogue(), self.settings.ids)
             self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
         except BaseException:
             self.events.close()
