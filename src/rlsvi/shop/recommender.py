@@ -20,7 +20,7 @@ from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.settings import LearningSettings, ShopSettings
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
@@ -35,7 +35,9 @@ class Recommender:
     Parameters
     ----------
     settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
-    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
+    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may
+        also be the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None:
+        then this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
     every : number of visits that end in this process between two samples. If None, 3% of the visits learned from
         or, if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
     options : settings by name, such as `slots=3`, instead of `settings`.
@@ -58,10 +60,12 @@ class Recommender:
         self,
         settings: ShopSettings | str | os.PathLike[str] | None = None,
         *,
-        learning: bool = True,
+        learning: bool | Mapping[str, Any] | LearningSettings = True,
         every: int | None = None,
         **options: Any,
     ) -> None:
+        if isinstance(learning, Mapping | LearningSettings):
+            options, learning = {**options, "learning": learning}, True
         self.settings = settings_of(settings, options)
         self.every = None if every is None else whole("every", every, 1)
         self.sample: ServedDraws | None = None
