@@ -23,6 +23,20 @@ def kinds(shop, visit):
     return [event.kind for event in shop.events.since(0, 10_000) if event.visit == visit]
 
 
+def test_learning_is_a_flag_or_a_section_of_the_settings(tmp_path):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    section = ShopSettings(learning={"draws": 5}).learning
+    for given, draws in ((True, 16), (False, 16), ({"draws": 3}, 3), (section, 5)):
+        with Recommender(database=url, learning=given) as shop:
+            assert shop.settings.learning.draws == draws
+            assert (shop._follower is None) is (given is False)
+    for given, words in (({"drawn": 3}, "drawn"), ("yes", "must be True or False"), ([], "learning must")):
+        with pytest.raises((ValueError, TypeError), match=words):
+            Recommender(database=url, learning=given)
+    with pytest.raises(TypeError, match="give settings, or options such as learning, not both"):
+        Recommender(ShopSettings(database=url), learning={"draws": 3})
+
+
 # ---- visits -------------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
 from rlsvi.serve.processes import load_products
+from rlsvi.serve.statistics import ShopStatistics
 from rlsvi.shop import Events, Recommender, import_events, judge
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.model.draws import with_products
@@ -161,4 +162,29 @@ def test_new_products_have_the_weights_that_a_refresh_gives_them_at_first(server
             assert more.weight[s, :, N + n] == pytest.approx(expected)
     assert (more.weight[:, :, :N] == draws.weight).all()
     assert more.offered[N:].all()
-    assert np.isfinite([more.value[N:], more.spread[N:]]).all()
+    assert np.isnan([more.value[N:], more.spread[N:]]).all()
+    assert (more.value[:N] == draws.value).all()
+
+
+def test_the_value_of_a_product_that_was_added_since_the_samples_is_not_made_up(server):
+    server.add("later", {"price": 3})
+    assert server.recommend("ann", among=["later"]) == "later"
+    listed = {each["product"]: (each["value"], each["spread"]) for each in server.described_products()}
+    assert listed.pop("later") == (None, None)
+    assert np.isfinite(list(listed.values())).all()
+    page = ShopStatistics(server.settings, server.events, lambda: server.sample)
+    row = page.current(by="value", descending=False)["products"]["rows"][-1]  # without a number: last
+    assert (row["product"], row["value"], row["low"], row["high"]) == ("later", None, None, None)
+
+
+@pytest.mark.parametrize("name", ["tea", "007", "1_000"])
+def test_a_database_of_strings_is_not_served_by_integers(tmp_path, name):
+    url = f"sqlite:///{tmp_path}/shop.db"
+    with Recommender(database=url) as shop:
+        shop.add_all({"12": None, name: None})
+    wrong = ShopSettings(database=url, ids="integer")
+    for start in (load_products, Recommender, lambda settings: Recommender(settings, learning=False)):
+        with pytest.raises(ValueError, match=f"the database has .*'{name}'.* integer: set ids = 'string'"):
+            start(wrong)
+    with Recommender(database=url) as shop:  # the database was closed, and is as it was
+        assert shop.products == ["12", name]

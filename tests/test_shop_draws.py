@@ -124,18 +124,13 @@ def test_a_damaged_file_is_refused(tmp_path):
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     cuts = [whole[:size] for size in (0, 5, 14, 31, 200, len(whole) - 64, len(whole) - 1)]
     damaged = [*cuts, whole + b"\0" * 64, b"[" * 40 + whole]
-    for place in rng.integers(0, len(whole), 200):
-        damaged.append(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
-    refused = 0
+    beginning = whole.index(b"}}") + 64  # the lines, the header and its padding: every byte
+    for place in [*range(beginning), *rng.integers(0, len(whole), 200)]:
+        damaged.append(whole[:place] + bytes([whole[place] ^ 1 << rng.integers(8)]) + whole[place + 1 :])
     for data in damaged:
         path.write_bytes(data)
-        try:
-            found = read_draws(path)
-        except DrawsFileError:
-            refused += 1
-        else:  # padding, or what the header says about the draws
-            assert all((one == other).all() for one, other in zip(found.draws, made(), strict=True))
-    assert refused > len(damaged) // 2
+        with pytest.raises(DrawsFileError):
+            read_draws(path)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Events as frames and files, and analysts' tables of clicks as events."""
 
+import re
 from datetime import UTC, datetime
 
 import polars as pl
@@ -150,6 +151,32 @@ def test_only_files_that_can_be_written_and_read(events, tmp_path):
     for name in ("a.csv", "a.parquet"):
         with pytest.raises(ValueError, match="cannot be read"):
             import_events(events, SETTINGS, table(tmp_path, "", name))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('visit,product,reward\na,"tea,1\nb,tea,2\n', r'a quotation mark \("\) that is not closed'),
+        ("visit,product\na,tea,1\n", "a row has more cells than the first line has names"),
+        ("", "it is empty: the first line must have the names"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_explained_in_our_words(events, tmp_path, text, words):
+    with pytest.raises(ValueError, match=f"cannot be read: .*{words}") as caught:
+        import_events(events, SETTINGS, table(tmp_path, text))
+    assert not re.search("schema|try|dtype|truncate|Original", str(caught.value))
+    assert events.last() == 0
+
+
+@pytest.mark.parametrize("late", ["1700000000000", "7258118400", "2200-01-01", "2200-01-01T00:00:00+00:00"])
+def test_times_in_milliseconds_are_refused(events, tmp_path, late):
+    text = "visit,product,reward,at\na,tea,1,{}\nb,tea,1,{}\n"
+    words = f"row 2, column 'at': must be before the year 2200, got '{re.escape(late)}': give seconds since 1970"
+    with pytest.raises(ValueError, match=words):
+        import_events(events, SETTINGS, table(tmp_path, text.format("1700000000", late)))
+    assert events.last() == 0
+    import_events(events, SETTINGS, table(tmp_path, text.format("1700000000", "2199-12-31T23:59:59")))
+    assert events.since(0, 99)[-1].at == 7258118399
 
 
 HEAD = "id,at,kind,visit,product,slot,reward,propensity,explored,sample,features\n"

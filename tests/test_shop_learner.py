@@ -174,6 +174,29 @@ def test_without_exploration_all_samples_are_the_mean():
     assert np.abs(draws.weight - draws.weight[0]).max() < 1e-12
 
 
+@pytest.mark.parametrize("reward", [0.0, 1.0, 100.3])
+@pytest.mark.parametrize("given", [{}, {"lam": 4.0}, {"sigma": 0.3}])
+def test_equal_rewards_say_nothing_about_the_noise(reward, given):
+    learner = ShopLearner(settings(features=False, remember=40, **given))
+    tell(learner, *[Event("added", product=f"p{a}") for a in range(N)])
+
+    def visit(i, *rewards):
+        for slot, each in enumerate(rewards):
+            tell(learner, Event("recommended", f"v{i}", f"p{(i + slot) % N}", slot=slot))
+            tell(learner, Event("answered", f"v{i}", f"p{(i + slot) % N}", reward=each))
+        return learner.refresh()
+
+    chains, sigma = learner.chains, given.get("sigma") or 0.5 * (reward or 1.0)
+    for i in range(80):  # the first of them are forgotten
+        draws = visit(i, *[reward] * J)
+    assert chains.sigma == pytest.approx(sigma)
+    assert chains.tuned_at == 0
+    assert np.ptp(draws.weight[1:, 0], axis=0).max() > 1e-3 * sigma  # the samples differ: it explores
+    visit(80, reward + 1.0, reward, reward)
+    assert chains.tuned_at == chains.statistics.answers == 81 * J
+    assert 0.01 < chains.sigma < 0.5
+
+
 def test_the_baseline_is_the_mean_reward_of_recent_visits_from_a_slot_on():
     learner = ShopLearner(settings(features=False))
     tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))

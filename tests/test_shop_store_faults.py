@@ -193,6 +193,19 @@ def test_another_program_keeps_the_file_locked(events, path):
     assert append(events, Event("closed", "w")) == [2]
 
 
+def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="there are no such locks here")
+    append(events, Event("closed", "v"))
+    monkeypatch.setattr("rlsvi.shop.databases.PATIENCE", 0.05)
+    with open(f"{path}.writing", "rb") as queue:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        for call in (lambda: append(events, Event("closed", "w")), lambda: Events(f"sqlite:///{path}")):
+            with pytest.raises(StoreError, match=r"kept its turn to write for 0.05 seconds: look for .*\.writing"):
+                call()
+        assert events.last() == 1  # readers are not disturbed
+    assert append(events, Event("closed", "w")) == [2]
+
+
 # ---- PostgreSQL -------------------------------------------------------------------------------------------
 
 

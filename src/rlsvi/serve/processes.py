@@ -16,6 +16,7 @@ from rlsvi.serve.metrics import FOLDER, forget
 from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.clicks import products_of_file
 from rlsvi.shop.events import Events
+from rlsvi.shop.ids import check_names
 from rlsvi.shop.settings import ShopSettings
 
 FIRST, LONGEST = 0.3, 10.0  # seconds of the pause before a process is started again: the first, and the longest
@@ -80,7 +81,9 @@ def load_products(settings: ShopSettings) -> None:
     with Events(settings.database, sync=settings.sync) as events:
         found = products_of_file(settings)
         with events.writing() as writer:
-            new = lacking(found, writer.catalogue())
+            catalogue = writer.catalogue()
+            check_names(catalogue, settings.ids)
+            new = lacking(found, catalogue)
             writer.append(new)
     if found:
         log.info("products", extra={"file": settings.serve.products, "products": len(found), "added": len(new)})

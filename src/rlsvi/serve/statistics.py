@@ -163,11 +163,10 @@ def _learner(sample: ServedDraws, last: int) -> dict[str, Any]:
 
 def _value(product: str, newest: ServedDraws | None) -> ProductValue:
     """Return what the posterior says of a product, if the samples know it."""
-    place = None if newest is None else newest.place.get(product)
-    if newest is None or place is None:
+    value, spread = (None, None) if newest is None else newest.value_of(product)
+    if value is None or spread is None:
         return ProductValue(None, None, None)
-    value, half = float(newest.draws.value[place]), NORMAL * float(newest.draws.spread[place])
-    return ProductValue(value, value - half, value + half)
+    return ProductValue(value, value - NORMAL * spread, value + NORMAL * spread)
 
 
 def _product(product: str, counted: ProductCount, newest: ServedDraws | None) -> dict[str, Any]:

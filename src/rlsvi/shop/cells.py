@@ -17,6 +17,15 @@ LONGEST_LINE = 2**20  # bytes of a line in a CSV file
 LONGEST_TEXT = 2**19  # characters of a text of JSON
 LARGEST_REWARD = 1e12
 MOST_SLOTS = 1000
+LATEST = 7_258_118_400  # the beginning of the year 2200, in seconds since 1970
+UNREADABLE = {  # by words of polars, in small letters
+    "not properly escaped": 'it has a quotation mark (") that is not closed, or one inside of a text that has '
+    "none around it: put the whole text in quotation marks, and write those inside of it twice",
+    "more fields": "a row has more cells than the first line has names: name every column, and put texts with "
+    "commas in quotation marks",
+    "empty csv": "it is empty: the first line must have the names of the columns",
+    "utf-8": "it is no text in UTF-8: save it in this encoding",
+}
 NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
 
 
@@ -37,8 +46,13 @@ def read_table(source: Any) -> "pl.DataFrame":
             _check_size(path, pl.scan_parquet(path).select(pl.len()).collect().item())
             return pl.read_parquet(path)
     except pl.exceptions.PolarsError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
+        raise ValueError(f"{path} cannot be read: {_unreadable(str(error))}") from None
     raise ValueError(f"{path} must end in .csv or .parquet")
+
+
+def _unreadable(words: str) -> str:
+    """Return why a table cannot be read: what polars says, without its advice about its own arguments."""
+    return next((reason for part, reason in UNREADABLE.items() if part in words.lower()), words.partition("\n")[0])
 
 
 def lines_of(path: Path) -> int:
@@ -166,6 +180,15 @@ def flag(value: Any) -> bool:
 
 def moment(value: Any) -> float:
     """Return seconds since 1970, of such a number or of a date and time, which is in UTC if it does not say."""
+    found = _seconds(value)
+    if found >= LATEST:
+        raise ValueError(
+            f"must be before the year 2200, got {shown(value)}: give seconds since 1970, not milliseconds"
+        )
+    return found
+
+
+def _seconds(value: Any) -> float:
     try:
         return number(value)
     except ValueError:

@@ -68,7 +68,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     visit, product : the visit of a customer and what was recommended.
     reward : the answer, or nothing.
     slot : optional, the place of the recommendation in its visit, from 0; otherwise they are in order.
-    at : optional, seconds since 1970, or a date and time.
+    at : optional, seconds (not milliseconds) since 1970, or a date and time.
     propensity : optional, the probability with which the product was chosen.
     among : optional, the products that could have been shown, as a list of JSON; if empty, all.
     every other column : a feature of the customer, declared in the settings.

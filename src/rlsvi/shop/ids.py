@@ -1,5 +1,6 @@
 """Names of products and visits: strings or integers outside, text in the database."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -39,3 +40,10 @@ def name_of(text: str, ids: Ids) -> str | int:
         raise ValueError(
             f"the database has the name {shown(text)}, which is no integer: set ids = 'string'"
         ) from None
+
+
+def check_names(products: Iterable[str], ids: Ids) -> None:
+    """Raise a ValueError if the database has products, given as texts, that the setting `ids` cannot name."""
+    for text in products:
+        if text != str(name_of(text, ids)):
+            raise ValueError(f"the database has the product {shown(text)}, no plain integer: set ids = 'string'")

@@ -15,12 +15,12 @@ from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
-from rlsvi.shop.ids import name_of
+from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.settings import LearningSettings, ShopSettings
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
@@ -35,7 +35,9 @@ class Recommender:
     Parameters
     ----------
     settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
-    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes.
+    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may
+        also be the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None:
+        then this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
     every : number of visits that end in this process between two samples. If None, 3% of the visits learned from
         or, if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
     options : settings by name, such as `slots=3`, instead of `settings`.
@@ -58,10 +60,12 @@ class Recommender:
         self,
         settings: ShopSettings | str | os.PathLike[str] | None = None,
         *,
-        learning: bool = True,
+        learning: bool | Mapping[str, Any] | LearningSettings = True,
         every: int | None = None,
         **options: Any,
     ) -> None:
+        if isinstance(learning, Mapping | LearningSettings):
+            options, learning = {**options, "learning": learning}, True
         self.settings = settings_of(settings, options)
         self.every = None if every is None else whole("every", every, 1)
         self.sample: ServedDraws | None = None
@@ -72,6 +76,7 @@ class Recommender:
         self.events = Events(self.settings.database, sync=self.settings.sync)
         self._file = SampleFile(self.settings, self.events)
         try:
+            check_names(self.events.catalogue(), self.settings.ids)
             self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
         except BaseException:
             self.events.close()
@@ -218,9 +223,7 @@ class Recommender:
         """Return every product, also those removed, with its features and what is known of its reward."""
         found, sample = [], self.sample
         for name, event in self.events.catalogue().items():
-            place = None if sample is None else sample.place.get(name)
-            value = None if place is None else float(sample.draws.value[place])  # type: ignore[union-attr]
-            spread = None if place is None else float(sample.draws.spread[place])  # type: ignore[union-attr]
+            value, spread = (None, None) if sample is None else sample.value_of(name)
             offered, features = event.kind == "added", event.features or {}
             found.append(
                 {

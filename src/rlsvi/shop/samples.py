@@ -45,6 +45,13 @@ class ServedDraws(NamedTuple):
     last: int
     at: float
 
+    def value_of(self, product: str) -> tuple[float | None, float | None]:
+        """Return the value of a product and its spread, see `Draws`; None for both if it was added since then."""
+        place = self.place.get(product)
+        if place is None or np.isnan(self.draws.value[place]):
+            return None, None
+        return float(self.draws.value[place]), float(self.draws.spread[place])
+
 
 def sample_of(
     draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event], features: Encoder = NONE

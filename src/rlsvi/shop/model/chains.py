@@ -25,6 +25,7 @@ from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
 from rlsvi.shop.model.values import first_values
 
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
+EQUAL = 1e-6  # distance of the targets from the baseline, relative to both, below which they tell nothing of noise
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
 
 
@@ -130,18 +131,25 @@ class Chains:
         return right
 
     def _tune(self, products: ProductArrays, visits: Histories) -> None:
-        """Choose the prior and sigma by evidence when the data have doubled, unless they are given."""
+        """Choose the prior and sigma by evidence when the data have doubled, unless they are given.
+
+        While all rewards are equal, as where nobody has clicked yet, they say nothing about the noise: sigma is
+        half of the scale of rewards, and the evidence is asked again with the next refresh.
+        """
         lam, sigma, before = self.learning.lam, self.learning.sigma, self.ridges
         self.sigma = sigma or self.sigma or 0.5 * self.statistics.scale
         answers = self.statistics.answers
         if answers >= max(FIRST_TUNING, 2 * self.tuned_at) and None in (lam, sigma):
             targets = self._targets(products, visits, self.weight[:1])
             rows = Rows(answers, self._rights(products, visits, targets)[0], self._squares(visits, targets[0]))
-            of = evidence_for(products, self.sizes, rows, sigma)
-            self.ridges, found = (
-                best_ridges(of, before, self.sizes.product > 0) if lam is None else (before, of(before))
-            )
-            self.sigma, self.tuned_at = found.sigma, answers
+            if rows.squares <= answers * (EQUAL * max(self.statistics.scale, abs(self.base).max())) ** 2:
+                self.sigma = sigma or 0.5 * self.statistics.scale
+            else:
+                of = evidence_for(products, self.sizes, rows, sigma)
+                self.ridges, found = (
+                    best_ridges(of, before, self.sizes.product > 0) if lam is None else (before, of(before))
+                )
+                self.sigma, self.tuned_at = found.sigma, answers
         if lam is not None:
             self.ridges = Ridges(lam * self.sigma**2, lam * self.sigma**2)
         if self.ridges != before:

@@ -38,18 +38,20 @@ class Choice(NamedTuple):
 
 
 def with_products(draws: Draws, z: Floats) -> Draws:
-    """Return the samples with products of features z (n, m) after the others: nothing else is known of these."""
-    e, N = draws.weight.shape[1:]
+    """Return the samples with products of features z (n, m) after the others: nothing else is known of these.
+
+    Their value and its spread are nan: only a refresh computes them.
+    """
+    e = draws.weight.shape[1]
     q, (n, m) = int(draws.customer), z.shape
     new = first_weights(draws.beta, z, Sizes(0, q, m, e - 1 - q - m))
-    usual = float(draws.value.mean()) if N else 0.0, float(draws.spread.max()) if N else 0.0
     return draws._replace(
         weight=np.concatenate([draws.weight, new], axis=2),
         z=np.concatenate([draws.z, z]),
         offered=np.append(draws.offered, np.ones(n, np.bool_)),
         shown=np.append(draws.shown, np.zeros(n, np.int64)),
-        value=np.append(draws.value, np.full(n, usual[0])),
-        spread=np.append(draws.spread, np.full(n, usual[1])),
+        value=np.append(draws.value, np.full(n, np.nan)),
+        spread=np.append(draws.spread, np.full(n, np.nan)),
     )
 
 

@@ -1,7 +1,8 @@
 """Samples of the posterior as a file that serving processes map into memory.
 
-The file has a first line of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple
-of 64 bytes. The header lists the shape and place of every array, and a checksum of all of them. It is written
+The file has two lines of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple of
+64 bytes. The second line has the length of the header, and a checksum of this length and of all that follows: a
+changed bit is noticed wherever it is. The header lists the shape and place of every array. The file is written
 under another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
 """
 
@@ -11,6 +12,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +22,9 @@ from rlsvi.core.archive import checked_target
 from rlsvi.core.files import whole_file
 from rlsvi.shop.model.draws import Draws
 
-MAGIC = b"rlsvi draws 2\n"
+MAGIC = b"rlsvi draws 3\n"
 ALIGNED = 64
+LENGTH, CHECKSUM = 16, 11  # characters of these numbers in the second line; the last one is its end
 LONGEST_HEADER = 2**28
 TYPES = {
     "weight": "<f8",
@@ -50,18 +53,20 @@ def write_draws(path: str | os.PathLike[str], draws: Draws, header: Mapping[str,
     """Write samples and what is known about them, a mapping that JSON can hold, completely or not at all."""
     target = checked_target(path, "write")
     arrays = {name: np.ascontiguousarray(getattr(draws, name), dtype=TYPES[name]) for name in TYPES}
-    place, places, checksum = 0, {}, 0
+    place, places = 0, {}
     for name, array in arrays.items():
         places[name] = [list(array.shape), place]
         place += _padded(array.nbytes)
-        checksum = zlib.crc32(array.tobytes(), checksum)
-    plain = {"customer": int(draws.customer), "arrays": places, "checksum": checksum, "about": dict(header)}
+    plain = {"customer": int(draws.customer), "arrays": places, "about": dict(header)}
     text = json.dumps(plain, allow_nan=False).encode()
-    head = MAGIC + f"{len(text):>16}\n".encode() + text
+    start = len(MAGIC) + LENGTH + CHECKSUM
+    parts = [text.ljust(_padded(start + len(text)) - start)]
+    parts += [array.tobytes().ljust(_padded(array.nbytes), b"\0") for array in arrays.values()]
+    length = f"{len(text):>{LENGTH}}".encode()
     with whole_file(target) as file:
-        file.write(head.ljust(_padded(len(head))))
-        for array in arrays.values():
-            file.write(array.tobytes().ljust(_padded(array.nbytes), b"\0"))
+        file.write(MAGIC + length + _checksum(length, *parts))
+        for part in parts:
+            file.write(part)
 
 
 def read_draws(path: str | os.PathLike[str]) -> DrawsFile:
@@ -79,20 +84,17 @@ def _read(file: Any) -> DrawsFile:
     size = os.fstat(file.fileno()).st_size
     if file.read(len(MAGIC)) != MAGIC:
         raise DrawsFileError("it begins with other words")
-    length = file.read(17).strip()
-    if not length.isdigit() or not 0 < int(length) <= min(size, LONGEST_HEADER):
+    length, checksum = file.read(LENGTH), file.read(CHECKSUM)
+    if not length.strip().isdigit() or not 0 < int(length) <= min(size, LONGEST_HEADER):
         raise DrawsFileError("the length of its header is wrong")
-    plain = json.loads(file.read(int(length)))
-    start = _padded(len(MAGIC) + 17 + int(length))
-    shapes = _shapes(plain, size - start)
     mapped = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-    arrays, checksum = {}, 0
-    for name, (shape, place) in shapes.items():
-        flat = mapped[start + place : start + place + math.prod(shape) * np.dtype(TYPES[name]).itemsize]
-        checksum = zlib.crc32(flat.data, checksum)
-        arrays[name] = flat.view(TYPES[name]).reshape(shape)
-    if checksum != plain.get("checksum"):
+    if _checksum(length, mapped[file.tell() :].data) != checksum:
         raise DrawsFileError("its checksum is wrong")
+    plain = json.loads(file.read(int(length)))
+    start, arrays = _padded(file.tell()), {}
+    for name, (shape, place) in _shapes(plain, size - start).items():
+        flat = mapped[start + place : start + place + math.prod(shape) * np.dtype(TYPES[name]).itemsize]
+        arrays[name] = flat.view(TYPES[name]).reshape(shape)
     draws = Draws(**arrays, customer=np.array(plain["customer"]))
     _check(draws)
     return DrawsFile(draws, plain["about"])
@@ -136,6 +138,11 @@ def _check(draws: Draws) -> None:
     for name in ("weight", "base", "z", "value", "spread", "beta"):
         if not np.isfinite(getattr(draws, name)).all():
             raise DrawsFileError(f"{name} holds numbers that are not finite")
+
+
+def _checksum(*parts: Any) -> bytes:
+    """Return the checksum of bytes, as the second line has it."""
+    return f"{reduce(lambda found, part: zlib.crc32(part, found), parts, 0):>{CHECKSUM - 1}}\n".encode()
 
 
 def _padded(size: int) -> int:
