@@ -223,6 +223,19 @@ def test_products_come_and_go(ask):
     assert ask("DELETE", "/products/beer").status == 404
 
 
+def test_an_integer_in_a_path_must_be_written_plainly(tmp_path):
+    with new_shop(tmp_path, [10, -7], ids="integer") as shop, serving(shop) as ask:
+        for text in ("1_0", "010", "+10", " 10", "\u0661\u0660", "tea", "9" * 5000, ""):
+            answer = ask("DELETE", f"/products/{text}")
+            assert answer.status == 422, text
+            assert "product must be an integer in plain digits" in answer.json["error"]
+            assert "database" not in answer.json["error"]
+        assert shop.products == [10, -7]
+        assert ask("DELETE", "/products/11").status == 404
+        assert ask("DELETE", "/products/10").status == ask("DELETE", "/products/-7").status == 200
+        assert shop.products == []
+
+
 def test_what_a_request_allows_is_stored(ask, shop):
     among = ["tea", "cocoa", "water"]
     shown = ask("POST", "/recommend", {"visit": "a", "among": among, "count": 2}).json["products"]

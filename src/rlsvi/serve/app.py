@@ -19,8 +19,9 @@ from rlsvi.serve.metrics import Metrics
 from rlsvi.serve.page import HEADERS, page_router
 from rlsvi.serve.reference import reference_page
 from rlsvi.serve.statistics import ShopStatistics
+from rlsvi.shop.ids import asked_name
 from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
+from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, RequestError, ShopRequest
 
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -138,7 +139,11 @@ def _add_products(app: FastAPI) -> None:
     @app.delete("/products/{product:path}", **described(None, {"stored": True}, 404))
     async def remove(product: str) -> Response:
         """Stop offering a product. What was learned of it is kept."""
-        await asyncio.to_thread(recommender.remove, recommender.product_id(product))
+        try:
+            name = asked_name("product", product, recommender.settings.ids)
+        except ValueError as error:
+            raise RequestError(str(error)) from None
+        await asyncio.to_thread(recommender.remove, name)
         return Response(STORED, media_type="application/json")
 
 
