@@ -37,7 +37,8 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     Parameters
     ----------
     recommender : what answers; its owner closes it after the application.
-    token : what requests must show in the header `Authorization: Bearer`; None: nothing.
+    token : what requests must show in the header `Authorization: Bearer`; None: nothing, and requests are refused
+        whose header Host is not localhost or a loopback address, or whose Origin is another one.
     metrics : the numbers for Prometheus; None: new ones.
     """
     numbers = Metrics() if metrics is None else metrics
