@@ -1,4 +1,4 @@
-"""Which requests come from this machine on purpose, and not from a web page that a browser here has open.
+"""Hosts: how one is written in a URL, and which requests a service without a token refuses for theirs.
 
 A service without a token listens on loopback, and still any web page can make the browser send requests to it. A
 page of another site names itself in the header Origin. One whose name was made to point to 127.0.0.1 has that name
@@ -29,6 +29,11 @@ def foreign(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     if origin is not None and (host is None or origin.lower().partition(b"://")[2] != host.lower()):
         return f"without a token, pages of other sites may not ask: the header Origin differs from Host; {REMEDY}"
     return None
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a service; an address of IPv6 is in brackets there."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @lru_cache(maxsize=64)
