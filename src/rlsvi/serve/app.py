@@ -125,8 +125,10 @@ def _add_products(app: FastAPI) -> None:
     async def products() -> Response:
         """List all products.
 
-        `value` and `spread` are the posterior mean and standard deviation of the reward of a visit that begins
-        with the product, for the average customer; null for a product that the samples do not know yet."""
+        `value` is the posterior mean of the reward of a visit that begins with the product, for the average
+        customer. `spread`, a standard deviation, is the doubt of the model about the first recommendation alone,
+        given its values of the rest of the visit: less than all the doubt about `value`. Both are null for a
+        product that the samples do not know yet."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
     @app.put("/products", **described(ProductsRequest, {"stored": True}))
