@@ -92,6 +92,47 @@ def test_what_is_not_public_needs_a_token(shop, path):
         assert ask("GET", "/openapi.json").status == 200
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "passes"),
+    [
+        ("127.0.0.1:8000", None, True),
+        ("localhost", None, True),
+        ("LocalHost:80", "http://localhost:80", True),
+        ("[::1]:8000", "http://[::1]:8000", True),
+        ("[::1]", None, True),
+        ("127.8.9.1:1", None, True),
+        (None, None, True),
+        ("shop.example:8000", None, False),  # whose name points to 127.0.0.1
+        ("127.0.0.1.shop.example", None, False),
+        ("localhost.shop.example:8000", None, False),
+        ("10.0.0.1:8000", None, False),
+        ("::1", None, False),
+        ("[127.0.0.1]", None, False),
+        ("localhost:80@shop.example", None, False),
+        ("", None, False),
+        ("127.0.0.1:8000", "http://shop.example", False),
+        ("127.0.0.1:8000", "http://127.0.0.1:9000", False),
+        ("127.0.0.1:8000", "null", False),
+        (None, "http://shop.example", False),
+    ],
+)
+def test_without_a_token_web_pages_of_others_are_refused(shop, host, origin, passes):
+    given = {"Host": host, "Origin": origin}
+    headers = {name: value for name, value in given.items() if value is not None}
+    before = shop.events.last()
+    with serving(shop) as ask:
+        for method, path, body in (("PUT", "/products", {"products": [{"product": "evil"}]}), ("GET", "/", b"")):
+            answer = ask(method, path, body, headers)
+            assert answer.status == (200 if passes else 403)
+            assert passes or answer.json["error"].startswith("without a token, ")
+        direct = ask("POST", "/close", {"visit": "nobody"}, headers)
+        assert direct.status == (404 if passes else 403)
+    assert (shop.events.last() > before) == passes
+    with serving(shop, token="sesame") as ask:
+        shown = {"Authorization": "Bearer sesame", **headers}
+        assert ask("POST", "/close", {"visit": "nobody"}, shown).status == 404
+
+
 # ---- limits and errors --------------------------------------------------------------------------------------
 
 
@@ -221,6 +262,19 @@ def test_products_come_and_go(ask):
     assert isinstance(listed["tea"]["value"], float)
     assert listed["tea"]["spread"] > 0
     assert ask("DELETE", "/products/beer").status == 404
+
+
+def test_an_integer_in_a_path_must_be_written_plainly(tmp_path):
+    with new_shop(tmp_path, [10, -7], ids="integer") as shop, serving(shop) as ask:
+        for text in ("1_0", "010", "+10", " 10", "\u0661\u0660", "tea", "9" * 5000, ""):
+            answer = ask("DELETE", f"/products/{text}")
+            assert answer.status == 422, text
+            assert "product must be an integer in plain digits" in answer.json["error"]
+            assert "database" not in answer.json["error"]
+        assert shop.products == [10, -7]
+        assert ask("DELETE", "/products/11").status == 404
+        assert ask("DELETE", "/products/10").status == ask("DELETE", "/products/-7").status == 200
+        assert shop.products == []
 
 
 def test_what_a_request_allows_is_stored(ask, shop):

@@ -197,6 +197,8 @@ def test_it_shows_the_numbers(served, tmp_path):
     assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
     assert learner == f"{numbers['events'] - 100} events"
     assert products.startswith("13 offered, 1 removed.")
+    assert "the doubt of the model about the first recommendation alone" in products
+    assert "95%" not in products
     assert list(map(int, shown)) == [row["shown"] for row in numbers["products"]["rows"]]
     assert list(map(int, points)) == [point["visits"] for point in numbers["points"]]
     assert latest == [it["visit"] for it in numbers["latest"]]

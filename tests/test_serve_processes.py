@@ -11,13 +11,16 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.shop_faults import FaultClient, Shop, compared, faults
+from scipy.stats import kstest
 from typer.testing import CliRunner
 
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
-from rlsvi.serve.customers import ShopClient, Visiting, references, summary
+from rlsvi.serve.customers import ShopClient, Visiting, named_taste, references, summary
+from rlsvi.serve.hosts import url_of
 from rlsvi.serve.processes import Child, bound
 from rlsvi.shop import Events, ShopSettings
 
@@ -128,12 +131,36 @@ def test_an_address_that_is_taken_is_told():
 
 
 def test_customers_of_the_paper():
-    found = references(12, 4, seed=0, customers=500)
+    found = references(range(12), 4, seed=0, customers=500)
     assert 1.5 < found["uniform"] < 2.5
     assert found["uniform"] < found["optimal myopic"] <= 4
     assert summary([0.0] * 10 + [1.0] * 10) == {"visits": 20, "all": 0.5, "first tenth": 0.0, "last tenth": 1.0}
     with pytest.raises(ValueError, match="url must be that of a shop"):
         ShopClient("somewhere")
+
+
+def test_a_product_that_comes_or_goes_changes_the_taste_for_no_other():
+    names = [*(f"product-{n:03}" for n in range(300)), 7, "tea"]
+    taste, some = named_taste(names, seed=3), [301, 5, 17, 300]
+    fewer = named_taste([names[n] for n in some], seed=3)
+    np.testing.assert_array_equal(fewer.gamma, taste.gamma[np.ix_(some, some)])
+    assert not np.isin(named_taste(names, seed=4).gamma, taste.gamma).any()
+    numbers = taste.gamma.ravel() / 2.0  # 91,204 independent normal ones
+    assert kstest(numbers, "norm").pvalue > 1e-3
+    assert np.unique(numbers).size == numbers.size
+    off = ~np.eye(len(names), dtype=bool)
+    for other in (taste.gamma.T, np.roll(taste.gamma, 1, axis=0), np.roll(taste.gamma, 1, axis=1)):
+        assert abs(np.corrcoef(taste.gamma[off], other[off])[0, 1]) < 6 / np.sqrt(off.sum())
+
+
+def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
+    assert [url_of("::1", 80), url_of("127.0.0.1", 80)] == ["http://[::1]:80", "http://127.0.0.1:80"]
+    asked = []
+    monkeypatch.setattr(Visiting, "run", lambda visiting: asked.append(visiting.url) or [1.0])
+    (tmp_path / "shop.toml").write_text('[serve]\nhost = "::1"\nport = 8001\n')
+    assert rlsvi("simulate-shop", tmp_path / "shop.toml").exit_code == 0
+    assert asked == ["http://[::1]:8001"]
+    assert ShopClient(asked[0])._connection.host == "::1"
 
 
 # ---- ends and new beginnings --------------------------------------------------------------------------------

@@ -281,8 +281,8 @@ def test_products_can_be_sorted_and_their_intervals_are_those_of_the_draws(event
     assert (top["count"], top["offered"]) == (13, 12)
     assert [row["product"] for row in top["rows"]] == PRODUCTS[:-3:-1]
     assert top["rows"][0]["value"] == 11.0
-    assert top["rows"][0]["high"] == top["high"] == pytest.approx(11 + 1.96 * 0.5)
-    assert top["rows"][1]["low"] == top["low"] == pytest.approx(10 - 1.96 * 0.5)
+    assert top["rows"][0]["high"] == top["high"] == pytest.approx(11 + 2 * 0.5)
+    assert top["rows"][1]["low"] == top["low"] == pytest.approx(10 - 2 * 0.5)
 
 
 def test_integers_are_sorted_as_such(events):

@@ -4,13 +4,17 @@ The slow twin asks `rlsvi.value_of` about one sample at a time, with dense obser
 by product, the slot.
 """
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 from gymnasium.spaces import Box, Discrete
+from typer.testing import CliRunner
 
 from rlsvi import value_of
 from rlsvi.bases import StateFeatures
+from rlsvi.cli import app
 from rlsvi.envs.spaces import Spaces
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Event, Events, ShopSettings
@@ -196,6 +200,29 @@ def test_the_events_of_the_database_are_judged(tmp_path):
     with Events(settings.database) as events, events.writing() as writer:
         writer.append(stored)
     assert str(judge(settings)) == str(judge(settings, stored))
+
+
+def test_json_has_null_for_an_end_that_is_not_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"\nslots = 1\n')
+    stored = uniform_events(draw_taste(4, seed=3), 4, 1, np.random.default_rng(1))
+    with Events(f"sqlite:///{tmp_path}/shop.db") as events, events.writing() as writer:
+        writer.append(stored)
+    printed = CliRunner().invoke(app, ["judge-shop", "shop.toml", "--json"])
+    assert printed.exit_code == 0, printed.stderr
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    found = json.loads(printed.stdout, parse_constant=refuse)
+    estimates = {
+        name.replace(" ", "_"): it for name, it in judge(ShopSettings.from_toml("shop.toml")).estimates.items()
+    }
+    ends = [
+        (found[name][end], getattr(it, end)) for name, it in estimates.items() for end in ("value", "low", "high")
+    ]
+    assert all(told == (known if np.isfinite(known) else None) for told, known in ends)
+    assert None in [told for told, _ in ends]
 
 
 def test_steps_say_what_was_known_and_samples_choose_among_what_was_allowed():

@@ -1,12 +1,16 @@
 """`rlsvi judge-shop`: what a shop's recommender would earn, by the events of its database."""
 
 import json
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rlsvi.cli.errors import told
 from rlsvi.cli.serve import ShopFile, shop_settings
+
+if TYPE_CHECKING:
+    from rlsvi.study.bootstrap import Interval
 
 
 def judge_shop(
@@ -28,5 +32,12 @@ def judge_shop(
 
         value = judge(settings, level=level)
         known = {"logged": value.logged, **value.estimates}
-        shown = {name.replace(" ", "_"): interval._asdict() for name, interval in known.items()}
-        print(json.dumps(shown) if as_json else value)
+        print(json.dumps(_plain(known), allow_nan=False) if as_json else value)
+
+
+def _plain(known: dict[str, "Interval"]) -> dict[str, dict[str, float | None]]:
+    """Return intervals as JSON can hold them: an end that is not known, or not finite, is None."""
+    return {
+        name.replace(" ", "_"): {end: v if math.isfinite(v) else None for end, v in interval._asdict().items()}
+        for name, interval in known.items()
+    }

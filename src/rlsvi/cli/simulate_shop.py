@@ -35,7 +35,7 @@ def simulate_shop(
     url: Annotated[
         str | None, typer.Option(help="Where the shop is.", show_default="the host and port of the settings")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the customers' taste.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Decides, with the products' names, the customers' taste.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Send simulated customers to a running shop, and print how many products they liked.
@@ -53,8 +53,9 @@ def simulate_shop(
             return
         settings = shop_settings(file)
         from rlsvi.serve.customers import Visiting, summary
+        from rlsvi.serve.hosts import url_of
 
-        where = url or f"http://{settings.serve.host}:{settings.serve.port}"
+        where = url or url_of(settings.serve.host, settings.serve.port)
         token = os.environ.get(settings.serve.token_variable)
         found = summary(Visiting(where, token, settings.slots, visits, seconds, clients, seed).run())
         shown = {name: round(value, 3) for name, value in {**found, **settings.reference}.items()}
@@ -73,9 +74,9 @@ def _new(file: Path, products: int, slots: int, seed: int) -> None:
         if path.exists():
             raise FileExistsError(f"{path} exists: name a new file, in a folder without a shop")
     check_folder(file)
-    lines = "\n".join(f'"{name}" = {value:.3f}' for name, value in references(products, slots, seed).items())
     width = len(str(products - 1))
-    names = "\n".join(f"product-{i:0{width}}" for i in range(products))
-    write_file(catalogue, f"product\n{names}\n".encode())
+    names = [f"product-{i:0{width}}" for i in range(products)]
+    lines = "\n".join(f'"{name}" = {value:.3f}' for name, value in references(names, slots, seed).items())
+    write_file(catalogue, "\n".join(["product", *names, ""]).encode())
     write_file(file, NEW.format(products=products, slots=slots, lines=lines).encode())
     print(f"wrote {file} and {catalogue}\nnext: rlsvi serve {file}, and then: rlsvi simulate-shop {file}")

@@ -19,8 +19,9 @@ from rlsvi.serve.metrics import Metrics
 from rlsvi.serve.page import HEADERS, page_router
 from rlsvi.serve.reference import reference_page
 from rlsvi.serve.statistics import ShopStatistics
+from rlsvi.shop.ids import asked_name
 from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, ShopRequest
+from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, RequestError, ShopRequest
 
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -36,7 +37,8 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     Parameters
     ----------
     recommender : what answers; its owner closes it after the application.
-    token : what requests must show in the header `Authorization: Bearer`; None: nothing.
+    token : what requests must show in the header `Authorization: Bearer`; None: nothing, and requests are refused
+        whose header Host is not localhost or a loopback address, or whose Origin is another one.
     metrics : the numbers for Prometheus; None: new ones.
     """
     numbers = Metrics() if metrics is None else metrics
@@ -123,8 +125,10 @@ def _add_products(app: FastAPI) -> None:
     async def products() -> Response:
         """List all products.
 
-        `value` and `spread` are the posterior mean and standard deviation of the reward of a visit that begins
-        with the product, for the average customer; null for a product that the samples do not know yet."""
+        `value` is the posterior mean of the reward of a visit that begins with the product, for the average
+        customer. `spread`, a standard deviation, is the doubt of the model about the first recommendation alone,
+        given its values of the rest of the visit: less than all the doubt about `value`. Both are null for a
+        product that the samples do not know yet."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
     @app.put("/products", **described(ProductsRequest, {"stored": True}))
@@ -138,7 +142,11 @@ def _add_products(app: FastAPI) -> None:
     @app.delete("/products/{product:path}", **described(None, {"stored": True}, 404))
     async def remove(product: str) -> Response:
         """Stop offering a product. What was learned of it is kept."""
-        await asyncio.to_thread(recommender.remove, recommender.product_id(product))
+        try:
+            name = asked_name("product", product, recommender.settings.ids)
+        except ValueError as error:
+            raise RequestError(str(error)) from None
+        await asyncio.to_thread(recommender.remove, name)
         return Response(STORED, media_type="application/json")
 
 

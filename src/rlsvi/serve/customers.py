@@ -1,5 +1,6 @@
 """The customers of the paper (section 6.3), who visit a running shop over HTTP."""
 
+import hashlib
 import http.client
 import json
 import secrets
@@ -11,9 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from rlsvi.core.compile import Floats
-from rlsvi.mdp.recommendation import Taste, draw_taste, like_probability
+from rlsvi.mdp.recommendation import Taste, like_probability
 
 RETRIES = 20  # of a request that fails, half a second apart
 
@@ -66,7 +69,7 @@ class Visiting:
     slots : how many products each customer sees.
     visits, seconds : the most visits, and the time after which no other begins.
     clients : how many customers are there at once.
-    seed : of the taste, which is drawn for the products in the order in which the shop lists them.
+    seed : of the taste, which is drawn by the names of products: those that come and go change no other.
     """
 
     url: str
@@ -85,7 +88,7 @@ class Visiting:
         client.close()
         if not products:
             raise ValueError("the shop offers no products: add some with PUT /products, or set serve.products")
-        taste = draw_taste(len(products), seed=self.seed)
+        taste = named_taste(products, self.seed)
         self._place = {product: i for i, product in enumerate(products)}
         self._run, self._next, self._lock = secrets.token_hex(3), 0, threading.Lock()
         self._end, self._failed = time.monotonic() + self.seconds, []  # type: ignore[var-annotated]
@@ -127,14 +130,40 @@ class Visiting:
         return float((x > 0).sum())
 
 
-def references(products: int, slots: int, seed: int, customers: int = 2000) -> dict[str, float]:
+def named_taste(products: Sequence[str | int], seed: int, scale: float = 2.0) -> Taste:
+    """Return the taste of customers for products, beta = 0 and gamma_an ~ N(0, scale^2), by their names.
+
+    Each gamma_an depends on the seed and the names of a and n alone, so that a product that comes or goes changes
+    nothing between the others. It has the distribution of `rlsvi.mdp.draw_taste`.
+    """
+    keys = np.array([_key(seed, str(product)) for product in products], np.uint64)
+    gamma = np.empty((len(keys), len(keys)))
+    for a, key in enumerate(_mixed(keys)):
+        bits = _mixed(key ^ keys) >> np.uint64(11)  # 53 of them
+        gamma[a] = scale * ndtri((bits.astype(np.float64) + 0.5) / 2**53)
+    return Taste(np.zeros(len(keys)), gamma)
+
+
+def _key(seed: int, name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "little")
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the mixing function of the generator splitmix64: a permutation of the numbers of 64 bits."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def references(names: Sequence[str | int], slots: int, seed: int, customers: int = 2000) -> dict[str, float]:
     """Return the mean likes of a visit, by simulation, under policies that know more or less than a shop.
 
     "uniform" shows products at random. "fixed order" shows everybody the same products, each the best on average
     after those before it. "optimal myopic" knows the customers' taste, and shows what will be liked most likely.
     """
-    taste, rng = draw_taste(products, seed=seed), np.random.default_rng([seed, 1])
-    found = {}
+    taste, rng = named_taste(names, seed), np.random.default_rng([seed, 1])
+    found, products = {}, len(names)
     for name in ("uniform", "fixed order", "optimal myopic"):
         x = np.zeros((customers, products))
         for _ in range(min(slots, products)):

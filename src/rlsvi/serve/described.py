@@ -18,6 +18,7 @@ If the server has a token, send the header `Authorization: Bearer TOKEN`. Errors
 ERRORS = {
     400: "The body is not JSON.",
     401: "The token is missing or wrong.",
+    403: "The server has no token, and the header Host or Origin is not its own.",
     404: "There is no such visit or product.",
     409: "It contradicts what happened before.",
     408: "The body was not complete within 10 seconds.",
@@ -30,7 +31,7 @@ SHAPE = {"type": "object", "properties": {"error": {"type": "string"}}, "require
 
 def described(body: type[ShopRequest] | None, answer: dict[str, Any], *errors: int) -> dict[str, Any]:
     """Return what FastAPI is told of a route: its body, an example of the answer, and the errors there are."""
-    usual = (401, 503) if body is None else (400, 401, 408, 413, 422, 503)
+    usual = (401, 403, 503) if body is None else (400, 401, 403, 408, 413, 422, 503)
     content = {"application/json": {"schema": SHAPE}}
     responses: dict[int | str, dict[str, Any]] = {
         200: {"description": "Done.", "content": {"application/json": {"example": answer}}}

@@ -1,4 +1,4 @@
-"""What every request passes: the token, the limit on its body, and errors in one shape, `{"error": ...}`."""
+"""What every request passes: the token or the host, the limit on its body, and errors as `{"error": ...}`."""
 
 import asyncio
 import hmac
@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from rlsvi.serve.batches import BusyError
+from rlsvi.serve.hosts import foreign
 from rlsvi.serve.metrics import Metrics
 from rlsvi.shop.events import StoreError
 from rlsvi.shop.requests import Conflict, NotFound, NotJSON, RequestError
@@ -56,7 +57,7 @@ class Guard:
     Parameters
     ----------
     app : the application.
-    token : what `Authorization: Bearer` must show; None: nothing.
+    token : what `Authorization: Bearer` must show; None: nothing, and only requests to a loopback host pass.
     public : the paths that need no token.
     largest : the most bytes of a body.
     direct : what answers the body of a POST to a path directly, without the routes of the application: finding and
@@ -102,6 +103,8 @@ class Guard:
                 log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
+        if self._token is None and (why := foreign(scope["headers"])):
+            return 403, why
         shown = size = b""
         for name, value in scope["headers"]:
             if name == b"authorization":
@@ -169,7 +172,7 @@ class _Exchange:
             headers.append((b"www-authenticate", b"Bearer"))
         if status == 503:
             headers.append((b"retry-after", b"1"))
-        if status in (401, 408, 413):
+        if status in (401, 403, 408, 413):
             headers.append((b"connection", b"close"))  # what is left of the body is not read
         await self.answer(status, json.dumps({"error": why}).encode(), headers)
 

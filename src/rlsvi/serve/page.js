@@ -157,7 +157,7 @@
     const picture = svg("svg", { "aria-hidden": "true" },
       svg("line", { class: "interval", x1: x(it.low), x2: x(it.high), y1: 8, y2: 8 }),
       svg("circle", { class: "expected", r: 4, cx: x(it.value), cy: 8 }));
-    const words = `${number(it.value)} (95% interval ${range(it.low, it.high)})`;
+    const words = `${number(it.value)} (doubt of the model about the first recommendation alone: ${range(it.low, it.high)})`;
     return html("td", { title: words }, html("span", { class: "value", "aria-hidden": "true" }, number(it.value)), picture,
       html("span", { class: "offscreen" }, words));
   }
@@ -165,7 +165,9 @@
   function products({ count, offered, rows, low, high }) {
     say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
       + "Mean reward: of all answers to the product. Value if shown first: the reward of a whole visit that begins "
-      + "with the product, for the average customer, by the model: posterior mean and 95% interval.");
+      + "with the product, for the average customer, by the model. The line is two standard deviations to each side: the "
+      + "doubt of the model about the first recommendation alone, given its values of the rest of the visit. It is "
+      + "narrower than all the doubt about the value.");
     replace(document.querySelector("#products tbody"), rows.map((it) => html("tr", it.offered ? {} : { class: "removed" },
       html("td", { title: it.product }, String(it.product)), html("td", {}, whole(it.shown)),
       html("td", {}, number(it.mean)), interval(it, low, high), html("td", {}, it.offered ? "offered" : "removed"))));

@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+from rlsvi.serve.hosts import url_of
 from rlsvi.serve.metrics import FOLDER, forget
 from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.clicks import products_of_file
@@ -106,7 +107,7 @@ def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: t
         for _ in range(workers):
             command = [*module, "rlsvi.serve.worker", str(path), str(descriptor), parent]
             children.append(Child("worker", command, environment, descriptor))
-        log.info("listening", extra={"url": f"http://{host}:{port}", "workers": workers})
+        log.info("listening", extra={"url": url_of(host, port), "workers": workers})
         while not stop.wait(0.1):
             for child in children:
                 child.look()
@@ -138,6 +139,6 @@ def bound(host: str, port: int) -> socket.socket:
         found.listen(1024)
     except (OSError, OverflowError) as error:
         found.close()
-        raise OSError(f"cannot listen on {host}:{port}: {error}") from None
+        raise OSError(f"cannot listen on {url_of(host, port).removeprefix('http://')}: {error}") from None
     found.set_inheritable(True)
     return found

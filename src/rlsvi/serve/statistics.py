@@ -26,14 +26,16 @@ RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
 NAMES = ("id", "at", "kind", "visit", "product", "slot", "reward", "explored", "features")
 SHOWN = [table.c[name] for name in NAMES]
-NORMAL = 1.96  # 95% of a normal distribution lie within so many standard deviations
+SPREADS = 2.0  # standard deviations to each side of a value that the page draws
 LONGEST = 80  # characters of a customer's feature
 
 
 class ProductValue(NamedTuple):
     """The posterior mean of the reward of a visit that begins with a product, for the average customer.
 
-    low, high : its 95% interval. All are None if the samples do not know the product.
+    low, high : two standard deviations below and above: the model's doubt about the first recommendation alone,
+        given its values of the rest of the visit. They are no 95% interval of the value. All are None if the
+        samples do not know the product.
     """
 
     value: float | None
@@ -166,7 +168,7 @@ def _value(product: str, newest: ServedDraws | None) -> ProductValue:
     value, spread = (None, None) if newest is None else newest.value_of(product)
     if value is None or spread is None:
         return ProductValue(None, None, None)
-    return ProductValue(value, value - NORMAL * spread, value + NORMAL * spread)
+    return ProductValue(value, value - SPREADS * spread, value + SPREADS * spread)
 
 
 def _product(product: str, counted: ProductCount, newest: ServedDraws | None) -> dict[str, Any]:

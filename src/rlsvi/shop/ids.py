@@ -32,18 +32,37 @@ def text_of(what: str, name: Any, ids: Ids) -> str:
 
 def name_of(text: str, ids: Ids) -> str | int:
     """Return the name of a product or visit that the database holds as a text."""
+    found = _parsed(text, ids)
+    if found is None:
+        raise ValueError(f"the database has the name {shown(text)}, which is no integer: set ids = 'string'")
+    return found
+
+
+def asked_name(what: str, text: str, ids: Ids) -> str | int:
+    """Return the name of a product or visit that a request gives as a text, in its path.
+
+    An integer must be written as Python writes it: 1_0, 010 and the digits of other scripts are refused, with a
+    ValueError.
+    """
+    found = _parsed(text, ids)
+    if found is None:
+        words = "must be an integer in plain digits, such as 10, since ids = 'integer'"
+        raise ValueError(f"{what} {words}, got {shown(text)}")
+    return found
+
+
+def _parsed(text: str, ids: Ids) -> str | int | None:
+    """Return the name that a text stands for, None if there must be an integer and there is none."""
     if ids == "string":
         return text
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
-        raise ValueError(
-            f"the database has the name {shown(text)}, which is no integer: set ids = 'string'"
-        ) from None
+        return None
+    return number if str(number) == text else None
 
 
 def check_names(products: Iterable[str], ids: Ids) -> None:
     """Raise a ValueError if the database has products, given as texts, that the setting `ids` cannot name."""
     for text in products:
-        if text != str(name_of(text, ids)):
-            raise ValueError(f"the database has the product {shown(text)}, no plain integer: set ids = 'string'")
+        name_of(text, ids)

@@ -7,6 +7,10 @@ targets of chain 0 the weights are normal, so the value is normal too, with mean
     sigma^2 (|v|^2 + |L_shared^-1 (z_a (x) (g - W_a' v))|^2)        v = L_a^-1 u[own],  g = u[1, c, h]
 
 in the terms of `regression`. It does not depend on the setting `exploration`.
+
+The standard deviation is the doubt about the first recommendation alone: the targets of chain 0 hold what the rest
+of the visit is worth, and what is not known of that is left out. So it is too small as the doubt about the value
+of the visit, and 1.96 of it to each side make no 95% interval.
 """
 
 import numpy as np
