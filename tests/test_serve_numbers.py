@@ -81,7 +81,7 @@ def test_the_products(numbers):
         )
         assert row["offered"] is known[product]["offered"] is (product != "tea")
         assert row["value"] == known[product]["value"]
-        assert row["high"] - row["low"] == pytest.approx(2 * 1.96 * known[product]["spread"])
+        assert row["high"] - row["low"] == pytest.approx(2 * 2.0 * known[product]["spread"])
 
 
 def test_the_latest_visits(numbers):

@@ -32,7 +32,7 @@ WRONG = {
     "alike": [-0.1, 1.0, NAN, "x", None],
     "bounds": ["x", (1.0, 0.0), (NAN, 1.0), 3, (1, 2, 3)],
     "tolerance": [-1, 1, NAN, "x", None],
-    "trace": [-0.1, 1.1, NAN, "x", None],
+    "trace": [-0.1, 1.1, NAN, "x"],
     "repeat": NOT_COUNTS,
     "update_every": NOT_COUNTS,
     "noise": ["none", "pink", 3, None],
