@@ -212,7 +212,7 @@ def _without_answer(ended: Subquery) -> tuple[Executable, Executable]:
     The first one counts them by product, the second one by the event that closed the visit.
     """
     seen, answer = events.alias("seen"), events.alias("answer")
-    named = literal_column("seen.visit <> ''"), literal_column("answer.visit <> ''")  # see OF_VISITS
+    named: list[ColumnElement[bool]] = [literal_column(f"{it}.{OF_VISITS}") for it in ("seen", "answer")]
     same = answer.c.visit == seen.c.visit, answer.c.kind == "answered", answer.c.product == seen.c.product
     answered = (
         select(answer.c.id).where(named[1], *same, answer.c.id < ended.c.end).correlate(seen, ended).exists()
