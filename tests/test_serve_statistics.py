@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from collections import defaultdict, namedtuple
 
 import numpy as np
@@ -199,6 +200,7 @@ def test_an_empty_shop(events):
         "points": [],
         "references": [],
         "liked_above": 0.0,
+        "unanswered": None,
         "products": {"count": 0, "offered": 0, "rows": [], "low": None, "high": None},
         "latest": [],
         "learner": None,
@@ -304,20 +306,77 @@ def test_the_latest_visits_come_first_and_their_texts_are_short(events):
     assert [it["visit"] for it in found] == list(dict.fromkeys(reversed(rows)))[:10]
 
 
+UNANSWERED = """
+SELECT r.product, COUNT(*), SUM(CASE WHEN a.id IS NULL THEN :unanswered ELSE a.reward END)
+FROM events r
+LEFT JOIN events a ON a.visit = r.visit AND a.product = r.product AND a.kind = 'answered'
+WHERE r.kind = 'recommended'
+AND (a.id IS NOT NULL OR EXISTS (SELECT 1 FROM events c WHERE c.visit = r.visit AND c.kind = 'closed'))
+GROUP BY r.product
+"""
+OF_CLOSED = """
+SELECT c.visit, SUM(CASE WHEN a.id IS NULL THEN :unanswered ELSE a.reward END)
+FROM events c JOIN events r ON r.visit = c.visit AND r.kind = 'recommended'
+LEFT JOIN events a ON a.visit = r.visit AND a.product = r.product AND a.kind = 'answered'
+WHERE c.kind = 'closed' GROUP BY c.visit
+"""
+
+
+@pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
+def test_recommendations_without_an_answer_count_when_their_visit_is_closed(events, monkeypatch, step):
+    monkeypatch.setattr(counts, "STEP", step)
+    chance, rows = random.Random(5), [Event("added", "", product) for product in PRODUCTS]
+    for i in range(60):  # clicks alone; a third of the visits go on
+        shown = chance.sample(PRODUCTS, chance.randint(1, SLOTS))
+        rows += [Event("recommended", f"v{i}", product, slot) for slot, product in enumerate(shown)]
+        clicked = [product for product in shown[: SLOTS - 1] if chance.random() < 0.4]
+        rows += [Event("answered", f"v{i}", product, reward=1.0 + i) for product in clicked]
+        rows += [Event("closed", f"v{i}")] * (i % 3 > 0)
+    written(events, rows)
+    page = statistics(events, reward={"unanswered": -0.25})
+    while (found := page.current(count=100))["read"] < found["events"]:
+        pass
+    with events.reading() as reading:
+        products, closed = (
+            reading.execute(sa.text(text), {"unanswered": -0.25}).all() for text in (UNANSWERED, OF_CLOSED)
+        )
+    shown = {row["product"]: row["mean"] for row in found["products"]["rows"]}
+    assert shown == {product: pytest.approx(total / number) for product, number, total in products}
+    assert len(shown) == len(PRODUCTS)
+    assert found["visits"] == len(closed) == 40
+    points = [(point["number"], point["mean"]) for point in found["points"]]
+    assert sum(number * mean for number, mean in points) == pytest.approx(sum(total for _, total in closed))
+    latest = {it["visit"]: it["reward"] for it in found["latest"] if it["ended"]}
+    assert latest == {visit: pytest.approx(total) for visit, total in closed if visit in latest}
+    assert len(latest) > 3
+    assert found["unanswered"] == -0.25
+
+
+def test_what_is_shown_after_a_visit_has_ended_by_its_answers_is_not_settled(events):
+    """There was one product, and it was answered. The second one came later."""
+    written(events, [Event("added", "", "tea"), Event("recommended", "ann", "tea", 0)])
+    written(events, [Event("answered", "ann", "tea", reward=3.0), Event("added", "", "mud")])
+    written(events, [Event("recommended", "ann", "mud", 1), Event("closed", "ann")])
+    found = statistics(events, reward={"unanswered": -1.0}).current()
+    assert (found["visits"], found["lately"]["mean"], found["latest"][0]["reward"]) == (1, 3.0, 3.0)
+    assert {row["product"]: row["mean"] for row in found["products"]["rows"]} == {"tea": 3.0, "mud": None}
+
+
 @pytest.mark.parametrize("events", ["sqlite"], indirect=True)
-def test_no_request_looks_at_all_events(events):
+@pytest.mark.parametrize("reward", [{}, {"unanswered": 0.0}], ids=["answers", "unanswered"])
+def test_no_request_looks_at_all_events(events, reward):
     """SQLite says how it will find rows: by a range of numbers, an index, or from the end up to a limit."""
     written(events, [Event("added", "", product) for product in PRODUCTS])
     written(events, day(0, 20))
     statements = []
     sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
-    statistics(events).current()
-    assert len(statements) == 6
+    statistics(events, reward=reward).current()
+    assert len(statements) == (8 if reward else 6)
     with events._database.engine.connect() as connection:
         for statement in statements:
             text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
             plan = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}")]
-            whole = [line for line in plan if line.startswith("SCAN events")]
+            whole = [line for line in plan if re.match("SCAN (events|seen|answer)", line)]
             assert whole == (["SCAN events"] if "LIMIT" in text else []), (text, plan)
             if "LIMIT" in text:
                 assert len(plan) == 1  # without sorting

@@ -181,6 +181,7 @@ def test_estimates_agree_with_what_the_samples_earn():
     assert value.estimates["fitted Q evaluation"].value == pytest.approx(np.mean(both))
     assert "400 visits" in str(value)
     assert "the policy of the log" in str(value)
+    assert "fitted Q evaluation: its interval takes a linear model as true and is not calibrated" in str(value)
 
 
 def test_memory_does_not_grow_with_the_catalogue():

@@ -16,11 +16,13 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Subquery,
     and_,
     case,
     func,
     literal,
     literal_column,
+    not_,
     or_,
     select,
 )
@@ -73,18 +75,23 @@ class Bucket:
 
 @dataclass
 class ProductCount:
-    """How often a product was shown and answered, the sum of its rewards, whether it was added and is offered."""
+    """How often a product was shown and answered, the sum of its rewards, whether it was added and is offered.
+
+    settled : how often it had no answer when its visit was closed, and counts with the reward `unanswered`.
+    """
 
     shown: int = 0
     answers: int = 0
+    settled: int = 0
     total: float = 0.0
     added: bool = False
     offered: bool = True
 
     @property
     def mean(self) -> float | None:
-        """The mean reward, None without an answer."""
-        return self.total / self.answers if self.answers else None
+        """The mean reward, None without one."""
+        known = self.answers + self.settled
+        return self.total / known if known else None
 
 
 class EventCounts:
@@ -93,10 +100,12 @@ class EventCounts:
     A visit ends when it is closed, or when all slots, or all products if there are fewer, are answered. Which
     event ends it depends on earlier events alone, so that no visit ends twice. Its reward is the sum over the
     answers until then.
+
+    unanswered : the reward of a product that has no answer when its visit is closed; None: it has none.
     """
 
-    def __init__(self, slots: int) -> None:
-        self.slots, self.read, self.width = slots, 0, SMALLEST
+    def __init__(self, slots: int, unanswered: float | None = None) -> None:
+        self.slots, self.unanswered, self.read, self.width = slots, unanswered, 0, SMALLEST
         self._first: list[int] = []  # the events that added the first products, as many as there are slots
         self.buckets: dict[int, Bucket] = defaultdict(Bucket)
         self.products: dict[str, ProductCount] = defaultdict(ProductCount)
@@ -109,8 +118,10 @@ class EventCounts:
         new = and_(events.c.id > self.read, events.c.id <= until)
         catalogue = reading.execute(_catalogue(new)).all()
         first = self._with_first(catalogue)
-        statements = _sums(new, self.width), _products(new), _ends(new, self.read, until, first)
+        ended = _ended(new, self.read, until, first)
+        statements = _sums(new, self.width), _products(new), select(ended.c.end, ended.c.reward)
         sums, products, ends = (reading.execute(it).all() for it in statements)
+        settled, missing = self._settled(reading, ended)
         for number, *rest in sums:
             self._add(number, Bucket(0, 0.0, 0.0, *rest))
         for product, shown, answers, total in products:
@@ -120,16 +131,27 @@ class EventCounts:
                 count.answers + answers,
                 count.total + total,
             )
+        for product, number in settled:
+            count = self.products[product]
+            count.settled, count.total = count.settled + number, count.total + number * (self.unanswered or 0.0)
         for _, kind, product in catalogue:
             count = self.products[product]
             count.added, count.offered = count.added or kind == "added", kind == "added"
         for event, reward in ends:
-            self._add(event // self.width, Bucket(visits=1, mean=reward))
+            whole = reward + missing.get(event, 0) * (self.unanswered or 0.0)
+            self._add(event // self.width, Bucket(visits=1, mean=whole))
         self.read, self._first = until, first
 
     def enough(self, event: int) -> int:
         """Return with how many answers a visit has ended if the last of them is the event of this number."""
         return max(1, bisect_left(self._first, event))
+
+    def _settled(self, reading: Connection, ended: Subquery) -> tuple[Iterable[Any], dict[int, int]]:
+        """Return how many recommendations had no answer when their visit was closed: by product, and by event."""
+        if self.unanswered is None:
+            return [], {}
+        by_product, by_end = (reading.execute(it).all() for it in _without_answer(ended))
+        return by_product, {row.end: row.number for row in by_end}
 
     def _with_first(self, catalogue: Iterable[Any]) -> list[int]:
         """Return the events that added the first products, with those that are new."""
@@ -161,8 +183,8 @@ def _sums(new: ColumnElement[bool], width: int) -> Executable:
     return select(bucket, *map(_number, numbers), *times).where(new, events.c.visit != "").group_by(bucket)
 
 
-def _ends(new: ColumnElement[bool], read: int, until: int, first: list[int]) -> Executable:
-    """Return the statement for the visits that ended among the new events: the event, and the sum of rewards.
+def _ended(new: ColumnElement[bool], read: int, until: int, first: list[int]) -> Subquery:
+    """Return the visits that ended among the new events: visit, end (the event), reward, closed (1 if by closing).
 
     first : the events that added the first products. Before the second one, one answer is all there can be.
     """
@@ -176,9 +198,31 @@ def _ends(new: ColumnElement[bool], read: int, until: int, first: list[int]) -> 
     enough = case(*fewer, else_=max(1, len(first))) if fewer else literal(max(1, len(first)))
     ended = or_(rows.kind == "closed", rows.answers >= enough)
     end = func.min(case((ended, rows.id))).over(partition_by=rows.visit).label("end")
-    ends = select(rows.visit, rows.id, rows.reward, end).subquery().c
-    until_then = select(ends.end, func.sum(func.coalesce(ends.reward, 0.0))).where(ends.id <= ends.end)
-    return until_then.where(ends.end > read).group_by(ends.visit, ends.end)
+    ends = select(rows.visit, rows.id, rows.kind, rows.reward, end).subquery().c
+    reward = func.sum(func.coalesce(ends.reward, 0.0)).label("reward")
+    until_then = select(
+        ends.visit, ends.end, reward, func.max(case((ends.kind == "closed", 1), else_=0)).label("closed")
+    )
+    return until_then.where(ends.id <= ends.end, ends.end > read).group_by(ends.visit, ends.end).subquery()
+
+
+def _without_answer(ended: Subquery) -> tuple[Executable, Executable]:
+    """Return the statements for the recommendations without an answer in visits that were closed.
+
+    The first one counts them by product, the second one by the event that closed the visit.
+    """
+    seen, answer = events.alias("seen"), events.alias("answer")
+    named: list[ColumnElement[bool]] = [literal_column(f"{it}.{OF_VISITS}") for it in ("seen", "answer")]
+    same = answer.c.visit == seen.c.visit, answer.c.kind == "answered", answer.c.product == seen.c.product
+    answered = (
+        select(answer.c.id).where(named[1], *same, answer.c.id < ended.c.end).correlate(seen, ended).exists()
+    )
+    shown = and_(seen.c.visit == ended.c.visit, seen.c.kind == "recommended", seen.c.id < ended.c.end)
+    where = ended.c.closed == 1, named[0], shown, not_(answered)
+    number = func.count().label("number")
+    by_product = select(seen.c.product, number).select_from(ended.join(seen, shown)).where(*where)
+    by_end = select(ended.c.end, number).select_from(ended.join(seen, shown)).where(*where)
+    return by_product.group_by(seen.c.product), by_end.group_by(ended.c.end)
 
 
 def _products(new: ColumnElement[bool]) -> Executable:

@@ -162,9 +162,11 @@
       html("span", { class: "offscreen" }, words));
   }
 
-  function products({ count, offered, rows, low, high }) {
+  function products({ count, offered, rows, low, high }, unanswered) {
     say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
-      + "Mean reward: of all answers to the product. Value if shown first: the reward of a whole visit that begins "
+      + `Mean reward: of all answers to the product${absent(unanswered) ? ""
+        : `, and ${minus(PLAIN.format(unanswered))} for each that was missing when its visit was closed`}. `
+      + "Value if shown first: the reward of a whole visit that begins "
       + "with the product, for the average customer, by the model. The line is two standard deviations to each side: the "
       + "doubt of the model about the first recommendation alone, given its values of the rest of the visit. It is "
       + "narrower than all the doubt about the value.");
@@ -203,7 +205,7 @@
     if (!shown) return;
     charts(shown);
     tiles(shown);
-    products(shown.products);
+    products(shown.products, shown.unanswered);
     replace(document.querySelector("#latest ol"), shown.latest.map((it) => visit(it, shown.now, shown.liked_above)));
   }
 

@@ -55,7 +55,7 @@ class ShopStatistics:
 
     def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], ServedDraws | None]) -> None:
         self._settings, self._events, self._newest = settings, events, newest
-        self._counts, self._lock = EventCounts(settings.slots), Lock()
+        self._counts, self._lock = EventCounts(settings.slots, settings.reward.unanswered), Lock()
 
     def current(self, by: str = "shown", descending: bool = True, count: int = 25) -> dict[str, Any]:
         """Return the numbers now, with the first `count` products in the order of a column.
@@ -76,6 +76,7 @@ class ShopStatistics:
                 **self._rewards(),
                 "references": [{"name": k, "value": v} for k, v in self._settings.reference.items()],
                 "liked_above": self._settings.reward.liked_above,
+                "unanswered": self._settings.reward.unanswered,
                 "products": self._products(newest, by, descending, count),
                 "latest": self._latest(reading),
                 "learner": None if newest is None else _learner(newest, last),
@@ -187,12 +188,16 @@ def _scale(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 def _visit(name: str, rows: list[Any], counts: EventCounts) -> dict[str, Any]:
     """Return what happened in a visit, from its events in order."""
     rewards: dict[str, float] = {}
-    ended, total = False, 0.0
+    ended, total, names = False, 0.0, set()
     for row in rows:
+        if row.kind == "recommended":
+            names.add(row.product)
         if row.kind == "answered":
             rewards[row.product] = row.reward
         if not ended:
             total = math.fsum(rewards.values())
+            if row.kind == "closed" and counts.unanswered is not None:
+                total += counts.unanswered * len(names - set(rewards))
             ended = row.kind == "closed" or (row.kind == "answered" and len(rewards) >= counts.enough(row.id))
     shown = [row for row in rows if row.kind == "recommended"]
     context = next((row.features for row in shown if row.slot == 0), None) or {}

@@ -24,6 +24,10 @@ from rlsvi.shop.settings import ShopSettings
 from rlsvi.study.bootstrap import Interval
 
 AT_ONCE = 20_000  # events that are read at once
+UNCALIBRATED = (
+    f"{FITTED}: its interval takes a linear model as true and is not calibrated; with the paper's customers\n"
+    f"it was too low. Trust estimates by propensities from {FEW} effective visits on, and a trial more than any"
+)
 
 
 class ShopValue(NamedTuple):
@@ -44,6 +48,7 @@ class ShopValue(NamedTuple):
         effective = [half.effective for half in self.halves if half.effective is not None]
         notes = [f"{sum(half.episodes for half in self.halves)} visits"]
         notes += [f"{sum(effective):.1f} effective visits of importance sampling"] if effective else []
+        notes += [UNCALIBRATED] if FITTED in self.estimates else []
         notes += [f"{name}: {why}" for half in self.halves for name, why in half.absent.items()]
         level = f"reward per visit, with {100 * self.halves[0].level:g}% intervals"
         return "\n".join([level, *lines, *dict.fromkeys(notes)])
@@ -70,7 +75,10 @@ def judge(
     Returns
     -------
     Estimates by fitted Q evaluation and, if every recommendation has a propensity, by importance sampling and the
-    doubly robust one.
+    doubly robust one. The interval of fitted Q evaluation is not calibrated: it takes a linear model of the rest
+    of a visit as true. With the paper's customers, shown 4 of 8 products at random in 500 visits, the value was
+    too low in 8 of 8 logs, and a 95% interval contained the truth in one. The other estimates need no such model,
+    but at least 100 effective visits.
     """
     if events is None:
         with Events(settings.database, create=False) as opened:
