@@ -49,7 +49,7 @@ class Connection(asyncio.Protocol):
 
     def send(self, path, body):
         self.path, self.begun = path, time.perf_counter()
-        head = f"POST {path} HTTP/1.1\r\nHost: shop\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
 
     def recommend(self):
@@ -71,7 +71,10 @@ class Connection(asyncio.Protocol):
         if now > self.end or not self.left:
             self.transport.close()
             self.done.set_result(None)
-        elif self.path == "/recommend" and self.feedback:
+        elif status.startswith("4"):
+            self.transport.close()
+            self.done.set_exception(RuntimeError(f"{self.path} was answered by {status}: {body[:300]!r}"))
+        elif self.path == "/recommend" and self.feedback and status == "200":
             product = body[body.index(b"[") + 1 : body.index(b"]")]
             reward = (self.visit * 7 + len(product)) % 3 == 0
             text = f'{{"visit":"{self.name}-{self.visit}","product":{product.decode()},"reward":{int(reward)}}}'
