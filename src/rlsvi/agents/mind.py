@@ -21,7 +21,6 @@ from rlsvi.core.dispatch import generic
 from rlsvi.core.random import only_maximum
 from rlsvi.mdp.table import Table
 
-
 ANY = -1  # in place of the number of an agent
 
 

@@ -47,7 +47,7 @@ def simulate_concurrent(
     trace: bool = False,
     advance: Callable[[int], None] = lambda n: None,
 ) -> History:
-    """Let `agents` concurrent agents learn `rounds` more rounds of `problem`, sharing their data; releases the GIL.
+    """Let several agents that share their data learn `rounds` more rounds of `problem`; releases the GIL.
 
     In each round every agent plans from what all have learned before the round, and plays an episode. The history
     has the episodes round by round: agent k played number `round * agents + k`.

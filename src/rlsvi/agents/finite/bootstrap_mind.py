@@ -191,6 +191,6 @@ def add_steps(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int
 def bootstrap_is_full(mind: Any, episodes: int) -> bool:
     """Return whether room may be short; an episode also adds at most an outcome per period."""
     for h in range(mind.outcomes.many.size):
-        if mind.outcomes.many[h] > mind.outcomes.link.shape[1] - episodes:
+        if mind.outcomes.many[h] + episodes > mind.outcomes.link.shape[1]:
             return True
     return finite_is_full(mind, episodes)

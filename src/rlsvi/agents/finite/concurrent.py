@@ -1,15 +1,15 @@
 """Concurrent agents: several that act at once, each in its own copy of an environment, and share all their data.
 
-Time is in rounds. In each round every agent plans from what all have learned before the round and plays an episode;
-then all episodes are learned. One object has the shared data, and its class says what each agent acts on:
+Time is in rounds. In each, every agent plans from what all have learned before it, and plays an episode; then
+all episodes are learned. One object has the shared data, and its class says what each agent acts on:
 
     EnsembleRLSVI(members=K)   agent k acts on member k: a prior draw and noise that are its own and never change
     RLSVI                      a new sample for each agent and each round
     either, with shared=True   one sample, or one member drawn anew, for all agents of a round
 
-The first is seed sampling (Dimakopoulou and Van Roy 2018; Dimakopoulou, Osband and Van Roy 2018 for value functions):
-member k is a function of the data and of the seed of agent k, so that agents differ from each other and change their
-minds only as data arrive. As for one agent, the weights of the first round are the prior mean.
+The first is seed sampling (Dimakopoulou and Van Roy 2018; for value functions, Dimakopoulou, Osband and Van Roy
+2018): member k is a function of the data and of the seed of agent k, so that agents differ from each other, and
+change their plans only as data arrive. As for one agent, the weights of the first round are the prior mean.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import EPISODE, POSTERIOR, Place, Step
+from rlsvi.agents.contract import EPISODE, POSTERIOR, Step
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.mind import ANY, copy_of
@@ -110,10 +110,11 @@ def _learned(learner: FiniteLearner, episodes: list[list[Step]]) -> FiniteLearne
     after = copy(learner)
     after.mind = copy_of(learner.mind)
     for steps in episodes:
-
-        def now(place: Place | None) -> Any:
-            return None if place is None else after.looked_at_again(place)
-
-        seen = [step._replace(place=now(step.place), following=now(step.following)) for step in steps]
-        after = after.remember(seen, None, ended=True)  # type: ignore[arg-type]
+        after = after.remember([_now(after, step) for step in steps], None, ended=True)
     return after
+
+
+def _now(learner: FiniteLearner, step: Step) -> Step:
+    """Return a step between the places as they are now."""
+    following = None if step.following is None else learner.looked_at_again(step.following)
+    return step._replace(place=learner.looked_at_again(step.place), following=following)

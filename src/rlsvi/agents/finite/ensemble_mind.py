@@ -22,7 +22,19 @@ from rlsvi.agents.finite.value_iteration import (
     no_bounds,
     value_iteration,
 )
-from rlsvi.agents.mind import ANY, Episode, Workspace, count, is_full, learn, only_best, plan, plan_as, remember, values
+from rlsvi.agents.mind import (
+    ANY,
+    Episode,
+    Workspace,
+    count,
+    is_full,
+    learn,
+    only_best,
+    plan,
+    plan_as,
+    remember,
+    values,
+)
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform

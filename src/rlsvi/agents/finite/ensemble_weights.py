@@ -22,7 +22,19 @@ from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.mind import episode_rows, finite_only_best, finite_values, known_rows
 from rlsvi.agents.finite.outcomes import Outcomes
 from rlsvi.agents.finite.value_iteration import Prior, Values, key_of_block
-from rlsvi.agents.mind import ANY, Episode, Workspace, count, is_full, learn, only_best, plan, plan_as, remember, values
+from rlsvi.agents.mind import (
+    ANY,
+    Episode,
+    Workspace,
+    count,
+    is_full,
+    learn,
+    only_best,
+    plan,
+    plan_as,
+    remember,
+    values,
+)
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
