@@ -55,7 +55,8 @@ def tasks_in(frame: pl.DataFrame) -> list[str]:
 
 def shown(interval: Interval) -> str:
     """A mean and its interval, with three digits."""
-    return f"{interval.value:.3g} ({interval.low:.3g} to {interval.high:.3g})"
+    value, low, high = (f"{x:.0f}" if abs(x) >= 100 else f"{x:.3g}" for x in interval)
+    return f"{value} ({low} to {high})"
 
 
 @claim("With a seed for each agent, every agent gains from more agents", WHERE, kind="ours")
