@@ -1,4 +1,5 @@
-"""Tables shaped like the results of the figures on the bootstrap, periods that are alike, worst cases, DeepSea."""
+"""Tables shaped like the results of the figures on the bootstrap, periods that are alike, worst cases, DeepSea,
+and concurrent agents."""
 
 import math
 
@@ -78,8 +79,19 @@ def diving(width=0.05, power=1.6, found=lambda s: False, **factors):
     return {"treasure_time": brought}
 
 
+def gathering(width=0.05, power=-0.5, seed=1.0, shared=2.0):
+    """Regret per agent as a power of their number, multiplied by a factor of the scheme."""
+
+    def brought(s):
+        factor = {"a seed for each agent": seed, "one shared draw": shared}.get(s["scheme"], 1.0)
+        others = {"schemes": len(s["scheme"]), "tasks": len(s["task"])}
+        return {"regret": 50.0 * s["agents"] ** power * factor * noise(s | others, width), "late": 0.0}
+
+    return {"concurrent_regret": brought}
+
+
 def found():
-    return learning() | pooling() | noisy() | diving()
+    return learning() | pooling() | noisy() | diving() | gathering()
 
 
 CASES = {
@@ -102,6 +114,21 @@ CASES = {
         YES: [(40, diving())],
         NO: [(40, diving(found=lambda s: s["seed"] % 2))],
         OPEN: [(40, diving(found=lambda s: s["seed"] % 10 == 0))],
+    },
+    ("concurrent", "every agent gains from more"): {
+        YES: [gathering()],
+        NO: [gathering(power=0.5)],
+        OPEN: [gathering(power=0.0, width=0.3)],
+    },
+    ("concurrent", "gain less from one another"): {
+        YES: [gathering()],
+        NO: [gathering(shared=0.5)],
+        OPEN: [gathering(shared=1.0, width=0.3)],
+    },
+    ("concurrent", "as well as independent draws"): {
+        YES: [gathering(), gathering(seed=0.5)],
+        NO: [gathering(seed=2.0)],
+        OPEN: [gathering(seed=1.25, width=0.3)],
     },
     ("worst-case", "hardly learns in the time"): {
         YES: [noisy()],

@@ -81,6 +81,7 @@ __all__ = [
     "envs",
     "evaluate",
     "evidence",
+    "learn_concurrently",
     "load",
     "mdp",
     "paper",

@@ -10,6 +10,7 @@ from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, 
 from rlsvi.agents.files import load
 from rlsvi.agents.finite.bootstrap import BootstrapRLSVI
 from rlsvi.agents.finite.bounded_target import BoundedTargetRLSVI
+from rlsvi.agents.finite.concurrent import learn_concurrently
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI

@@ -48,6 +48,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
     needs_horizon: bool | None = True  # True: needs a fixed number of periods; False: any length; None: either
     needs_states: bool = False  # whether observations must be numbered
     fused: bool = False  # whether its learner has a mind that the fused loop can use
+    concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
     deciding: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 

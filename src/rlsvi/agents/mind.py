@@ -21,6 +21,8 @@ from rlsvi.core.dispatch import generic
 from rlsvi.core.random import only_maximum
 from rlsvi.mdp.table import Table
 
+ANY = -1  # in place of the number of an agent
+
 
 class Workspace(NamedTuple):
     """The episode that the fused loop has just played, and work arrays for compiled code."""
@@ -55,6 +57,21 @@ class Episode(NamedTuple):
 def plan(mind: Any, sampled: bool, stream: Words) -> bool:
     """Draw a plan from the posterior, or use its mean if not `sampled`. Return False if a number is not finite."""
     raise NotImplementedError
+
+
+@generic
+def plan_as(mind: Any, k: int, sampled: bool, stream: Words) -> bool:
+    """The same for number k of several agents that share this mind, or with k = ANY for all of them.
+
+    In an ensemble, agent k has member k.
+    """
+    raise NotImplementedError
+
+
+@plan_as.register(tuple)
+def plan_as_any(mind: Any, k: int, sampled: bool, stream: Words) -> bool:
+    """The default: every agent has a sample of its own in every episode."""
+    return plan(mind, sampled, stream)
 
 
 @generic
@@ -96,13 +113,13 @@ def remember(mind: Any, episode: Episode, work: Workspace) -> bool:
 
 
 @generic
-def is_full(mind: Any) -> bool:
-    """Return whether there may be no room for another episode."""
+def is_full(mind: Any, episodes: int) -> bool:
+    """Return whether there may be no room for so many more episodes."""
     raise NotImplementedError
 
 
 @is_full.register(tuple)
-def never_full(mind: Any) -> bool:
+def never_full(mind: Any, episodes: int) -> bool:
     """The default, since most minds do not grow."""
     return False
 
@@ -135,6 +152,13 @@ def new_workspace(H: int, S: int, A: int) -> Workspace:
         mass=np.zeros((2, S)),
         front=np.empty((2, S + 1), np.int64),
     )
+
+
+def copy_of(mind: Any) -> Any:
+    """Return a mind with copies of all arrays that can be written to."""
+    if isinstance(mind, tuple):
+        return type(mind)(*map(copy_of, mind))
+    return mind.copy() if isinstance(mind, np.ndarray) and mind.flags.writeable else mind
 
 
 def no_features(d: int) -> FeatureTable:

@@ -52,10 +52,7 @@ def simulate(
     whole("episodes", episodes, 0)
     if not isinstance(agent, Agent):
         raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {agent!r}")
-    if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {problem!r:.80}")
-    if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of episodes just finished, got {advance!r}")
+    check_problem(problem, advance)
     agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
     if not fused_for(agent):
@@ -93,6 +90,14 @@ def simulate(
     return history
 
 
+def check_problem(problem: Any, advance: Any) -> None:
+    """Raise an error if these are not a problem and a function."""
+    if not isinstance(problem, Problem):
+        raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {problem!r:.80}")
+    if not callable(advance):
+        raise TypeError(f"advance must be a function of the number of episodes just finished, got {advance!r}")
+
+
 @compiled
 def run(
     table: Table,
@@ -113,7 +118,7 @@ def run(
     The first `on_the_mean` episodes use the posterior mean. V and Q are the exact solution.
     """
     for i in range(parameters.size):
-        if is_full(mind):
+        if is_full(mind, 1):
             return i, FULL
         copy(streams, work.kept)
         reseed(work.nature, bits(streams[EPISODE]) >> np.uint64(32))

@@ -29,6 +29,7 @@ class FiniteHorizonAgent(Agent):
     seed: Seed = None
 
     fused = True
+    concurrent = True
 
     def check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""

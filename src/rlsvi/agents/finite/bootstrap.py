@@ -128,7 +128,7 @@ class BootstrapLearner(FiniteLearner):
         outcomes, pairs = self.mind.outcomes, self.mind.memory.block.shape[1]
         used, room = outcomes.many.max(initial=0) + spare, outcomes.link.shape[1]
         if used >= room or outcomes.head.shape[1] < pairs:
-            self.resize_outcomes(room if used < room else room + max(room // 4, 4))
+            self.resize_outcomes(room if used < room else max(used + 1, room + max(room // 4, 4)))
 
     def resize_outcomes(self, room: int) -> None:
         """Make room for the outcomes of all pairs, and for so many per period."""

@@ -188,9 +188,9 @@ def add_steps(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int
 
 
 @is_full.register(BootstrapMind)
-def bootstrap_is_full(mind: Any) -> bool:
-    """Return whether there may be no room for another episode, which adds at most an outcome per period."""
+def bootstrap_is_full(mind: Any, episodes: int) -> bool:
+    """Return whether room may be short; an episode also adds at most an outcome per period."""
     for h in range(mind.outcomes.many.size):
-        if mind.outcomes.many[h] >= mind.outcomes.link.shape[1]:
+        if mind.outcomes.many[h] + episodes > mind.outcomes.link.shape[1]:
             return True
-    return finite_is_full(mind)
+    return finite_is_full(mind, episodes)

@@ -22,7 +22,19 @@ from rlsvi.agents.finite.value_iteration import (
     no_bounds,
     value_iteration,
 )
-from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_best, plan, remember, values
+from rlsvi.agents.mind import (
+    ANY,
+    Episode,
+    Workspace,
+    count,
+    is_full,
+    learn,
+    only_best,
+    plan,
+    plan_as,
+    remember,
+    values,
+)
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform
@@ -71,9 +83,15 @@ is_full.register(EnsembleMind)(finite_is_full)
 
 
 @plan.register(EnsembleMind)
-def plan_of_member(mind: EnsembleMind, sampled: bool, stream: Words) -> bool:
+def plan_of_any_member(mind: EnsembleMind, sampled: bool, stream: Words) -> bool:
     """Value iteration for a member drawn uniformly, or for the posterior mean if not `sampled`."""
-    m = begin_plan(mind, sampled, stream)
+    return plan_of_member(mind, ANY, sampled, stream)
+
+
+@plan_as.register(EnsembleMind)
+def plan_of_member(mind: EnsembleMind, k: int, sampled: bool, stream: Words) -> bool:
+    """The same for member k."""
+    m = begin_plan(mind, k, sampled, stream)
     prior, noise = mind.prior, mind.noise[:, :, m : m + (1 if sampled else 0)]
     own = MemberPrior(prior.mean, prior.ridge, prior.sigma, mind.spread, noise)
     fine = value_iteration(Member(mind.memory, mind.factor, own, mind.values), False, stream)
@@ -82,12 +100,13 @@ def plan_of_member(mind: EnsembleMind, sampled: bool, stream: Words) -> bool:
 
 
 @compiled
-def begin_plan(mind: Any, sampled: bool, stream: Words) -> int:
-    """Return the member to plan for, 0 for the mean. The first plan of all draws the keys."""
+def begin_plan(mind: Any, k: int, sampled: bool, stream: Words) -> int:
+    """Return the member to plan for, 0 for the mean. Draws the keys if nothing was learned yet."""
     if mind.memory.counters[STEPS] == 0:
         for i in range(mind.keys.size):
             mind.keys[i] = bits(stream)
-    return np.int64(uniform(stream) * (mind.keys.size - 1)) if sampled else np.int64(0)  # type: ignore[return-value]
+    drawn = sampled and k == ANY
+    return np.int64(uniform(stream) * (mind.keys.size - 1)) if drawn else max(k, 0)  # type: ignore[return-value]
 
 
 clip_values.register(MemberPrior)(no_bounds)

@@ -22,7 +22,19 @@ from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.mind import episode_rows, finite_only_best, finite_values, known_rows
 from rlsvi.agents.finite.outcomes import Outcomes
 from rlsvi.agents.finite.value_iteration import Prior, Values, key_of_block
-from rlsvi.agents.mind import Episode, Workspace, count, is_full, learn, only_best, plan, remember, values
+from rlsvi.agents.mind import (
+    ANY,
+    Episode,
+    Workspace,
+    count,
+    is_full,
+    learn,
+    only_best,
+    plan,
+    plan_as,
+    remember,
+    values,
+)
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
@@ -63,9 +75,15 @@ is_full.register(WeightedMind)(bootstrap_is_full)
 
 
 @plan.register(WeightedMind)
-def plan_with_weights(mind: WeightedMind, sampled: bool, stream: Words) -> bool:
+def plan_with_any_weights(mind: WeightedMind, sampled: bool, stream: Words) -> bool:
     """Value iteration for a member drawn uniformly, or for the posterior mean if not `sampled`."""
-    m, values = begin_plan(mind, sampled, stream), mind.values
+    return plan_with_weights(mind, ANY, sampled, stream)
+
+
+@plan_as.register(WeightedMind)
+def plan_with_weights(mind: WeightedMind, k: int, sampled: bool, stream: Words) -> bool:
+    """The same for member k."""
+    m, values = begin_plan(mind, k, sampled, stream), mind.values
     key, spread = (mind.keys[m], mind.spread) if sampled else (np.uint64(0), 0.0)
     values.key[0] = key
     for h in range(values.spread.size):

@@ -52,6 +52,7 @@ class GradientRLSVI(FiniteHorizonAgent):
     memory: int = 10_000
 
     fused = False
+    concurrent = False
     keeps_factors = False
 
     def check(self) -> None:

@@ -51,6 +51,8 @@ class IncrementalRLSVI(FiniteHorizonAgent):
     nu: Schedule = 0.01
     keep_prior: bool = True
 
+    concurrent = False  # targets are computed with the value function that an episode was played with
+
     def check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         super().check()

@@ -9,7 +9,7 @@ from rlsvi.agents.finite.memory import Memory, empty, read_memory, resized
 from rlsvi.agents.finite.mind import FiniteMind
 from rlsvi.agents.finite.value_iteration import Prior, Values, new_values, no_values
 from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import no_features, plan
+from rlsvi.agents.mind import no_features, plan, plan_as
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
@@ -46,12 +46,26 @@ class FiniteLearner(MindLearner):
         known = self.mind.memory.barred[h, self.pairs(row)] == 0.0
         return Place(h, observation, legal, row).narrowed(known, learning)
 
+    def looked_at_again(self, place: Place) -> Place:
+        """Return a place as it is now, since other agents may have learned of the same state in the meantime."""
+        row = int(self.mind.rows[place.h, place.observation]) if self.task.states is not None else -1
+        if row == place.row:
+            return place
+        known = self.mind.memory.barred[place.h, self.pairs(row)] == 0.0
+        return Place(place.h, place.observation, place.legal, row).narrowed(known, learning=True)
+
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
         """Return a value function sampled from the posterior, or its mean, by Algorithm 1."""
         mind = self.mind if learning else self.mind._replace(values=self.blank_values())
         if not plan(mind, sampled, stream):
             raise broken()
         return mind.values
+
+    def plan_as(self, k: int, sampled: bool, stream: Words) -> Values:
+        """Return the next plan of number k of several agents that share what they learn; ANY: of all of them."""
+        if not plan_as(self.mind, k, sampled, stream):
+            raise broken()
+        return self.mind.values
 
     def values(self, plan: Values, place: Place) -> Floats:
         """Return Q_h(s, .) under a plan, also for unseen states; -inf for actions that were not legal."""
@@ -93,7 +107,7 @@ class FiniteLearner(MindLearner):
         if used[0] < rooms[0] and used[1] < rooms[1]:
             return
         # a quarter more, since unused room slows down planning
-        self.resize(*(r if n < r else r + max(r // 4, 4) for n, r in zip(used, rooms, strict=True)))
+        self.resize(*(r if n < r else max(n + 1, r + max(r // 4, 4)) for n, r in zip(used, rooms, strict=True)))
 
     def resize(self, states: int, sums: int) -> None:
         """Make room for so many states and sums per period."""

@@ -65,11 +65,11 @@ def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool
 
 
 @is_full.register(FiniteMind)
-def finite_is_full(mind: Any) -> bool:
-    """Return whether there may be no room for another episode, which adds at most a state and a sum per period."""
-    memory = mind.memory
+def finite_is_full(mind: Any, episodes: int) -> bool:
+    """Return whether room may be short; an episode adds at most a state and a sum per period."""
+    memory, n = mind.memory, episodes
     for h in range(memory.states.size):
-        if memory.states[h] >= memory.sum_head.shape[1] or memory.sums[h] >= memory.into.shape[1]:
+        if memory.states[h] + n > memory.sum_head.shape[1] or memory.sums[h] + n > memory.into.shape[1]:
             return True
     return False
 

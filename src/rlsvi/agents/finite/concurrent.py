@@ -1,0 +1,120 @@
+"""Concurrent agents: several that act at once, each in its own copy of an environment, and share all their data.
+
+Time is in rounds. In each, every agent plans from what all have learned before it, and plays an episode; then
+all episodes are learned. One object has the shared data, and its class says what each agent acts on:
+
+    EnsembleRLSVI(members=K)   agent k acts on member k: a prior draw and noise that are its own and never change
+    RLSVI                      a new sample for each agent and each round
+    either, with shared=True   one sample, or one member drawn anew, for all agents of a round
+
+The first is seed sampling (Dimakopoulou and Van Roy 2018; for value functions, Dimakopoulou, Osband and Van Roy
+2018): member k is a function of the data and of the seed of agent k, so that agents differ from each other, and
+change their plans only as data arrive. As for one agent, the weights of the first round are the prior mean.
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.contract import EPISODE, POSTERIOR, Step
+from rlsvi.agents.finite.ensemble import EnsembleRLSVI
+from rlsvi.agents.finite.learner import FiniteLearner
+from rlsvi.agents.mind import ANY, copy_of
+from rlsvi.agents.noise import ByEvidence
+from rlsvi.agents.task import begun
+from rlsvi.core.checks import flag, whole
+from rlsvi.core.compile import Floats
+from rlsvi.core.progress import bar
+from rlsvi.core.random import bits
+
+
+def learn_concurrently(
+    agent: Agent, envs: Iterable[Env[Any, Any]], rounds: int, *, shared: bool = False, progress: bool | None = None
+) -> Floats:
+    """Let concurrent agents learn for `rounds` more rounds, one in each environment; return their returns.
+
+    The agent's seed determines everything, since it also seeds the environments. After an error or interrupt, the
+    agent is as after its last complete round.
+
+    agent : has the data of all, and says what each acts on: RLSVI, BootstrapRLSVI, or EnsembleRLSVI with as many
+        members as there are environments.
+    envs : copies of one environment.
+    shared : all agents of a round act on one sample.
+    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    The sum of the rewards of every episode, (rounds, agents).
+    """
+    places = list(envs)
+    whole("rounds", rounds, 0)
+    check_concurrent(agent, len(places), shared)
+    tasks = [agent.task_of(env) for env in places]
+    if any(task != tasks[0] for task in tasks):
+        raise ValueError(f"envs must be copies of one environment, got {sorted(set(map(str, tasks)))}")
+    agent.take_on(tasks[0], places[0])
+    returns = np.zeros((rounds, len(places)))
+    with bar(rounds, "rounds", progress) as advance:
+        for one in returns:
+            one[:] = _round(agent, places, shared)
+            advance(1)
+    return returns
+
+
+def check_concurrent(agent: Any, agents: int, shared: bool) -> None:
+    """Raise an error if so many agents cannot share the data of `agent`."""
+    whole("the number of agents", agents, 1)
+    flag("shared", shared)
+    if not isinstance(agent, Agent) or not agent.concurrent:
+        raise TypeError(
+            "agent must be one whose data do not depend on the value function that it acted on, such as "
+            f"rlsvi.RLSVI(), EnsembleRLSVI or BootstrapRLSVI, got {agent!r}"
+        )
+    if isinstance(agent.sigma, ByEvidence):
+        raise ValueError("sigma=ByEvidence() counts episodes, not rounds: give a number to concurrent agents")
+    if isinstance(agent, EnsembleRLSVI) and not shared and agent.members != agents:
+        raise ValueError(
+            f"members is {agent.members}, there are {agents} agents: each has a member of its own, so use "
+            f"EnsembleRLSVI(members={agents}), or shared=True"
+        )
+
+
+def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]:
+    """Play an episode in each environment, then learn from all; return their returns."""
+    assert agent._task is not None
+    episodes, returns, plan = list[list[Step]](), list[float](), None
+    with agent.undone_unless_learned():
+        agent.settle()
+        learner = agent._learner
+        for k, env in enumerate(envs):
+            observation, info = begun(env, int(bits(agent._streams[EPISODE]) >> np.uint64(32)))
+            if learner is None:
+                learner = agent.new_learner(agent._task, agent._task.checked(observation))
+            place, sampled = learner.look(0, observation, info.get("action_mask")), agent.sampled(learner)
+            if plan is None or (sampled and not shared):
+                plan = learner.plan_as(ANY if shared else k, sampled, agent._streams[POSTERIOR])
+            steps, paid, _, _ = agent._play(env, learner, plan, place)
+            episodes.append(steps)
+            returns.append(paid)
+        agent._learner = _learned(learner, episodes)
+    agent.notice()
+    return returns
+
+
+def _learned(learner: FiniteLearner, episodes: list[list[Step]]) -> FiniteLearner:
+    """Return a learner that has also learned from these episodes; the one given does not change."""
+    after = copy(learner)
+    after.mind = copy_of(learner.mind)
+    for steps in episodes:
+        after = after.remember([_now(after, step) for step in steps], None, ended=True)
+    return after
+
+
+def _now(learner: FiniteLearner, step: Step) -> Step:
+    """Return a step between the places as they are now."""
+    following = None if step.following is None else learner.looked_at_again(step.following)
+    return step._replace(place=learner.looked_at_again(step.place), following=following)
