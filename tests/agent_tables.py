@@ -1,5 +1,4 @@
-"""Tables shaped like the results of the figures on the bootstrap, periods that are alike, worst cases, DeepSea,
-and concurrent agents."""
+"""Tables shaped like the results of the figures on agents: the bootstrap, worst cases, DeepSea, ensembles, ..."""
 
 import math
 
@@ -90,8 +89,26 @@ def gathering(width=0.05, power=-0.5, seed=1.0, shared=2.0):
     return {"concurrent_regret": brought}
 
 
+def members(width=0.05, alone=lambda s: False, **factors):
+    """Regret and learning time by the number of members, as multiples of RLSVI's: 10, 5, 1 and 1 unless told.
+
+    alone : whether a run without a prior draw learns. factors : by words of the agent and the number of members.
+    """
+
+    def brought(s):
+        M = s.get("members")
+        if "no prior" in s["agent"]:
+            return {"time": 90.0 if alone(s) else math.inf, "regret": 1.0}
+        factor = {None: 1.0, 1: 10.0, 3: 5.0, 10: 1.0}.get(M, 1.0)
+        factor = factors.get(f"{s['agent'].split()[0]}_{M}", factor)
+        factor *= noise(s | {"agents": len(s["agent"]) + 100 * (M or 0), "tasks": len(s["task"])}, width)
+        return {"time": 100.0 * factor, "regret": min(0.05 * factor, 1.0)}
+
+    return {"ensemble_regret": brought}
+
+
 def found():
-    return learning() | pooling() | noisy() | diving() | gathering()
+    return learning() | pooling() | noisy() | diving() | gathering() | members()
 
 
 CASES = {
@@ -129,6 +146,26 @@ CASES = {
         YES: [gathering(), gathering(seed=0.5)],
         NO: [gathering(seed=2.0)],
         OPEN: [gathering(seed=1.25, width=0.3)],
+    },
+    ("ensemble-size", "Three members are too few"): {
+        YES: [members()],
+        NO: [members(noise_3=1.1), members(random_1=0.9)],
+        OPEN: [members(random_3=2.0, width=0.3)],
+    },
+    ("ensemble-size", "Ten members are enough"): {
+        YES: [members(), members(noise_100=2.0)],
+        NO: [members(noise_10=2.0), members(random_10=math.inf)],
+        OPEN: [members(noise_10=1.1, width=0.3)],
+    },
+    ("ensemble-size", "an ensemble approaches RLSVI"): {
+        YES: [members(), members(random_100=2.0)],
+        NO: [members(noise_100=2.0)],
+        OPEN: [members(noise_100=1.25, width=0.3)],
+    },
+    ("ensemble-size", "without a prior draw"): {
+        YES: [(40, members())],
+        NO: [(40, members(alone=lambda s: s["seed"] % 2)), (40, members(noise_10=math.inf, random_100=math.inf))],
+        OPEN: [(40, members(alone=lambda s: s["seed"] % 10 == 0))],
     },
     ("worst-case", "hardly learns in the time"): {
         YES: [noisy()],

@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -85,6 +86,20 @@ def test_your_own_basis(capsys):
     assert names["agent"].predict(names["env"].reset(seed=0)[0], deterministic=True)[0] in (0, 1)
 
 
+@pytest.mark.slow
+def test_features_from_a_network(capsys):
+    pytest.importorskip("sklearn", reason='needs pip install "rlsvi[sklearn]"')
+    page = "docs/tutorials/last-layer.md"
+    names = execute(page)
+    assert "fitted again twice:" in capsys.readouterr().out
+    assert names["log"]["episode"].n_unique() == 20 + 3 * 50
+    x = np.array([0.3, -0.5])
+    theirs, layers = names["last_layer"](names["net"])(x), names["net"]
+    assert theirs[1:] @ layers.coefs_[-1] + layers.intercepts_[-1] == pytest.approx(layers.predict(x[None])[0])
+    assert names["caught"](names["raw"]) < 0.4  # random play catches a fifth
+    assert names["caught"](names["deep"]) > 0.7  # with seven seeds, at least 0.92
+
+
 def test_when_not_to_use_this(capsys):
     names = execute("docs/tutorials/when-not.md")
     said = capsys.readouterr().out
@@ -95,6 +110,6 @@ def test_when_not_to_use_this(capsys):
 
 
 def test_every_tutorial_is_tested():
-    assert len(TUTORIALS) == 4
+    assert len(TUTORIALS) == 5
     text = (HOUSE / "tests" / "test_tutorials.py").read_text()
     assert all(f'"{page}"' in text for page in TUTORIALS)

@@ -37,6 +37,7 @@ TOPICS = {
     "descendants": {
         "deep-sea": "DeepSea: learning time against its size, beside ensembles, PSRL and dithering",
         "concurrent": "concurrent agents that share their data: regret per agent against their number",
+        "ensemble-size": "ensembles: regret and learning time against the number of members",
     },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
