@@ -31,6 +31,7 @@ from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, median, proportion
 
 FEW, ENOUGH, MANY = 3, 10, 100  # members, in the claims
+MEMBERS = "members M"  # the name of an axis
 WITH_PRIOR, ALONE = (TARGETS, WEIGHTS), (TARGETS_ALONE, WEIGHTS_ALONE)
 
 
@@ -141,16 +142,16 @@ def draw(frame: pl.DataFrame) -> Picture:
     """Learning time above and regret below, against the number of members, on each problem."""
     figure, places = panels(len(PROBLEMS), 3.6, rows=2)
     for place, (axes, task) in enumerate(zip(places, PROBLEMS, strict=False)):
-        _times(axes, frame, task, "episodes until learned" if place == 0 else "")
         below = places[len(PROBLEMS) + place]
-        _regrets(below, frame, task, "regret over that of random play" if place == 0 else "")
+        _times(axes, frame, task)
+        _regrets(below, frame, task)
         for each in (axes, below):
             ticks_at(each, sorted(by_members(frame, task, TARGETS, "time")))
     legend(places[-1], loc="lower left")
     return figure
 
 
-def _times(axes: Axes, frame: pl.DataFrame, task: str, label: str) -> None:
+def _times(axes: Axes, frame: pl.DataFrame, task: str) -> None:
     most, ours = float(frame["episodes"].to_numpy().max()), bootstrap(median, exact_of(frame, task, "time"))
     if ours.bounded:
         axes.axhspan(ours.low, ours.high, color=INK, alpha=0.3, linewidth=0)
@@ -158,10 +159,10 @@ def _times(axes: Axes, frame: pl.DataFrame, task: str, label: str) -> None:
         shift = 1.12 ** (index - 1)  # so that the runs of different agents lie side by side
         found = by_members(frame, task, kind, "time")
         runs(axes, {shift * M: times for M, times in found.items()}, most, kind, index)
-    labelled(axes, "", label, task, xscale="log", yscale="log", ylim=(10, 1.4 * most))
+    labelled(axes, MEMBERS, "episodes until learned", task, xscale="log", yscale="log", ylim=(10, 1.4 * most))
 
 
-def _regrets(axes: Axes, frame: pl.DataFrame, task: str, label: str) -> None:
+def _regrets(axes: Axes, frame: pl.DataFrame, task: str) -> None:
     ours = mean(exact_of(frame, task, "regret"))
     axes.axhspan(max(ours.low, 0.0), min(ours.high, 1.2), color=INK, alpha=0.3, linewidth=0, label=EXACT)
     for index, kind in enumerate((*WITH_PRIOR, WEIGHTS_ALONE, TARGETS_ALONE)):
@@ -170,7 +171,7 @@ def _regrets(axes: Axes, frame: pl.DataFrame, task: str, label: str) -> None:
         low, high = [max(it.low, 1e-3) for it in found.values()], [min(it.high, 2.0) for it in found.values()]
         axes.plot(list(found), middle, **style(index), label=kind)
         axes.fill_between(list(found), low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
-    labelled(axes, "members M", label, xscale="log", yscale="log", ylim=(0.005, 1.5))
+    labelled(axes, MEMBERS, "regret over random play's", xscale="log", yscale="log", ylim=(0.005, 1.5))
 
 
 FIGURE = Figure.of(

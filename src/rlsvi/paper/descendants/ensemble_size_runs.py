@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,8 @@ def ensemble_regret(*, task: str, agent: str, episodes: int, seed: int, members:
     """
     problem_seed, agent_seed = seeds_of(seed)
     make, lam, sigma = PROBLEMS[task]
-    problem, prior = make(problem_seed), {"lam": lam, "sigma": sigma, "seed": agent_seed}
+    problem = make(problem_seed)
+    prior: dict[str, Any] = {"lam": lam, "sigma": sigma, "seed": agent_seed}
     if members is None:
         history = yield Play(RLSVI(**prior), problem, episodes)
     else:
