@@ -159,7 +159,7 @@ CASES = {
     },
     ("ensemble-size", "an ensemble approaches RLSVI"): {
         YES: [members(), members(random_100=2.0)],
-        NO: [members(noise_100=2.0)],
+        NO: [members(noise_100=2.0), members(noise_100=0.4)],
         OPEN: [members(noise_100=1.25, width=0.3)],
     },
     ("ensemble-size", "without a prior draw"): {

@@ -111,8 +111,8 @@ def enough(frame: pl.DataFrame) -> Verdict:
     kind="ours",
 )
 def limit(frame: pl.DataFrame) -> Verdict:
-    """With 100 members, the mean regret is 0.8 to 1.25 times that of RLSVI on every problem, also on the two that are
-    random.
+    """With 100 members, the mean regret is 0.8 to 1.25 times that of RLSVI on every problem, also on the two
+    that are random.
     """
     return regrets(
         frame.filter((pl.col("agent") == EXACT) | (pl.col("members") == MANY)),
