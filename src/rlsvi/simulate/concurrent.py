@@ -105,7 +105,7 @@ def simulate_concurrent(
             raise error
         done += finished
         advance(finished)
-        seconds = max(CHUNK_SECONDS, copied - begin)  # a large mind is not copied more often
+        seconds = max(CHUNK_SECONDS, 10 * (copied - begin))  # copying a large mind takes a tenth of the time
         chunk = max(1, min(2 * chunk, int(chunk * seconds / took)))
     return history
 
