@@ -5,12 +5,26 @@ import numpy as np
 import pytest
 
 import rlsvi
-from rlsvi import ByEvidence, EnsembleRLSVI, IncrementalRLSVI, learn_concurrently, problems
+from rlsvi import (
+    LSVI,
+    BootstrapRLSVI,
+    BoundedTargetRLSVI,
+    ByEvidence,
+    EnsembleRLSVI,
+    EpsilonGreedy,
+    IncrementalRLSVI,
+    Linear,
+    learn_concurrently,
+    problems,
+)
+from rlsvi.bases import StateFeatures
 from rlsvi.core.random import stream
 from rlsvi.core.regression import FactorError
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate_concurrent
 from rlsvi.simulate.finite import simulate
+from test_gymnasium import Recorder as RawRecorder
+from test_gymnasium import Walk, assert_matches_the_twin, features
 from test_simulate import PROBLEMS
 from twin import Recorder, assert_same, state_of
 
@@ -21,6 +35,9 @@ SCHEMES = {
     "seeds": (lambda: EnsembleRLSVI(members=K, sigma=0.3, seed=4), False),
     "seeds, weights": (lambda: EnsembleRLSVI(members=K, perturb="weights", seed=4), False),
     "one of three members": (lambda: EnsembleRLSVI(members=3, sigma=0.3, seed=4), True),
+    "bootstrap": (lambda: BootstrapRLSVI(seed=4), False),
+    "bounded targets": (lambda: BoundedTargetRLSVI(sigma=0.3, bounds=(-1.0, 2.0), seed=4), False),
+    "epsilon": (lambda: LSVI(explore=EpsilonGreedy(Linear(1.0, 0.1, 100)), seed=4), False),
 }
 TASKS = "masked", "40 states a period"  # two first states; memory that must grow within a round
 
@@ -45,19 +62,39 @@ def test_one_agent_is_simulate():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("task", TASKS)
-def test_compiled_and_stepped_rounds_agree_bit_for_bit(task, scheme):
-    """Also when an agent goes back and forth between them, though the same new state is met several times."""
+def test_compiled_and_stepped_rounds_agree_bit_for_bit(task, scheme, tmp_path):
+    """Also when an agent goes back and forth between them, though the same new state is met several times, and
+    when it is saved and loaded in between."""
     problem, (make, shared) = PROBLEMS[task](), SCHEMES[scheme]
     straight, mixed = make(), make()
     expected = fused(straight, problem, 25, shared)
     env = Recorder(FiniteMDPEnv(problem.mdp))
     returns = learn_concurrently(mixed, [env] * K, 10, shared=shared)
-    played = env.episodes + fused(mixed, problem, 15, shared)
-    assert played == expected
     np.testing.assert_allclose(returns.ravel(), [sum(r for _, _, r in episode) for episode in env.episodes])
     assert returns.shape == (10, K)
+    mixed.save(tmp_path / "mixed")
+    mixed = rlsvi.load(tmp_path / "mixed")
+    played = env.episodes + fused(mixed, problem, 7, shared)
+    mixed.save(tmp_path / "mixed")
+    mixed = rlsvi.load(tmp_path / "mixed")
+    env.episodes.clear()
+    learn_concurrently(mixed, [env] * K, 4, shared=shared)
+    played += env.episodes + fused(mixed, problem, 4, shared)
+    assert played == expected
     assert straight.episodes == 25 * K
     assert_same(state_of(mixed), state_of(straight))
+
+
+def test_truncated_episodes_of_vectors_are_learned_as_the_pseudo_code_says():
+    """Half of the agents are cut off after three steps; the value of where they were belongs to the target."""
+    agent = rlsvi.RLSVI(lam=0.5, horizon=6, basis=StateFeatures(features), prior_mean=1.0, seed=4)
+    envs = [RawRecorder(Walk(), 6), RawRecorder(gymnasium.wrappers.TimeLimit(Walk(), 3), 6)] * 2
+    learn_concurrently(agent, envs, 15)
+    episodes = envs[0].episodes + envs[1].episodes
+    assert len(episodes) == agent.episodes == 60
+    assert max(map(len, envs[0].episodes)) == 6
+    assert sum(len(episode) == 3 and episode[-1][3] is not None for episode in envs[1].episodes) > 10
+    assert_matches_the_twin(agent, episodes, 0.5 * agent.sigma**2)
 
 
 def test_agents_plan_before_anyone_learns_and_agent_k_has_member_k():
@@ -151,6 +188,27 @@ def test_a_plan_that_is_not_finite_leaves_the_last_round():
     assert_same(state_of(agent), before)
 
 
+@pytest.mark.parametrize("make", [lambda: rlsvi.RLSVI(seed=1), lambda: EnsembleRLSVI(members=4, seed=1)])
+def test_a_round_that_is_learned_only_in_part_leaves_the_last_one(make):
+    """The factor of a state that agent k > 0 is the first to reach, in some later round, is not a number."""
+    problem, straight, agent, finished = PROBLEMS["40 states a period"](), make(), make(), []
+    states = simulate_concurrent(make(), problem, 40, agents=4, trace=True).trace.states
+    first = {(h, s): np.argmax(states[:, h] == s) for h in range(3) for s in np.unique(states[:, h])}
+    (h, s), at = max(first.items(), key=lambda item: (item[1] % 4 > 0, item[1]))
+    assert at > 8  # in the third round or later
+    assert at % 4 > 0
+    simulate_concurrent(straight, problem, at // 4, agents=4)
+    simulate_concurrent(agent, problem, 1, agents=4)
+    factor, blocks = agent._learner.mind.factor, agent._learner.mind.features.block[s]
+    kept = factor.U[h, blocks].copy()
+    factor.U[h, blocks] = np.nan
+    with pytest.raises(FactorError):
+        simulate_concurrent(agent, problem, 39, agents=4, advance=finished.append)
+    assert sum(finished) == at // 4 - 1
+    agent._learner.mind.factor.U[h, blocks] = kept
+    assert_same(state_of(agent), state_of(straight))
+
+
 def test_a_mask_that_two_agents_see_differently_is_refused():
     class Other(FiniteMDPEnv):
         def reset(self, **options):
@@ -178,6 +236,8 @@ SEA = problems.deep_sea(3)
         (rlsvi.RLSVI(), {"agents": 2, "rounds": -1}, ValueError, "rounds must be a whole number"),
         (rlsvi.RLSVI(), {"agents": 2, "shared": 1}, (TypeError, ValueError), "shared"),
         (rlsvi.RLSVI(), {"agents": 2, "problem": SEA.mdp}, TypeError, "problem must be a Problem"),
+        (rlsvi.RLSVI(), {"agents": 2, "advance": 1}, TypeError, "advance.*number of rounds"),
+        (rlsvi.RLSVI(), {"agents": 10**13}, ValueError, "1 rounds of 10000000000000 agents.*use fewer agents"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_anything_changes(agent, options, error, words):
@@ -189,12 +249,29 @@ def test_what_cannot_be_done_is_refused_before_anything_changes(agent, options, 
     np.testing.assert_array_equal(agent._streams, before)
 
 
+@pytest.mark.parametrize("perturb", ["targets", "weights"])
+def test_members_cannot_be_added_after_learning(perturb):
+    """Compiled code has no bounds checks, so what counts is the members that there are."""
+    agent = EnsembleRLSVI(members=3, perturb=perturb, seed=0)
+    simulate_concurrent(agent, SEA, 2, agents=3)
+    agent.members = 10
+    with pytest.raises(ValueError, match="members is 3, there are 10 agents"):
+        simulate_concurrent(agent, SEA, 1, agents=10)
+    with pytest.raises(ValueError, match="members is 3, there are 10 agents"):
+        learn_concurrently(agent, [FiniteMDPEnv(SEA.mdp)] * 10, 1)
+    simulate_concurrent(agent, SEA, 1, agents=3)
+    assert agent.episodes == 9
+
+
 def test_environments_must_be_copies_of_one():
     agent = rlsvi.RLSVI()
     with pytest.raises(ValueError, match="copies of one environment"):
         learn_concurrently(agent, [FiniteMDPEnv(SEA.mdp), FiniteMDPEnv(problems.deep_sea(4).mdp)], 1)
-    with pytest.raises(ValueError, match="the number of agents"):
-        learn_concurrently(agent, [], 1)
+    for envs in ([], 5, FiniteMDPEnv(SEA.mdp)):
+        with pytest.raises(
+            ValueError, match=r"envs must have an environment for each agent, such as \[env, env\]"
+        ):
+            learn_concurrently(agent, envs, 1)
     assert agent._learner is None
 
 

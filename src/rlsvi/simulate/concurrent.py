@@ -3,7 +3,8 @@
 It calls the same functions as `learn_concurrently`, in the same order and with the same random streams, so both
 produce the same episodes bit for bit. The episodes of a round are set aside until all have been played. A round is
 played and learned within one compiled call: whenever Python is interrupted, the agent is as it was after its last
-complete round.
+complete round. So it is after an error: if an episode cannot be learned from, others of its round may have been,
+and the complete rounds of the call are played again on a copy from before it.
 """
 
 import time
@@ -16,8 +17,8 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import exploration
 from rlsvi.agents.finite.concurrent import check_concurrent
-from rlsvi.agents.mind import ANY, Workspace, is_full, learn, new_workspace, plan_as
-from rlsvi.core.checks import whole
+from rlsvi.agents.mind import ANY, Workspace, copy_of, is_full, learn, new_workspace, plan_as
+from rlsvi.core.checks import fits, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp.table import Table, first_state
@@ -61,14 +62,16 @@ def simulate_concurrent(
     whole("rounds", rounds, 0)
     whole("agents", agents, 1)
     check_concurrent(agent, agents, shared)
-    check_problem(problem, advance)
+    check_problem(problem, advance, "rounds")
     if not fused_for(agent):
         raise TypeError(
             f"{type(agent).__name__} overrides methods that compiled code would not call: use "
             "rlsvi.learn_concurrently with rlsvi.envs.FiniteMDPEnv(problem.mdp)"
         )
-    agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
+    numbers = agents * (3 * table.horizon + rounds * (2 * table.horizon + 4 if trace else 4))
+    fits(f"{rounds} rounds of {agents} agents", numbers, "use fewer agents, fewer rounds, or no trace")
+    agent.adopt(problem.mdp, problem.basis)
     history = blank_history(rounds * agents, table.horizon if trace else 0)
     work, aside = new_workspace(table.horizon, table.states, table.actions), _no_round(agents, table.horizon)
     done, chunk = 0, max(1, 64 // agents)
@@ -77,15 +80,13 @@ def simulate_concurrent(
         agent._learner.make_room(agents - 1)
         mind, count = agent._learner.mind, min(chunk, rounds - done)
         rule, parameters = exploration(agent.explore, agent.episodes, count * agents)
-        finished, status = run_rounds(
+        parameters, before, streams = parameters[::agents].copy(), copy_of(mind), agent._streams.copy()
+        others = (
             table,
-            mind,
             agent.episodes_on_the_mean(count),
             shared,
             rule,
-            parameters[::agents].copy(),
             float(agent.reward_offset),
-            agent._streams,
             solution.V,
             solution.Q,
             regret,
@@ -93,12 +94,19 @@ def simulate_concurrent(
             aside,
             work,
         )
+        copied = time.perf_counter()
+        finished, status = run_rounds(mind, agent._streams, parameters, *others)
+        took = time.perf_counter() - copied
+        if status == BROKEN:
+            error = agent.failure(work.rewards)
+            run_rounds(before, streams, parameters[:finished], *others)
+            agent._learner.mind = before
+            advance(finished)
+            raise error
         done += finished
         advance(finished)
-        if status == BROKEN:
-            raise agent.failure(work.rewards)
-        took = time.perf_counter() - begin
-        chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
+        seconds = max(CHUNK_SECONDS, 10 * (copied - begin))  # copying a large mind takes a tenth of the time
+        chunk = max(1, min(2 * chunk, int(chunk * seconds / took)))
     return history
 
 
@@ -110,14 +118,14 @@ def _no_round(agents: int, horizon: int) -> Round:
 
 @compiled
 def run_rounds(
-    table: Table,
     mind: Any,
+    streams: Words,
+    parameters: Floats,
+    table: Table,
     on_the_mean: int,
     shared: bool,
     rule: int,
-    parameters: Floats,
     offset: float,
-    streams: Words,
     V: Floats,
     Q: Floats,
     regret: bool,
@@ -127,7 +135,8 @@ def run_rounds(
 ) -> tuple[int, int]:
     """Run rounds until all are played, the mind is full or one fails; return their number and the reason.
 
-    The first `on_the_mean` rounds use the posterior mean. V and Q are the exact solution.
+    The first `on_the_mean` rounds use the posterior mean. V and Q are the exact solution. If a round fails, the
+    streams are as before it, but some of its episodes may have been learned.
     """
     K = aside.lengths.size
     for r in range(parameters.size):

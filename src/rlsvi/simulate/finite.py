@@ -90,12 +90,12 @@ def simulate(
     return history
 
 
-def check_problem(problem: Any, advance: Any) -> None:
+def check_problem(problem: Any, advance: Any, unit: str = "episodes") -> None:
     """Raise an error if these are not a problem and a function."""
     if not isinstance(problem, Problem):
         raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {problem!r:.80}")
     if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of episodes just finished, got {advance!r}")
+        raise TypeError(f"advance must be a function of the number of {unit} just finished, got {advance!r}")
 
 
 @compiled

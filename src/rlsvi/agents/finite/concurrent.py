@@ -26,7 +26,7 @@ from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.mind import ANY, copy_of
 from rlsvi.agents.noise import ByEvidence
 from rlsvi.agents.task import begun
-from rlsvi.core.checks import flag, whole
+from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import bits
@@ -40,9 +40,9 @@ def learn_concurrently(
     The agent's seed determines everything, since it also seeds the environments. After an error or interrupt, the
     agent is as after its last complete round.
 
-    agent : has the data of all, and says what each acts on: RLSVI, BootstrapRLSVI, or EnsembleRLSVI with as many
-        members as there are environments.
-    envs : copies of one environment.
+    agent : has the data of all, and says what each acts on: RLSVI, BoundedTargetRLSVI, BootstrapRLSVI, LSVI, or
+        EnsembleRLSVI with as many members as there are environments.
+    envs : copies of one environment, one for each agent.
     shared : all agents of a round act on one sample.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
@@ -50,7 +50,9 @@ def learn_concurrently(
     -------
     The sum of the rewards of every episode, (rounds, agents).
     """
-    places = list(envs)
+    places = list(envs) if isinstance(envs, Iterable) else []
+    if not places:
+        raise ValueError(f"envs must have an environment for each agent, such as [env, env], got {shown(envs)}")
     whole("rounds", rounds, 0)
     check_concurrent(agent, len(places), shared)
     tasks = [agent.task_of(env) for env in places]
@@ -67,7 +69,6 @@ def learn_concurrently(
 
 def check_concurrent(agent: Any, agents: int, shared: bool) -> None:
     """Raise an error if so many agents cannot share the data of `agent`."""
-    whole("the number of agents", agents, 1)
     flag("shared", shared)
     if not isinstance(agent, Agent) or not agent.concurrent:
         raise TypeError(
@@ -76,9 +77,9 @@ def check_concurrent(agent: Any, agents: int, shared: bool) -> None:
         )
     if isinstance(agent.sigma, ByEvidence):
         raise ValueError("sigma=ByEvidence() counts episodes, not rounds: give a number to concurrent agents")
-    if isinstance(agent, EnsembleRLSVI) and not shared and agent.members != agents:
+    if isinstance(agent, EnsembleRLSVI) and not shared and agent.members_in_use != agents:
         raise ValueError(
-            f"members is {agent.members}, there are {agents} agents: each has a member of its own, so use "
+            f"members is {agent.members_in_use}, there are {agents} agents: each has a member of its own, so use "
             f"EnsembleRLSVI(members={agents}), or shared=True"
         )
 

@@ -77,6 +77,11 @@ class EnsembleRLSVI(FiniteHorizonAgent):
             raise ValueError(f"prior_scale must be at least 0, got {self.prior_scale!r}")
         super().check()
 
+    @property
+    def members_in_use(self) -> int:
+        """The number of members that it plans with: after it has learned, setting `members` does not change it."""
+        return self._learner.mind.keys.size - 1 if self.steps > 0 else self.members
+
     def restored_learner(self, task: Task, file: Archive) -> Any:
         """Return the learner stored in a file, after checking all its arrays."""
         if file.shape("keys", 1) != (self.members + 1,):
