@@ -158,10 +158,10 @@ FIGURE = Figure.of(
     where="section 7",
     caption=(
         "The problem of Osband et al. (2019): episodes until the tenth that finds the treasure, with λ = 10 and "
-        "σ = .001; in a stochastic sea until the tenth with a good policy, worth half of the optimum, with λ = 1 "
-        "and σ = .3. These were chosen at N = 10. Dots are runs, triangles runs that did not learn within the "
-        "limit, a 25th of the others' for PSRL, and lines medians, where most runs learn. The thin dashes are the "
-        "episodes that uniform play takes to its first treasure, on average."
+        "σ = .001, or in a stochastic sea until the tenth with a good policy, worth half of the optimum, with λ = 1 "
+        "and σ = .3, all chosen at N = 10. Dots are runs, triangles runs that did not learn within the limit, a "
+        "25th of the others' for PSRL, lines medians, where most runs learn, and thin dashes the episodes that "
+        "uniform play takes to its first treasure, on average."
     ),
     quick={
         "sizes": [10, 20, 30],
