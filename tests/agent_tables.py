@@ -66,8 +66,8 @@ def noisy(width=0.05, moved=10.0, worst=1.0, **shares):
     return {"worst_case_regret": brought}
 
 
-def diving(width=0.05, power=1.6, found=lambda s: False, **factors):
-    """Learning times as a power of the size, multiplied by a factor of the agent; dithering may have `found`."""
+def diving(width=0.05, power=1.6, found=lambda s: s["size"] < 20, **factors):
+    """Learning times as a power of the size, multiplied by a factor of the agent; `found`: if dithering learns."""
 
     def brought(s):
         if s["agent"].startswith("ε"):
@@ -129,8 +129,14 @@ CASES = {
     },
     ("deep-sea", "Dithering does not find"): {
         YES: [(40, diving())],
-        NO: [(40, diving(found=lambda s: s["seed"] % 2))],
-        OPEN: [(40, diving(found=lambda s: s["seed"] % 10 == 0))],
+        NO: [
+            (40, diving(found=lambda s: s["size"] < 20 or s["seed"] % 2)),
+            (40, diving(found=lambda s: False)),
+        ],
+        OPEN: [
+            (40, diving(found=lambda s: s["size"] < 20 or s["seed"] % 10 == 0)),
+            (40, diving(found=lambda s: s["size"] < 20 and s["seed"] % 2)),
+        ],
     },
     ("concurrent", "every agent gains from more"): {
         YES: [gathering()],
