@@ -143,7 +143,7 @@ def test_wrong_bounds_are_named():
     with pytest.raises(ValueError, match="bounds must have the lower number first"):
         BoundedTargetRLSVI(bounds=[(0, 1), (1, 0)])
     agent = BoundedTargetRLSVI(bounds=[(0, 1), (0, 1)], seed=0)
-    with pytest.raises(ValueError, match=r"a pair for each period, \(H, 2\), got shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"a pair for each period, \(4, 2\), got shape \(2, 2\)"):
         simulate(agent, problems.chain(5), 1)
 
 

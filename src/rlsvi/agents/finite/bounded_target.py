@@ -94,9 +94,8 @@ def bounds_of(given: Any, horizon: int | None = None) -> Floats:
     pairs = finite("bounds", given)
     H = horizon if horizon is not None else len(pairs) if pairs.ndim == 2 else 1
     if pairs.shape not in ((2,), (H, 2)):
-        raise ValueError(
-            f"bounds must be two numbers or a pair for each period, ({H}, 2), got shape {pairs.shape}"
-        )
+        shape = f"({'H' if horizon is None else H}, 2)"
+        raise ValueError(f"bounds must be two numbers or a pair for each period, {shape}, got shape {pairs.shape}")
     if not (pairs[..., 0] <= pairs[..., 1]).all():
         raise ValueError(f"bounds must have the lower number first, got {given!r:.80}")
     return np.ascontiguousarray(np.broadcast_to(pairs, (H, 2)).T)

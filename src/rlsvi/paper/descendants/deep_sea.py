@@ -157,11 +157,11 @@ FIGURE = Figure.of(
     title="DeepSea at scale",
     where="section 7",
     caption=(
-        "The problem of Osband et al. (2019). Left: episodes until the tenth that finds the treasure, with λ "
-        "= 10 and σ = .001. Right: episodes until the tenth whose policy is worth half of the optimum, with λ "
-        "= 1 and σ = .3. These were chosen at N = 10. Dots are runs, triangles runs that did not learn within "
-        "the limit (for PSRL, a 25th of it), and lines medians. Thin dashes: when uniform play finds its "
-        "first treasure, on average."
+        "The problem of Osband et al. (2019): episodes until the tenth that finds the treasure, with λ = 10 "
+        "and σ = .001, or in a stochastic sea until the tenth whose policy is worth half of the optimum, with "
+        "λ = 1 and σ = .3, all chosen at N = 10. Dots are runs, triangles runs that did not learn within the "
+        "limit (for PSRL, a 25th of it), lines medians, and thin dashes the episodes that uniform play takes "
+        "to its first treasure, on average."
     ),
     quick={
         "sizes": [10, 20, 30],
