@@ -89,6 +89,17 @@ def gathering(width=0.05, power=-0.5, seed=1.0, shared=2.0):
     return {"concurrent_regret": brought}
 
 
+def stepping(width=0.05, draw=2.0, episode=2.0, shared=2.0):
+    """Regret per agent as a multiple of that with seeds, by the scheme."""
+
+    def brought(s):
+        factors = {"a draw at every step": draw, "a draw for every episode": episode}
+        factor = factors.get(s["scheme"], shared if "shared" in s["scheme"] else 1.0)
+        return {"regret": factor * noise(s | {"schemes": len(s["scheme"]), "tasks": len(s["task"])}, width)}
+
+    return {"staggered_regret": brought}
+
+
 def members(width=0.05, alone=lambda s: False, **factors):
     """Regret and learning time by the number of members, as multiples of RLSVI's: 10, 5, 1 and 1 unless told.
 
@@ -108,7 +119,7 @@ def members(width=0.05, alone=lambda s: False, **factors):
 
 
 def found():
-    return learning() | pooling() | noisy() | diving() | gathering() | members()
+    return learning() | pooling() | noisy() | diving() | gathering() | stepping() | members()
 
 
 CASES = {
@@ -152,6 +163,21 @@ CASES = {
         YES: [gathering(), gathering(seed=0.5)],
         NO: [gathering(seed=2.0)],
         OPEN: [gathering(seed=1.25, width=0.3)],
+    },
+    ("seed-sampling", "must commit"): {
+        YES: [stepping()],
+        NO: [stepping(draw=0.5)],
+        OPEN: [stepping(draw=1.0, width=0.3)],
+    },
+    ("seed-sampling", "must adapt"): {
+        YES: [stepping()],
+        NO: [stepping(episode=0.5)],
+        OPEN: [stepping(episode=1.0, width=0.3)],
+    },
+    ("seed-sampling", "must differ"): {
+        YES: [stepping()],
+        NO: [stepping(shared=0.5)],
+        OPEN: [stepping(shared=1.0, width=0.3)],
     },
     ("ensemble-size", "Three members are too few"): {
         YES: [members()],

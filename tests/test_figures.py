@@ -45,6 +45,7 @@ TINY = {
     "worst-case": {"episodes": 4, "seeds": 2},
     "deep-sea": {"sizes": [3, 4], "stochastic": [3], "short": [3, 20], "limit": 60, "seeds": 2},
     "concurrent": {"agents": [1, 3], "rounds": 3, "seeds": 2},
+    "seed-sampling": {"agents": [2, 3], "rounds": 2, "seeds": 2},
     "ensemble-size": {"members": [1, 3, 10, 100], "episodes": 20, "seeds": 2, "noisy": 3},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
@@ -145,6 +146,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "worst": {"extensions.worst_case_runs"},
         "deep": {"descendants.deep_sea_runs"},
         "concurrent": {"descendants.concurrent_runs"},
+        "seed": {"descendants.seed_sampling_runs"},
         "ensemble": {"descendants.ensemble_size_runs"},
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret", "theory.chain_copies"},

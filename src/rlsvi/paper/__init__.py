@@ -37,6 +37,7 @@ TOPICS = {
     "descendants": {
         "deep-sea": "DeepSea: learning time against its size, beside ensembles, PSRL and dithering",
         "concurrent": "concurrent agents that share their data: regret per agent against their number",
+        "seed-sampling": "agents that share every step: fixed seeds against new draws",
         "ensemble-size": "ensembles: regret and learning time against the number of members",
     },
     "theory": {

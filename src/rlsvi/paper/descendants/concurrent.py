@@ -1,9 +1,7 @@
 """Concurrent agents: regret per agent against their number, with own seeds, independent draws or a shared one."""
 
-import numpy as np
 import polars as pl
 
-from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Part, Verdict, at_least, at_most, claim, worst_of
 from rlsvi.paper.descendants.concurrent_runs import (
     INDEPENDENT,
@@ -13,12 +11,11 @@ from rlsvi.paper.descendants.concurrent_runs import (
     SHARED,
     concurrent_regret,
 )
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, style, ticks_at
+from rlsvi.paper.descendants.per_agent import picture, regrets, shown, tasks_of
+from rlsvi.paper.drawing import Picture
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having
 from rlsvi.study.job import Job
 from rlsvi.study.means import mean, ratio
-from rlsvi.study.statistics import Interval
 
 MOST = 1.25  # times the regret of independent draws that counts as equally good
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"
@@ -43,27 +40,11 @@ def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
     ]
 
 
-def regrets(frame: pl.DataFrame, task: str, scheme: str) -> dict[int, Floats]:
-    """The regret per agent of every run, by the number of agents."""
-    return cells(having(frame, task=task, scheme=scheme), "agents", value="regret")
-
-
-def tasks_in(frame: pl.DataFrame) -> list[str]:
-    """The problems, in their order."""
-    return [task for task in PROBLEMS if task in frame["task"].unique()]
-
-
-def shown(interval: Interval) -> str:
-    """A mean and its interval, with three digits."""
-    value, low, high = (f"{x:.0f}" if abs(x) >= 100 else f"{x:.3g}" for x in interval)
-    return f"{value} ({low} to {high})"
-
-
 @claim("With a seed for each agent, every agent gains from more agents", WHERE, kind="ours")
 def more_agents(frame: pl.DataFrame) -> Verdict:
     """On every problem, the mean regret per agent is lower with the most agents than with any smaller number."""
     rows = list[Part]()
-    for task in tasks_in(frame):
+    for task in tasks_of(frame, PROBLEMS):
         found = regrets(frame, task, SEEDS)
         most = max(found)
         for K in found:
@@ -80,7 +61,7 @@ def more_agents(frame: pl.DataFrame) -> Verdict:
 def shared_draws(frame: pl.DataFrame) -> Verdict:
     """On every problem, with the most agents, the mean regret per agent is higher than with independent draws."""
     rows = list[Part]()
-    for task in tasks_in(frame):
+    for task in tasks_of(frame, PROBLEMS):
         one, own = regrets(frame, task, SHARED), regrets(frame, task, INDEPENDENT)
         for K in one:
             share = ratio(one[K], own[K])
@@ -96,7 +77,7 @@ def shared_draws(frame: pl.DataFrame) -> Verdict:
 def seeds_or_draws(frame: pl.DataFrame) -> Verdict:
     """On every problem, with the most agents, the mean regret per agent is at most 1.25 times as high."""
     rows = list[Part]()
-    for task in tasks_in(frame):
+    for task in tasks_of(frame, PROBLEMS):
         fixed, own = regrets(frame, task, SEEDS), regrets(frame, task, INDEPENDENT)
         for K in fixed:
             share = ratio(fixed[K], own[K])
@@ -108,21 +89,7 @@ def seeds_or_draws(frame: pl.DataFrame) -> Verdict:
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret per agent against the number of agents, for each problem."""
-    tasks = tasks_in(frame)
-    figure, places = panels(len(tasks))
-    for axes, task in zip(places, tasks, strict=True):
-        for index, scheme in enumerate(SCHEMES):
-            found = {K: mean(values) for K, values in regrets(frame, task, scheme).items()}
-            at = np.array(list(found), dtype=np.float64)
-            value, low, high = np.array([(it.value, it.low, it.high) for it in found.values()]).T
-            if np.isfinite(low).all():
-                low = np.maximum(low, 1e-3 * value)
-                axes.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
-            axes.plot(at, value, marker="o", markersize=4, **style(index), label=scheme)
-        key = "lower left" if task == tasks[0] else None
-        labelled(axes, "agents", "regret per agent", task, key, **LOGARITHMIC)
-        ticks_at(axes, at)
-    return figure
+    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES)
 
 
 FIGURE = Figure.of(
