@@ -130,7 +130,7 @@ class SharedTable:
         np.add.at(self.moves[h], (s, a, following), 1.0)
         if self.members:
             noise = self.sigma * self.rng.standard_normal((self.members, len(s)))
-            np.add.at(self.noise[h], (slice(None), s, a), noise)
+            np.add.at(np.moveaxis(self.noise[h], 0, 2), (s, a), noise.T)
 
     def plan(self, Q: list[Floats], who: Longs, since: Longs) -> None:
         """Set the values Q of some agents, each from the given period on."""
