@@ -24,7 +24,7 @@ class Draws(NamedTuple):
     offered: Bools  # (N,)
     shown: Longs  # (N,) how often each product was shown, in visits that have ended
     value: Floats  # (N,) posterior mean of the reward of a visit that begins with the product, see `values`
-    spread: Floats  # (N,) its posterior standard deviation
+    spread: Floats  # (N,) the posterior standard deviation of the first recommendation alone, see `values`
     beta: Floats  # (S + 1, k) what products share by their features
     customer: Longs  # () q
 
