@@ -12,51 +12,71 @@ class Sea:
     def __init__(self, mdp, size):
         self.size, table = size, mdp.table
         rows = np.arange(2 * size * size)
-        self.following = table.successor[table.indptr[rows]].reshape(-1, 2)
-        self.reward = table.expected[rows].reshape(-1, 2)
+        self.following = table.successor[table.indptr[rows]].reshape(-1, 2).tolist()  # faster than arrays here
+        self.reward = table.expected[rows].reshape(-1, 2).tolist()
 
     def step(self, s, a):
         """Return the reward, and the next state."""
-        return self.reward[s, a], self.following[s, a]
+        return self.reward[s][a], self.following[s][a]
 
 
 class PlainEnsemble:
-    """EnsembleRLSVI with a table in NumPy: all transitions are kept, and the regression of a member is redone."""
+    """EnsembleRLSVI with a table in NumPy, for a sea in which nothing is random.
 
-    def __init__(self, sea, members, room, seed=0):
+    It keeps the same sums: for every period h, action a and column c how often the pair was tried, the sum of its
+    rewards, and ridge theta0 + the noise of every member. A pair has one successor. An episode is learned in a few
+    operations on arrays, and a plan takes a few for each period. In period h only row h of the sea can be reached.
+    A plan has all its columns, since a call of NumPy costs more than these elements: one that was never visited
+    has the values of the member's prior draw, which are those that EnsembleRLSVI gives it.
+    """
+
+    def __init__(self, sea, members, seed=0):
         self.sea, self.rng, self.members, N = sea, np.random.default_rng(seed), members, sea.size
-        self.start = self.rng.normal(size=(members, N, N * N * 2)) / np.sqrt(LAM)  # theta0
-        self.cells, self.following = np.zeros((2, room, N), np.int64)  # of all episodes, with room for more
-        self.rewards, self.noise = np.zeros((room, N)), np.zeros((room, N, members))
+        self.ridge, self.periods = LAM * SIGMA**2, np.arange(N)
+        self.count, self.reward = np.zeros((2, N, 2, N))  # of (h, a, c)
+        self.following = np.zeros((N, 2, N), np.int64)  # the next column, N at the end
+        self.noise = self.ridge / np.sqrt(LAM) * self.rng.normal(size=(N, 2, N, members))
         self.episodes = 0
 
     def play(self, episodes):
-        """Learn so many more episodes."""
-        for _ in range(episodes):
-            self.episode()
+        """Learn so many more episodes; return their rewards."""
+        return [self.episode() for _ in range(episodes)]
 
     def plan(self, m):
-        """Value iteration for one member, over all its perturbed transitions."""
-        N, n, ridge = self.sea.size, self.episodes, LAM * SIGMA**2
-        targets, V, Q = self.rewards[:n] + self.noise[:n, :, m], np.zeros(N * N + 1), np.zeros((N, N * N, 2))
-        for h in reversed(range(N)):
-            cells, b = self.cells[:n, h], targets[:, h] + V[self.following[:n, h]]
-            sums = np.bincount(cells, b, N * N * 2) + ridge * self.start[m, h]
-            Q[h] = (sums / (np.bincount(cells, minlength=N * N * 2) + ridge)).reshape(-1, 2)
-            V[:-1] = Q[h].max(axis=1)
+        """Return Q of a member, (h, a, c), by value iteration."""
+        N, precision = self.sea.size, self.count + self.ridge
+        Q, share = (self.reward + self.noise[..., m]) / precision, self.count / precision
+        V = np.zeros(N + 1)
+        best = V[:N]
+        for now, weight, following in zip(Q[::-1], share[::-1], self.following[::-1], strict=True):
+            now += weight * V.take(following)
+            np.maximum(now[0], now[1], out=best)
         return Q
 
     def episode(self):
-        """Play an episode with a member, and draw noise for all."""
-        N, i, s = self.sea.size, self.episodes, 0
-        Q = self.plan(self.rng.integers(self.members)) if i else np.zeros((N, N * N, 2))
-        for h in range(N):
-            best = np.flatnonzero(Q[h, s] == Q[h, s].max())
-            a = int(best[0]) if len(best) == 1 else int(self.rng.choice(best))
-            self.cells[i, h] = 2 * s + a
-            self.rewards[i, h], s = self.sea.step(s, a)
-            self.following[i, h] = s
-        self.noise[i] = SIGMA * self.rng.normal(size=(N, self.members))
+        """Play an episode with a member drawn uniformly, the first one at random; return its reward."""
+        sea, N, s = self.sea, self.sea.size, 0
+        if self.episodes:
+            Q = self.plan(self.rng.integers(self.members))
+            policy = (Q[:, 1] > Q[:, 0]).tolist()
+        else:
+            policy = self.rng.integers(2, size=(N, N)).tolist()
+        columns, actions, rewards = [], [], []
+        for row in policy:
+            columns.append(s % N)
+            actions.append(int(row[s % N]))
+            reward, s = sea.step(s, actions[-1])
+            rewards.append(reward)
+        self.learn(columns, actions, rewards, SIGMA * self.rng.normal(size=(N, self.members)))
+        return sum(rewards)
+
+    def learn(self, columns, actions, rewards, noise):
+        """Add an episode, given the noise (N, M) of its transitions for every member."""
+        cells = self.periods, np.array(actions), np.array(columns)
+        self.count[cells] += 1.0
+        self.reward[cells] += rewards
+        self.following[cells] = [*columns[1:], self.sea.size]
+        self.noise[cells] += noise
         self.episodes += 1
 
 
@@ -71,19 +91,22 @@ class BootstrappedDQN:
         self.torch, self.sea, self.members, N = torch, sea, members, sea.size
         shapes = (members, N * N + 1, HIDDEN), (members, HIDDEN, HIDDEN), (members, HIDDEN, 2)
         scales = 1.0, HIDDEN**-0.5, HIDDEN**-0.5  # an input has a single 1
-        self.prior, drawn = ([torch.randn(n) * k for n, k in zip(shapes, scales, strict=True)] for _ in range(2))
+        prior, drawn = ([torch.randn(n) * k for n, k in zip(shapes, scales, strict=True)] for _ in range(2))
+        self.prior = PRIOR_SCALE * self.network(prior, torch.arange(N * N + 1))  # of all states: it never changes
         self.weights = [part.requires_grad_() for part in drawn]
         self.target = [part.detach().clone() for part in drawn]
-        self.adam = torch.optim.Adam(self.weights, 1e-3)
+        self.adam = torch.optim.Adam(self.weights, 1e-3, fused=True)
         self.rng, self.past = np.random.default_rng(seed), []
 
-    def values(self, weights, states):
-        """Q of every member, (M, n, 2), at states given by number."""
-        found = []
-        for one, two, three in (weights, self.prior):
-            hidden = self.torch.relu(one[:, states])  # a row of the first layer is what a unit vector selects
-            found.append(self.torch.bmm(self.torch.relu(self.torch.bmm(hidden, two)), three))
-        return found[0] + PRIOR_SCALE * found[1]
+    def network(self, weights, states):
+        """What the networks of some members say of states given by number, (members, n, 2)."""
+        one, two, three = weights
+        hidden = self.torch.relu(one[:, states])  # a row of the first layer is what a unit vector selects
+        return self.torch.bmm(self.torch.relu(self.torch.bmm(hidden, two)), three)
+
+    def values(self, weights, states, members=slice(None)):
+        """Q of some members, by default all, (members, n, 2), at states given by number."""
+        return self.network([part[members] for part in weights], states) + self.prior[members, states]
 
     def update(self):
         """A step of Adam on a batch, in which every member has its own half of the data and noise in rewards."""
@@ -101,17 +124,19 @@ class BootstrappedDQN:
         self.adam.step()
 
     def play(self, episodes):
-        """Learn so many more episodes."""
-        torch, rng = self.torch, self.rng
+        """Learn so many more episodes; return their rewards."""
+        torch, rng, found = self.torch, self.rng, []
         for _ in range(episodes):
-            m, s = int(rng.integers(self.members)), 0
+            m, s, total = int(rng.integers(self.members)), 0, 0.0
             for _ in range(self.sea.size):
                 with torch.no_grad():
-                    a = int(self.values(self.weights, torch.tensor([s]))[m, 0].argmax())
+                    a = int(self.values(self.weights, torch.tensor([s]), slice(m, m + 1)).argmax())
                 reward, following = self.sea.step(s, a)
                 masks = (rng.random(self.members) < 0.5).astype(np.float32)
                 noise = (SIGMA * rng.normal(size=self.members)).astype(np.float32)
-                self.past.append((s, a, float(reward), int(following), masks, noise))
-                s = following
+                self.past.append((s, a, reward, following, masks, noise))
+                s, total = following, total + reward
                 self.update()
             self.target = [part.detach().clone() for part in self.weights]
+            found.append(total)
+        return found

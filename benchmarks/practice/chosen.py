@@ -100,7 +100,7 @@ CHOSEN = by_name(
         lambda optimum: (optimum - SMALL,),
         (50, 100, 200, 400),
         random=-0.005,
-        why="Dithering needs about a million episodes.",
+        why="Uniform play needs about a million episodes for a treasure, dithering at least as many.",
         asked=(200,),
         steps=budgets(100_000, 10_000, 10_000),
     ),

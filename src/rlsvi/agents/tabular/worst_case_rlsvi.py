@@ -10,7 +10,7 @@ Russo (2019), "Worst-Case Regret Bounds for Exploration via Randomized Value Fun
         act greedily on Q for an episode
 
 With `clip`, as in Agrawal, Chen and Jiang (2021), "Improved Worst-Case Regret Bounds for Randomized Least-Squares
-Value Iteration", there is no noise where its variance is too large, but optimism:
+Value Iteration" (arXiv 2010.12163), there is no noise where its variance is too large, but optimism:
 
     Q_h(s, a) = H - h, the largest return, if n <= alpha_k = 4 log(40 S A T / delta) S H^3 log(2 H S A k)
 
