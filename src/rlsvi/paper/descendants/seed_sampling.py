@@ -84,6 +84,6 @@ FIGURE = Figure.of(
         "anew at every step, or at the beginning of an episode. Lines are means of the regret per agent of all "
         "episodes, and bands 95% intervals."
     ),
-    quick={"agents": [10], "rounds": 30, "seeds": 10},
-    paper={"agents": [10, 100], "rounds": 60, "seeds": 20},
+    quick={"agents": [10], "rounds": 20, "seeds": 10},
+    paper={"agents": [10, 100], "rounds": 40, "seeds": 20},
 )

@@ -122,12 +122,14 @@ class SharedTable:
         self.layers, self.members, self.sigma, self.rng = layers, members, sigma, rng
         self.ridge = lam * sigma**2
         self.moves = [np.zeros_like(layer.P) for layer in layers]  # counts of (s, a, s')
+        self.n = [np.zeros_like(layer.r) for layer in layers]
         prior = [rng.standard_normal((members, *layer.r.shape)) / np.sqrt(lam) for layer in layers]
         self.noise = [self.ridge * theta for theta in prior]  # of each member, and ridge theta_0
 
     def add(self, h: int, s: Longs, a: Longs, following: Longs) -> None:
         """Learn transitions of period h, each with noise for every member."""
         np.add.at(self.moves[h], (s, a, following), 1.0)
+        np.add.at(self.n[h], (s, a), 1.0)
         if self.members:
             noise = self.sigma * self.rng.standard_normal((self.members, len(s)))
             np.add.at(np.moveaxis(self.noise[h], 0, 2), (s, a), noise.T)
@@ -141,8 +143,8 @@ class SharedTable:
             needed = since <= h
             V, agents = V[needed], who[needed]
             who, since = agents, since[needed]
-            n = self.moves[h].sum(axis=2)
-            total = n * self.layers[h].r + np.tensordot(V, self.moves[h], (1, 2))
+            n, moves = self.n[h], self.moves[h]
+            total = n * self.layers[h].r + (V @ moves.reshape(n.size, -1).T).reshape(-1, *n.shape)
             if self.members:
                 values = (total + self.noise[h][agents]) / (n + self.ridge)
             else:
