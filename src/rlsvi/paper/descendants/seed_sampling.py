@@ -26,7 +26,7 @@ def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
     return [
         Job.of(
             staggered_regret,
-            rounds * (0.03 + 0.001 * K),
+            2e-4 * rounds * K,
             task=task,
             scheme=scheme,
             agents=K,
@@ -84,6 +84,6 @@ FIGURE = Figure.of(
         "anew at every step, or at the beginning of an episode. Lines are means of the regret per agent of all "
         "episodes, and bands 95% intervals."
     ),
-    quick={"agents": [10], "rounds": 20, "seeds": 10},
-    paper={"agents": [10, 100], "rounds": 40, "seeds": 20},
+    quick={"agents": [10, 30], "rounds": 40, "seeds": 10},
+    paper={"agents": [10, 30, 100], "rounds": 100, "seeds": 40},
 )

@@ -4,7 +4,7 @@ Agent k of K begins its first episode at step k H // K, and the next one as soon
 the beginning of an episode while others are at its end. All learn from every step of each of them. An agent either
 plans at the beginning of an episode, or anew at every step, from what all have learned until then.
 
-The value functions are those of RLSVI and of EnsembleRLSVI with a table, computed for all agents at once:
+The value functions are those of RLSVI and of EnsembleRLSVI with a table:
 
     Q_h(s, a) = (sum of r + V_{h+1}(s') + noise, and ridge theta_0) / (n + ridge)        ridge = lam sigma^2
 
@@ -12,13 +12,15 @@ where a seed is the noise of every transition and theta_0 ~ N(0, 1 / lam), drawn
 standard deviation sigma / sqrt(n + ridge) in their place.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from rlsvi import problems
-from rlsvi.core.compile import Floats, Longs
+from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.random import Seed, normal, pick, sequence, stream
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
 from rlsvi.paper.chain.experiments import seeds_of
@@ -51,104 +53,163 @@ def staggered_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: 
     """The regret per agent of so many episodes of each."""
     problem_seed, agent_seed = seeds_of(seed)
     draw, lam, sigma = PROBLEMS[task]
-    mdp, rng = draw(problem_seed), np.random.default_rng(agent_seed)
+    mdp = draw(problem_seed)
     best = float(mdp.start @ backward_induction(mdp).V[0])
-    earned = play(layers_of(mdp), SCHEMES[scheme], agents, rounds, lam, sigma, rng)
-    return {"regret": rounds * best - earned / agents}
+    shared = SharedTable(layers_of(mdp), agents, SCHEMES[scheme], lam, sigma, agent_seed)
+    return {"regret": rounds * best - shared.play(rounds) / agents}
 
 
-class Layer(NamedTuple):
-    """The n states that can be reached in a period, and what follows: probabilities of the n' of the next."""
+class Layers(NamedTuple):
+    """A problem by period: the states that can be reached in each, numbered anew, and what follows in the next."""
 
-    r: Floats  # (n, A) rewards, which are not random
-    P: Floats  # (n, A, n')
+    size: Longs  # (H + 1,) the number of states
+    r: Floats  # (H, n, A) rewards, which are not random
+    P: Floats  # (H, n, A, n) probabilities
 
 
-def layers_of(mdp: FiniteMDP) -> list[Layer]:
+def layers_of(mdp: FiniteMDP) -> Layers:
     """Return the layers of a problem with a single first state, which has number 0."""
-    t, found = mdp.table, list[Layer]()
-    reached = np.flatnonzero(t.start)
+    t = mdp.table
+    reached = [np.flatnonzero(t.start)]
     for h in range(t.horizon):
-        rows = ((h if t.per_period else 0) * t.states + reached[:, None]) * t.actions + np.arange(t.actions)
-        entries = [slice(t.indptr[row], t.indptr[row + 1]) for row in rows.flat]
-        following = np.unique(np.concatenate([t.successor[entry] for entry in entries]))
-        P = np.zeros((rows.size, len(following)))
-        for row, entry in enumerate(entries):
-            P[row, np.searchsorted(following, t.successor[entry])] = t.probability[entry]
-        found.append(Layer(t.expected[rows], P.reshape(*rows.shape, -1)))
-        reached = following
-    return found
+        rows = _rows(mdp, h, reached[h])
+        reached.append(np.unique(np.concatenate([t.successor[entry] for entry in _entries(mdp, rows)])))
+    size = np.array([len(states) for states in reached])
+    r = np.zeros((t.horizon, size.max(), t.actions))
+    P = np.zeros((*r.shape, size.max()))
+    for h, following in enumerate(reached[1:]):
+        rows = _rows(mdp, h, reached[h])
+        r[h, : size[h]] = t.expected[rows]
+        for i, entry in zip(np.ndindex(rows.shape), _entries(mdp, rows), strict=True):
+            P[(h, *i, np.searchsorted(following, t.successor[entry]))] = t.probability[entry]
+    return Layers(size, r, P)
 
 
-def play(
-    layers: list[Layer],
-    scheme: Scheme,
-    agents: int,
-    rounds: int,
-    lam: float,
-    sigma: float,
-    rng: np.random.Generator,
-) -> float:
-    """Let all agents play so many episodes, and return the sum of what they earn, in expectation at each step."""
-    H, earned = len(layers), 0.0
-    learned = SharedTable(layers, agents if scheme.seeds else 0, lam, sigma, rng)
-    Q = [np.zeros((agents, *layer.r.shape)) for layer in layers]
-    begin, state = np.arange(agents) * H // agents, np.zeros(agents, np.int64)
-    for step in range(int(begin[-1]) + rounds * H):
-        here = np.flatnonzero((step >= begin) & (step < begin + rounds * H))
-        period = (step - begin[here]) % H
-        plan = here if scheme.replan else here[period == 0]
-        if scheme.shared:
-            learned.plan(Q, np.array([0]), np.array([0]))
-        else:
-            learned.plan(Q, plan, period if scheme.replan else 0 * plan)
-        for h in np.unique(period):
-            who = here[period == h]
-            s = state[who] if h else 0 * who
-            a = Q[h][0 * who if scheme.shared else who, s].argmax(axis=1)
-            following = (rng.random((len(who), 1)) >= layers[h].P[s, a].cumsum(axis=1)[:, :-1]).sum(axis=1)
-            learned.add(h, s, a, following)
-            earned += float(layers[h].r[s, a].sum())
-            state[who] = following
-    return earned
+def _rows(mdp: FiniteMDP, h: int, states: Longs) -> Longs:
+    period = h if mdp.table.per_period else 0
+    rows: Longs = (period * mdp.states + states[:, None]) * mdp.actions + np.arange(mdp.actions)
+    return rows
+
+
+def _entries(mdp: FiniteMDP, rows: Longs) -> list[slice]:
+    return [slice(mdp.indptr[row], mdp.indptr[row + 1]) for row in rows.flat]
+
+
+class Learned(NamedTuple):
+    """What all agents have learned: sums over all transitions, by period, state and action."""
+
+    n: Floats  # (H, n, A)
+    moves: Floats  # (H, n, A, n) counts of s'
+    noise: Floats  # (K or 0, H, n, A) the noise of each agent's seed, and ridge theta_0
 
 
 class SharedTable:
-    """What all agents have learned: sums over all transitions, by period, state and action."""
+    """Agents that share a table: what they have learned, and their values Q, (K, H, n, A)."""
 
     def __init__(
-        self, layers: list[Layer], members: int, lam: float, sigma: float, rng: np.random.Generator
+        self, layers: Layers, agents: int, scheme: Scheme, lam: float, sigma: float, seed: Seed = None
     ) -> None:
-        self.layers, self.members, self.sigma, self.rng = layers, members, sigma, rng
-        self.ridge = lam * sigma**2
-        self.moves = [np.zeros_like(layer.P) for layer in layers]  # counts of (s, a, s')
-        self.n = [np.zeros_like(layer.r) for layer in layers]
-        prior = [rng.standard_normal((members, *layer.r.shape)) / np.sqrt(lam) for layer in layers]
-        self.noise = [self.ridge * theta for theta in prior]  # of each member, and ridge theta_0
+        self.layers, self.scheme, self.sigma, self.ridge = layers, scheme, sigma, lam * sigma**2
+        prior, later = sequence(seed).spawn(2)
+        drawn = np.random.default_rng(prior).standard_normal((agents if scheme.seeds else 0, *layers.r.shape))
+        self.learned = Learned(
+            np.zeros_like(layers.r), np.zeros_like(layers.P), self.ridge / math.sqrt(lam) * drawn
+        )
+        self.Q, self.stream = np.zeros((agents, *layers.r.shape)), stream(later)
 
-    def add(self, h: int, s: Longs, a: Longs, following: Longs) -> None:
-        """Learn transitions of period h, each with noise for every member."""
-        np.add.at(self.moves[h], (s, a, following), 1.0)
-        np.add.at(self.n[h], (s, a), 1.0)
-        if self.members:
-            noise = self.sigma * self.rng.standard_normal((self.members, len(s)))
-            np.add.at(np.moveaxis(self.noise[h], 0, 2), (s, a), noise.T)
+    def plan(self, agent: int, since: int) -> None:
+        """Set the values of an agent, from a period on."""
+        plan(self.layers, self.learned, self.Q[agent], self._work(), agent, since, *self._options())
 
-    def plan(self, Q: list[Floats], who: Longs, since: Longs) -> None:
-        """Set the values Q of some agents, each from the given period on."""
-        if not len(who):
-            return
-        V = np.zeros((len(who), self.layers[-1].P.shape[2]))
-        for h in range(len(Q) - 1, int(since.min()) - 1, -1):
-            needed = since <= h
-            V, agents = V[needed], who[needed]
-            who, since = agents, since[needed]
-            n, moves = self.n[h], self.moves[h]
-            total = n * self.layers[h].r + (V @ moves.reshape(n.size, -1).T).reshape(-1, *n.shape)
-            if self.members:
-                values = (total + self.noise[h][agents]) / (n + self.ridge)
-            else:
-                noise = self.rng.standard_normal(total.shape)
-                values = total / (n + self.ridge) + self.sigma / np.sqrt(n + self.ridge) * noise
-            Q[h][agents] = values
-            V = values.max(axis=2)
+    def add(self, h: int, s: int, a: int, following: int) -> None:
+        """Learn a transition."""
+        add(self.learned, h, s, a, following, self.sigma, self.stream)
+
+    def play(self, rounds: int) -> float:
+        """Let all agents play so many episodes, and return the sum of what they earn."""
+        replan, shared = self.scheme.replan, self.scheme.shared
+        state, options = np.zeros(len(self.Q), np.int64), self._options()
+        return float(
+            play(self.layers, self.learned, self.Q, self._work(), state, rounds, replan, shared, *options)
+        )
+
+    def _work(self) -> Floats:
+        return np.zeros((len(self.layers.size), self.layers.r.shape[1]))
+
+    def _options(self) -> tuple[float, float, Words]:
+        return self.ridge, self.sigma, self.stream
+
+
+@compiled
+def plan(
+    layers: Layers,
+    learned: Learned,
+    Q: Floats,
+    V: Floats,
+    agent: int,
+    since: int,
+    ridge: float,
+    sigma: float,
+    words: Words,
+) -> None:
+    """Set the values of an agent, (H, n, A), from a period on. V is for work, (H + 1, n), and 0 after the last."""
+    H, _, A = Q.shape
+    for h in range(H - 1, since - 1, -1):
+        for s in range(layers.size[h]):
+            V[h, s] = -np.inf
+            for a in range(A):
+                n, total = learned.n[h, s, a], learned.n[h, s, a] * layers.r[h, s, a]
+                if n > 0.0:
+                    for following in range(layers.size[h + 1]):
+                        total += learned.moves[h, s, a, following] * V[h + 1, following]
+                if learned.noise.shape[0] > 0:
+                    Q[h, s, a] = (total + learned.noise[agent, h, s, a]) / (n + ridge)
+                else:
+                    Q[h, s, a] = total / (n + ridge) + sigma / math.sqrt(n + ridge) * normal(words)
+                V[h, s] = max(V[h, s], Q[h, s, a])
+
+
+@compiled
+def add(learned: Learned, h: int, s: int, a: int, following: int, sigma: float, words: Words) -> None:
+    """Learn a transition, with noise for every seed."""
+    learned.n[h, s, a] += 1.0
+    learned.moves[h, s, a, following] += 1.0
+    for agent in range(learned.noise.shape[0]):
+        learned.noise[agent, h, s, a] += sigma * normal(words)
+
+
+@compiled
+def play(
+    layers: Layers,
+    learned: Learned,
+    Q: Floats,
+    V: Floats,
+    state: Longs,
+    rounds: int,
+    replan: bool,
+    shared: bool,
+    ridge: float,
+    sigma: float,
+    words: Words,
+) -> float:
+    """Let all agents play so many episodes: with each step all plan who plan now, and then all act."""
+    K, H, _, A = Q.shape
+    earned = 0.0
+    for step in range((K - 1) * H // K + rounds * H):
+        if shared:
+            plan(layers, learned, Q[0], V, 0, 0, ridge, sigma, words)
+        for k in range(K):
+            at = step - k * H // K
+            if not shared and 0 <= at < rounds * H and (replan or at % H == 0):
+                plan(layers, learned, Q[k], V, k, at % H, ridge, sigma, words)
+        for k in range(K):
+            at = step - k * H // K
+            if 0 <= at < rounds * H:
+                h, s, best = at % H, 0 if at % H == 0 else state[k], 0
+                values = Q[0 if shared else k, h, s]
+                for a in range(1, A):
+                    best = a if values[a] > values[best] else best
+                state[k] = pick(words, layers.P[h, s, best])
+                add(learned, h, s, best, state[k], sigma, words)
+                earned += layers.r[h, s, best]
+    return earned
