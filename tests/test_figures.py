@@ -46,6 +46,7 @@ TINY = {
     "deep-sea": {"sizes": [3, 4], "stochastic": [3], "short": [3, 20], "limit": 60, "seeds": 2},
     "concurrent": {"agents": [1, 3], "rounds": 3, "seeds": 2},
     "ensemble-size": {"members": [1, 3, 10, 100], "episodes": 20, "seeds": 2, "noisy": 3},
+    "swing-up": {"heights": [0.0, 0.95], "episodes": 2, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
@@ -146,6 +147,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "deep": {"descendants.deep_sea_runs"},
         "concurrent": {"descendants.concurrent_runs"},
         "ensemble": {"descendants.ensemble_size_runs"},
+        "swing": {"descendants.swing_up_runs"},
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret", "theory.chain_copies"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},

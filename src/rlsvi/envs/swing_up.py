@@ -25,9 +25,9 @@ class SwingUpEnv(Environment):
     learns to do nothing. The equations are those of Barto, Sutton and Anderson (1983), without friction; the
     rewards those of the behaviour suite (Osband et al. 2020), which has steps half as long.
 
-    Observations are x, its speed, the cosine and the sine of the angle, and its speed. Actions push to the left, not
-    at all, or to the right. An episode is cut off after 500 steps, and ends if the cart leaves the track, |x| > 3.
-    The first state is drawn by `np_random`.
+    Observations are x, its speed, the cosine and the sine of the angle, and its speed. Actions push to the left,
+    not at all, or to the right. An episode is cut off after 500 steps, and ends if the cart leaves the track,
+    |x| > 3. The first state is drawn by `np_random`.
 
     Parameters
     ----------

@@ -38,6 +38,7 @@ TOPICS = {
         "deep-sea": "DeepSea: learning time against its size, beside ensembles, PSRL and dithering",
         "concurrent": "concurrent agents that share their data: regret per agent against their number",
         "ensemble-size": "ensembles: regret and learning time against the number of members",
+        "swing-up": "swing-up of a cart and pole: how often a sparse reward is found, beside dithering",
     },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
