@@ -39,8 +39,10 @@ class SwingUpEnv(Environment):
         super().__init__(render_mode)
         self.height = float(shaped("height", finite("height", height), ()))
         self.cost = float(shaped("cost", finite("cost", cost), ()))
-        if not (self.height < 1 and self.cost >= 0):
-            raise ValueError(f"height must be below 1 and cost at least 0, got {height!r:.40} and {cost!r:.40}")
+        if self.height >= 1:
+            raise ValueError(f"height must be below 1, the cosine of a pole that is upright, got {height!r:.80}")
+        if self.cost < 0:
+            raise ValueError(f"cost must be at least 0, got {cost!r:.80}")
         self.action_space = spaces.Discrete(3)
         high = np.array([EDGE + 1, np.inf, 1, 1, np.inf])
         self.observation_space = spaces.Box(-high, high, dtype=np.float64)

@@ -20,7 +20,7 @@ from rlsvi.study.means import mean, ratio
 from rlsvi.study.statistics import Interval, proportion
 
 COST = 0.1  # of a push, as in the behaviour suite
-PLAYERS = [(NOISY, COST), (DITHERING, COST), (GREEDY, COST), (DEFAULT, COST), (DEFAULT, 0.0)]
+PLAYERS = [(NOISY, COST), (DITHERING, COST), (DEFAULT, COST), (DEFAULT, 0.0), (GREEDY, COST)]
 WHERE = "section 7; Osband et al. (2019)"
 UPPER = 0.5  # the height up to which the default agent is to find the reward if pushes are free
 HEADINGS = "height", "runs that find it"
