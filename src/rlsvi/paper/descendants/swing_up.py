@@ -142,7 +142,7 @@ def draw(frame: pl.DataFrame) -> Picture:
         labelled(axes, "height above which the pole is up, cos θ", name)
     both[0].set(ylim=(0, None))
     both[1].axhline(0.0, **DOTTED)
-    legend(both[0], loc="upper center", bbox_to_anchor=(1.1, -0.14), ncols=3)
+    legend(both[0], loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     return figure
 
 
