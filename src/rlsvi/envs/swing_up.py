@@ -23,7 +23,8 @@ class SwingUpEnv(Environment):
     The pole is up if the cosine of its angle exceeds `height`: with 0 in the upper half of its circle, with .95
     within 18 degrees of upright. Pushing costs `cost` a step, so that a learner that has never had the pole up
     learns to do nothing. The equations are those of Barto, Sutton and Anderson (1983), without friction; the
-    rewards those of the behaviour suite (Osband et al. 2020), which has steps half as long.
+    rewards those of the behaviour suite (Osband et al. 2020), which has steps half as long, and pays in a middle
+    that gets narrower as the height rises.
 
     Observations are x, its speed, the cosine and the sine of the angle, and its speed. Actions push to the left,
     not at all, or to the right. An episode is cut off after 500 steps, and ends if the cart leaves the track,
@@ -31,7 +32,7 @@ class SwingUpEnv(Environment):
 
     Parameters
     ----------
-    height : the cosine of the angle above which the pole is up. The default is the hardest of the behaviour suite.
+    height : the cosine of the angle above which the pole is up. The default is the greatest of the behaviour suite.
     cost : the cost of a push, >= 0.
     """
 

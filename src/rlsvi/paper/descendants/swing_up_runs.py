@@ -1,7 +1,7 @@
 """The swing-up of a cart and pole: the function that the jobs of its figure call, and the agents it knows.
 
 lambda, sigma and the bounds of the agents set by hand were chosen at height .5, with repeat=4, on two seeds that
-are not reported. They have the default basis, and all have the same ridge, lambda sigma^2: only their noise differs.
+are not reported. They have the default basis and the same ridge, lambda sigma^2: only their noise differs.
 """
 
 from collections.abc import Callable
