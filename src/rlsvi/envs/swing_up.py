@@ -32,7 +32,7 @@ class SwingUpEnv(Environment):
 
     Parameters
     ----------
-    height : the cosine of the angle above which the pole is up. The default is the greatest of the behaviour suite.
+    height : the cosine of the angle above which the pole is up. The default is the behaviour suite's greatest.
     cost : the cost of a push, >= 0.
     """
 
