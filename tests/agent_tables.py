@@ -118,8 +118,28 @@ def members(width=0.05, alone=lambda s: False, **factors):
     return {"ensemble_regret": brought}
 
 
+def swinging(width=0.05, idle=lambda s: False, free=lambda s: True, top=lambda s: True, late=5.0, **shares):
+    """Shares of rewarded episodes: .3 with noise, .1 dithering, .05 greedy, or as in `shares`.
+
+    idle, free : whether the default agent finds the reward, with costs and without. top : whether noise finds it
+    at the greatest height. late : the return at the end.
+    """
+
+    def brought(s):
+        kind = {"def": "default", "RLS": "noise", "ε-g": "dithering", "gre": "greedy"}[s["agent"][:3]]
+        share = ({"noise": 0.3, "dithering": 0.1, "greedy": 0.05, "default": 0.2} | shares)[kind]
+        if kind == "default":
+            share *= (idle if s["push_cost"] else free)(s)
+        elif kind == "noise" and s["height"] > 0.9:
+            share *= top(s)
+        lucky = noise(s | {"agents": len(s["agent"])}, width)
+        return {"rewarded": share * lucky, "up": 10 * share, "score": late, "late": late + 10 * (lucky - 1)}
+
+    return {"swung": brought}
+
+
 def found():
-    return learning() | pooling() | noisy() | diving() | gathering() | stepping() | members()
+    return learning() | pooling() | noisy() | diving() | gathering() | stepping() | members() | swinging()
 
 
 CASES = {
@@ -198,6 +218,31 @@ CASES = {
         YES: [(40, members())],
         NO: [(40, members(alone=lambda s: s["seed"] % 2)), (40, members(noise_10=math.inf, random_100=math.inf))],
         OPEN: [(40, members(alone=lambda s: s["seed"] % 10 == 0))],
+    },
+    ("swing-up", "does not find the reward"): {
+        YES: [(40, swinging())],
+        NO: [(40, swinging(idle=lambda s: s["seed"] % 2))],
+        OPEN: [swinging(), (40, swinging(idle=lambda s: s["seed"] % 10 == 0))],
+    },
+    ("swing-up", "Where pushing is free"): {
+        YES: [(40, swinging())],
+        NO: [(40, swinging(free=lambda s: s["height"] > 0.9))],
+        OPEN: [(40, swinging(free=lambda s: s["seed"] % 2))],
+    },
+    ("swing-up", "Noise of a suitable size"): {
+        YES: [(10, swinging())],
+        NO: [(10, swinging(dithering=0.6)), (10, swinging(greedy=0.6))],
+        OPEN: [(10, swinging(dithering=0.3, width=0.3))],
+    },
+    ("swing-up", "finds the sparsest"): {
+        YES: [(40, swinging())],
+        NO: [(40, swinging(top=lambda s: False))],
+        OPEN: [(40, swinging(top=lambda s: s["seed"] % 2))],
+    },
+    ("swing-up", "worth its pushes"): {
+        YES: [(10, swinging())],
+        NO: [(10, swinging(late=-5.0))],
+        OPEN: [(10, swinging(late=0.0, width=0.3))],
     },
     ("worst-case", "hardly learns in the time"): {
         YES: [noisy()],

@@ -99,6 +99,8 @@ CASES = [
     (envs.ChainEnv, "length", {}),
     (envs.DeepSeaEnv, "size", {}),
     (envs.RiverSwimEnv, "horizon", {"nothing"}),
+    (envs.SwingUpEnv, "height", {"negative"}),
+    (envs.SwingUpEnv, "cost", {"half", "huge"}),
     (envs.FiniteMDPEnv, "mdp", {}),
     (lambda render_mode: envs.ChainEnv(3, render_mode), "render_mode", {"nothing"}),
     (envs.Discretized, "env", {}),

@@ -47,6 +47,7 @@ TINY = {
     "concurrent": {"agents": [1, 3], "rounds": 3, "seeds": 2},
     "seed-sampling": {"agents": [2, 3], "rounds": 2, "seeds": 2},
     "ensemble-size": {"members": [1, 3, 10, 100], "episodes": 20, "seeds": 2, "noisy": 3},
+    "swing-up": {"heights": [0.0, 0.95], "episodes": 2, "seeds": 2},
     "lemma": {"cases": 10, "draws": 100, "seeds": 2},
     "theorem": {
         "sizes": [(2, 2, 3), (3, 3, 3)],
@@ -148,6 +149,7 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "concurrent": {"descendants.concurrent_runs"},
         "seed": {"descendants.seed_sampling_runs"},
         "ensemble": {"descendants.ensemble_size_runs"},
+        "swing": {"descendants.swing_up_runs"},
         "lemma": {"theory.optimism"},
         "theorem": {"theory.prior_regret", "theory.chain_copies"},
         "conjecture": {"chain.experiments", "theory.chain_copies"},

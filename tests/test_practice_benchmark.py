@@ -17,7 +17,7 @@ from benchmarks.practice.random_play import random_return
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.summary import line, markdown, summary, text
 from benchmarks.practice.tasks import TASKS
-from benchmarks.practice.variants import FiftyActions, SwingUp
+from benchmarks.practice.variants import FiftyActions
 from gymnasium.utils.env_checker import check_env
 
 
@@ -229,10 +229,8 @@ def test_the_optimum_of_river_swim_is_that_of_its_time_limit():
     assert exact.value(lambda states: np.zeros(len(states), dtype=int)) < 5
 
 
-@pytest.mark.filterwarnings("ignore:.*Box observation space m..imum value:UserWarning")
-@pytest.mark.parametrize("made", [FiftyActions, SwingUp])
-def test_our_variants_are_gymnasium_environments(made):
-    check_env(made(), skip_render_check=True)
+def test_our_variant_is_a_gymnasium_environment():
+    check_env(FiftyActions(), skip_render_check=True)
 
 
 def test_the_nearest_of_fifty_places_is_the_best_action():
@@ -246,21 +244,6 @@ def test_the_nearest_of_fifty_places_is_the_best_action():
         total, best = total + paid, best + reward.max()
     assert total == best
     assert 10 * total / 300 == pytest.approx(env.optimum(), rel=0.03)
-
-
-def test_a_pole_that_hangs_costs_nothing_and_one_that_stands_is_paid():
-    env = SwingUp()
-    env.reset(seed=0)
-    assert sum(env.step(1)[1] for _ in range(50)) == 0
-    assert env.step(2)[1] == -0.1
-    env.state = np.zeros(4)
-    assert env.step(1)[1] == 1
-    env.state = np.array([0.0, 0, 0.1, 0])
-    for _ in range(60):  # falls if nobody pushes
-        env.step(1)
-    assert np.cos(env.state[2]) < 0
-    env.state = np.array([2.99, 5.0, 0, 0])
-    assert env.step(1)[2], "off the track"
 
 
 def test_the_overview_says_what_was_asked_and_what_came_out():

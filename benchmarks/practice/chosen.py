@@ -14,7 +14,7 @@ import gymnasium as gym
 
 import rlsvi
 from benchmarks.practice.task import Task, budgets, by_name, made
-from benchmarks.practice.variants import FiftyActions, SwingUp, scaled_rewards
+from benchmarks.practice.variants import FiftyActions, scaled_rewards
 from rlsvi.envs import Discretized
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
@@ -238,7 +238,7 @@ CHOSEN = by_name(
     ),
     Task(
         "SwingUp",
-        SwingUp,
+        rlsvi.envs.SwingUpEnv,
         lambda _: (100.0,),
         (25, 50, 100),
         random=-14.48,

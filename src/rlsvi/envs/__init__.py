@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rlsvi.envs.recommendation import RecommendationEnv
     from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.spaces import Spaces
+    from rlsvi.envs.swing_up import SwingUpEnv
     from rlsvi.envs.tetris import TetrisEnv
 
 
@@ -22,6 +23,7 @@ IDS = {
     "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
     "rlsvi/Recommendation-v0": "rlsvi.envs.recommendation:RecommendationEnv",
     "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
+    "rlsvi/SwingUp-v0": "rlsvi.envs.swing_up:SwingUpEnv",
     "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }

@@ -39,6 +39,7 @@ TOPICS = {
         "concurrent": "concurrent agents that share their data: regret per agent against their number",
         "seed-sampling": "agents that share every step: fixed seeds against new draws",
         "ensemble-size": "ensembles: regret and learning time against the number of members",
+        "swing-up": "swing-up of a cart and pole: how often a sparse reward is found, beside dithering",
     },
     "theory": {
         "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
