@@ -28,8 +28,8 @@ def shown(interval: Interval) -> str:
     return f"{value} ({low} to {high})"
 
 
-def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str]) -> Picture:
-    """Regret per agent against the number of agents, for each problem."""
+def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str], key: str) -> Picture:
+    """Regret per agent against the number of agents, for each problem, and the place of the key in the first."""
     figure, places = panels(len(tasks))
     for axes, task in zip(places, tasks, strict=True):
         for index, scheme in enumerate(schemes):
@@ -40,7 +40,6 @@ def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str]) -> Pi
                 low = np.maximum(low, 1e-3 * value)
                 axes.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
             axes.plot(at, value, marker="o", markersize=4, **style(index), label=scheme)
-        key = "lower left" if task == tasks[0] else None
-        labelled(axes, "agents", "regret per agent", task, key, **LOGARITHMIC)
+        labelled(axes, "agents", "regret per agent", task, key if task == tasks[0] else None, **LOGARITHMIC)
         ticks_at(axes, at)
     return figure
