@@ -89,12 +89,12 @@ def gathering(width=0.05, power=-0.5, seed=1.0, shared=2.0):
     return {"concurrent_regret": brought}
 
 
-def stepping(width=0.05, draw=2.0, episode=2.0, shared=2.0):
-    """Regret per agent as a multiple of that with seeds, by the scheme."""
+def stepping(width=0.05, draw=2.0, episode=2.0, one=2.0):
+    """Regret per agent as a multiple of that with seeds, by words of the scheme."""
 
     def brought(s):
-        factors = {"a draw at every step": draw, "a draw for every episode": episode}
-        factor = factors.get(s["scheme"], shared if "shared" in s["scheme"] else 1.0)
+        factors = {"draw at every": draw, "planning once": episode, "one seed": one}
+        factor = math.prod(factor for words, factor in factors.items() if words in s["scheme"])
         return {"regret": factor * noise(s | {"schemes": len(s["scheme"]), "tasks": len(s["task"])}, width)}
 
     return {"staggered_regret": brought}
@@ -196,8 +196,8 @@ CASES = {
     },
     ("seed-sampling", "must differ"): {
         YES: [stepping()],
-        NO: [stepping(shared=0.5)],
-        OPEN: [stepping(shared=1.0, width=0.3)],
+        NO: [stepping(one=0.5)],
+        OPEN: [stepping(one=1.0, width=0.3)],
     },
     ("ensemble-size", "Three members are too few"): {
         YES: [members()],

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from rlsvi import RLSVI, problems
+from rlsvi.core.random import normal, pick
+from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
-from rlsvi.paper.descendants.seed_sampling_runs import SCHEMES, Scheme, SharedTable, layers_of
+from rlsvi.paper.descendants.seed_sampling_runs import SCHEMES, SEEDS, Scheme, SharedTable, layers_of
 from rlsvi.simulate import simulate
 
 LAM, SIGMA = 2.0, 0.5
@@ -25,12 +27,106 @@ def lived(layers, episodes, seed):
     return found
 
 
-def test_layers_are_the_problem():
-    assert list(RIVER.size) == [1, 2, 3, 4, 4, 4]
-    V = np.zeros(4)
-    for h in reversed(range(5)):
-        V = (RIVER.r[h] + RIVER.P[h] @ V).max(axis=1)
-    assert V[0] == pytest.approx(backward_induction(problems.river_swim(4, 5).mdp).V[0][0], abs=1e-12)
+def random_problem(seed=0, H=4, S=3, A=2):
+    """An MDP whose periods differ, and whose first state is the last one."""
+    rng = np.random.default_rng(seed)
+    P = rng.dirichlet(np.ones(S), size=(H, S, A)) * (rng.random((H, S, A, S)) < 0.7) + 1e-3 * np.eye(S)[:, None]
+    return FiniteMDP.from_arrays(P / P.sum(axis=3, keepdims=True), rng.random((H, S, A)), start=np.eye(S)[-1])
+
+
+@pytest.mark.parametrize("mdp", [problems.river_swim(4, 5).mdp, problems.deep_sea(5).mdp, random_problem()])
+def test_layers_are_the_problem(mdp):
+    layers = layers_of(mdp)
+    V = np.zeros(layers.r.shape[1])
+    for r, P in zip(layers.r[::-1], layers.P[::-1], strict=True):
+        V = (r + P @ V).max(axis=1)
+    assert V[0] == pytest.approx(mdp.start @ backward_induction(mdp).V[0], abs=1e-12)
+
+
+def test_a_problem_with_noisy_rewards_is_refused():
+    with pytest.raises(ValueError, match="no random"):
+        layers_of(problems.deep_sea(4, stochastic=True).mdp)
+
+
+def test_what_is_out_of_range_does_not_reach_compiled_code():
+    shared = SharedTable(RIVER, 2, SCHEMES[SEEDS], LAM, SIGMA, seed=0)
+    for transition in ((5, 0, 0, 0), (0, 4, 0, 0), (0, 0, 2, 0), (0, 0, 0, 4), (-1, 0, 0, 0)):
+        with pytest.raises(ValueError, match="a transition"):
+            shared.add(*transition)
+    for agent, since in ((2, 0), (0, 5), (-1, 0)):
+        with pytest.raises(ValueError, match=r"agent|since"):
+            shared.plan(agent, since)
+    for wrong in ((0, LAM, SIGMA), (2, 0.0, SIGMA), (2, LAM, 0.0)):
+        with pytest.raises(ValueError, match=r"agents|lam|sigma"):
+            SharedTable(RIVER, wrong[0], SCHEMES[SEEDS], *wrong[1:])
+
+
+def test_seeds_have_a_prior_draw_and_noise_of_their_own():
+    K = 20_000
+    shared = SharedTable(RIVER, K, SCHEMES[SEEDS], LAM, SIGMA, seed=4)
+    prior = shared.learned.noise / (LAM * SIGMA**2)  # theta_0
+    assert (abs(prior.std(axis=0) * np.sqrt(LAM) - 1) < 5 / np.sqrt(2 * K)).all()
+    for _ in range(2):
+        before = shared.learned.noise[:, 0, 0, 1].copy()
+        shared.add(0, 0, 1, 1)
+        noise = shared.learned.noise[:, 0, 0, 1] - before
+        assert abs(noise.std() / SIGMA - 1) < 5 / np.sqrt(2 * K)
+        assert abs(noise.mean()) < 5 * SIGMA / np.sqrt(K)
+        assert abs(np.corrcoef(noise[1:], noise[:-1])[0, 1]) < 5 / np.sqrt(K)  # of neighbours
+
+
+def obvious(layers, K, scheme, rounds, lam, sigma, seed):
+    """A whole run in plain Python, with the same random numbers: the counts, and what is earned."""
+    H, A, ridge, earned = len(layers.r), layers.r.shape[2], lam * sigma**2, 0.0
+    table = SharedTable(layers, K, scheme, lam, sigma, seed)
+    noise, words = table.learned.noise.copy(), table.stream.copy()
+    n, moves, Q, state = np.zeros_like(layers.r), np.zeros_like(layers.P), {}, {}
+
+    def plan(k, since):
+        V = np.zeros(layers.r.shape[1])
+        for h in reversed(range(since, H)):
+            value = np.zeros(layers.r.shape[1])
+            for s in range(layers.size[h]):
+                Q[k, h, s] = []
+                for a in range(A):
+                    total = n[h, s, a] * layers.r[h, s, a] + moves[h, s, a] @ V
+                    drawn = (
+                        noise[k, h, s, a] if scheme.seeds else np.sqrt(n[h, s, a] + ridge) * sigma * normal(words)
+                    )
+                    Q[k, h, s].append((total + drawn) / (n[h, s, a] + ridge))
+                value[s] = max(Q[k, h, s])
+            V = value
+
+    for step in range(H + rounds * H):
+        clocks = {k: step - k * H // K for k in range(K)}
+        here = {k: clock % H for k, clock in clocks.items() if 0 <= clock < rounds * H}
+        if scheme.shared and here:
+            plan(0, 0)
+        for k, h in here.items():
+            if not scheme.shared and (scheme.replan or h == 0):
+                plan(k, h)
+        for k, h in here.items():
+            s = state[k] if h else 0
+            a = int(np.argmax(Q[0 if scheme.shared else k, h, s]))
+            state[k] = pick(words, layers.P[h, s, a])
+            n[h, s, a] += 1
+            moves[h, s, a, state[k]] += 1
+            for member in noise:
+                member[h, s, a] += sigma * normal(words)
+            earned += layers.r[h, s, a]
+    return n, moves, earned
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_whole_run_is_that_of_plain_python(name):
+    layers, K, rounds = layers_of(problems.river_swim(4, 5).mdp), 3, 6
+    shared = SharedTable(layers, K, SCHEMES[name], LAM, SIGMA, seed=7)
+    earned = shared.play(rounds)
+    n, moves, expected = obvious(layers, K, SCHEMES[name], rounds, LAM, SIGMA, 7)
+    assert (shared.learned.n == n).all()
+    assert (shared.learned.moves == moves).all()
+    assert earned == pytest.approx(expected, abs=1e-9)
+    assert n.sum() == K * rounds * len(layers.r)
 
 
 def test_a_member_is_a_regression_on_its_perturbed_targets():
@@ -79,14 +175,3 @@ def test_one_agent_with_a_draw_for_every_episode_is_rlsvi():
     error = np.sqrt((np.var(found) + np.var(exact)) / seeds)
     assert abs(np.mean(found) - np.mean(exact)) < 4 * error
     assert np.mean(exact) < 25  # it learns something
-
-
-@pytest.mark.parametrize("scheme", SCHEMES.values())
-def test_every_step_of_every_agent_is_learned(scheme):
-    shared = SharedTable(RIVER, 3, scheme, LAM, SIGMA, seed=6)
-    earned = shared.play(4)
-    learned = shared.learned
-    assert learned.n.sum(axis=(1, 2)) == pytest.approx(3 * 4)  # in each period
-    assert (learned.moves.sum(axis=3) == learned.n).all()
-    assert (learned.moves[RIVER.P == 0] == 0).all()
-    assert earned == pytest.approx((learned.n * RIVER.r).sum())

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi import problems
+from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, normal, pick, sequence, stream
 from rlsvi.mdp.finite import FiniteMDP
@@ -34,13 +35,19 @@ class Scheme(NamedTuple):
     shared: bool = False  # one plan for all agents
 
 
-SEEDS, REDRAWN = "a seed for each agent, planning at every step", "a draw at every step"
-EPISODES, SHARED = "a draw for every episode", "one shared draw at every step"
+SEEDS, UNTIL_NEXT = (
+    "a seed for each agent, planning at every step",
+    "a seed for each agent, planning once an episode",
+)
+ONE_SEED, REDRAWN = "one seed for all, planning at every step", "a draw at every step"
+SHARED, EPISODES = "one shared draw at every step", "a draw for every episode"
 SCHEMES = {
     SEEDS: Scheme(seeds=True, replan=True),
-    EPISODES: Scheme(seeds=False, replan=False),
+    UNTIL_NEXT: Scheme(seeds=True, replan=False),
+    ONE_SEED: Scheme(seeds=True, replan=True, shared=True),
     REDRAWN: Scheme(seeds=False, replan=True),
     SHARED: Scheme(seeds=False, replan=True, shared=True),
+    EPISODES: Scheme(seeds=False, replan=False),
 }
 # By the name of a problem: how a seed draws it, lambda and sigma: those of the figure `concurrent`.
 PROBLEMS: dict[str, tuple[Callable[[int], FiniteMDP], float, float]] = {
@@ -68,9 +75,11 @@ class Layers(NamedTuple):
 
 
 def layers_of(mdp: FiniteMDP) -> Layers:
-    """Return the layers of a problem with a single first state, which has number 0."""
+    """Return the layers of a problem with one first state, number 0, and rewards that are not random."""
     t = mdp.table
     reached = [np.flatnonzero(t.start)]
+    if len(reached[0]) > 1 or not t.legal.all() or t.pays_terminal or mdp.rewards != "deterministic":
+        raise ValueError("mdp must have one first state, only legal actions, and no random or terminal rewards")
     for h in range(t.horizon):
         rows = _rows(mdp, h, reached[h])
         reached.append(np.unique(np.concatenate([t.successor[entry] for entry in _entries(mdp, rows)])))
@@ -81,7 +90,7 @@ def layers_of(mdp: FiniteMDP) -> Layers:
         rows = _rows(mdp, h, reached[h])
         r[h, : size[h]] = t.expected[rows]
         for i, entry in zip(np.ndindex(rows.shape), _entries(mdp, rows), strict=True):
-            P[(h, *i, np.searchsorted(following, t.successor[entry]))] = t.probability[entry]
+            np.add.at(P[(h, *i)], np.searchsorted(following, t.successor[entry]), t.probability[entry])
     return Layers(size, r, P)
 
 
@@ -109,6 +118,9 @@ class SharedTable:
     def __init__(
         self, layers: Layers, agents: int, scheme: Scheme, lam: float, sigma: float, seed: Seed = None
     ) -> None:
+        whole("agents", agents, 1)
+        positive("lam", lam)
+        positive("sigma", sigma)
         self.layers, self.scheme, self.sigma, self.ridge = layers, scheme, sigma, lam * sigma**2
         prior, later = sequence(seed).spawn(2)
         drawn = np.random.default_rng(prior).standard_normal((agents if scheme.seeds else 0, *layers.r.shape))
@@ -119,10 +131,14 @@ class SharedTable:
 
     def plan(self, agent: int, since: int) -> None:
         """Set the values of an agent, from a period on."""
+        whole("agent", agent, 0, len(self.Q) - 1)
+        whole("since", since, 0, len(self.layers.r) - 1)
         plan(self.layers, self.learned, self.Q[agent], self._work(), agent, since, *self._options())
 
     def add(self, h: int, s: int, a: int, following: int) -> None:
         """Learn a transition."""
+        for index, limit in zip((h, s, a, following), self.layers.P.shape, strict=True):
+            whole("a transition", index, 0, limit - 1)
         add(self.learned, h, s, a, following, self.sigma, self.stream)
 
     def play(self, rounds: int) -> float:
