@@ -89,7 +89,7 @@ def seeds_or_draws(frame: pl.DataFrame) -> Verdict:
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret per agent against the number of agents, for each problem."""
-    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES, "lower left")
+    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES)
 
 
 FIGURE = Figure.of(

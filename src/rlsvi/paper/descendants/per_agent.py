@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, style, ticks_at
+from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.results import cells, having
 from rlsvi.study.means import mean
 from rlsvi.study.statistics import Interval
@@ -28,9 +28,9 @@ def shown(interval: Interval) -> str:
     return f"{value} ({low} to {high})"
 
 
-def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str], key: str) -> Picture:
-    """Regret per agent against the number of agents, for each problem, and the place of the key in the first."""
-    figure, places = panels(len(tasks))
+def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str]) -> Picture:
+    """Regret per agent against the number of agents, for each problem, with the key below the first."""
+    figure, places = panels(len(tasks), height=4.8)
     for axes, task in zip(places, tasks, strict=True):
         for index, scheme in enumerate(schemes):
             found = {K: mean(values) for K, values in regrets(frame, task, scheme).items()}
@@ -40,6 +40,7 @@ def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str], key: 
                 low = np.maximum(low, 1e-3 * value)
                 axes.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
             axes.plot(at, value, marker="o", markersize=4, **style(index), label=scheme)
-        labelled(axes, "agents", "regret per agent", task, key if task == tasks[0] else None, **LOGARITHMIC)
+        labelled(axes, "agents", "regret per agent", task, **LOGARITHMIC)
         ticks_at(axes, at)
+    legend(places[0], loc="upper left", bbox_to_anchor=(0.0, -0.14))
     return figure

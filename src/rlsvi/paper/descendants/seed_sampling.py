@@ -72,7 +72,7 @@ def diversity(frame: pl.DataFrame) -> Verdict:
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret per agent against the number of agents, for each problem."""
-    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES, "center right")
+    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES)
 
 
 FIGURE = Figure.of(
