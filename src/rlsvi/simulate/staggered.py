@@ -108,6 +108,7 @@ class SharedTable:
 
     def play(self, rounds: int) -> float:
         """Let all agents play so many episodes, and return the sum of what they earn."""
+        whole("rounds", rounds, 1)
         replan, shared = self.scheme.replan, self.scheme.shared
         state, options = np.zeros(len(self.Q), np.int64), self._options()
         return float(

@@ -11,7 +11,7 @@ from rlsvi.mdp.solve import backward_induction
 from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.simulate.staggered import Scheme, SharedTable, layers_of
 
-SEEDS, UNTIL_NEXT = (
+SEEDS, PLANNED_ONCE = (
     "a seed for each agent, planning at every step",
     "a seed for each agent, planning once an episode",
 )
@@ -19,7 +19,7 @@ ONE_SEED, REDRAWN = "one seed for all, planning at every step", "a draw at every
 SHARED, EPISODES = "one shared draw at every step", "a draw for every episode"
 SCHEMES = {
     SEEDS: Scheme(seeds=True, replan=True),
-    UNTIL_NEXT: Scheme(seeds=True, replan=False),
+    PLANNED_ONCE: Scheme(seeds=True, replan=False),
     ONE_SEED: Scheme(seeds=True, replan=True, shared=True),
     REDRAWN: Scheme(seeds=False, replan=True),
     SHARED: Scheme(seeds=False, replan=True, shared=True),

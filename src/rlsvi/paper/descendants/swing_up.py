@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, at_least, at_most, claim, worst_of
+from rlsvi.paper.claim import Part, Verdict, at_least, claim, worst_of
 from rlsvi.paper.descendants.swing_up_runs import DEFAULT, DITHERING, GREEDY, NOISY, swung
 from rlsvi.paper.drawing import DOTTED, Picture, labelled, legend, panels, style
 from rlsvi.paper.figure import Figure
@@ -52,19 +52,6 @@ def finders(found: dict[float, Floats]) -> tuple[int, int, list[tuple[str, str]]
 def shown(interval: Interval) -> str:
     """A mean and its interval."""
     return f"{interval.value:.3g} ({interval.low:.3g} to {interval.high:.3g})"
-
-
-@claim(
-    "Where pushing costs, the default agent does not find the reward",
-    WHERE,
-    rows_where(agent=DEFAULT, push_cost=COST),
-    kind="ours",
-)
-def default(frame: pl.DataFrame) -> Verdict:
-    """At most a tenth of its runs at all heights have the pole up in any step."""
-    some, runs, rows = finders(shares(frame, DEFAULT))
-    verdict = at_most(proportion(some, runs), 0.1, f"{some} of {runs} runs find it")
-    return verdict._replace(table=(HEADINGS, *rows))
 
 
 @claim(
