@@ -10,6 +10,7 @@ import pytest
 from rlsvi.shop import Recommender, ShopSettings, StoreError
 from rlsvi.shop.replies import Visit
 from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, Recommend, RequestError
+from rlsvi.shop.samples import NotReady
 from serving import PRODUCTS, new_shop
 
 
@@ -200,6 +201,21 @@ def test_another_process_sees_changes_of_the_catalogue_at_once(tmp_path):
         assert not other.renew()
         shop.remove("tea")
         assert all("tea" not in other.recommend(f"w{n}", count=3) for n in range(20))
+
+
+def test_a_server_answers_as_soon_as_there_are_samples(tmp_path):
+    """Also the one that has not looked for them: else a healthy service refuses what its other worker is asked."""
+    with new_shop(tmp_path) as shop, Recommender(shop.settings, learning=False) as other:
+        with pytest.raises(NotReady, match="has not written any yet"):
+            other.recommend("ann")
+        shop.settings.file("draws").write_bytes(b"no samples")
+        with pytest.raises(NotReady):
+            other.recommend("ann")
+        shop.learn()
+        shop._follower.publish()
+        assert other.recommend("ann") in PRODUCTS
+    with Recommender(shop.settings, learning=False) as other:
+        assert other.health()["sample"] == len(PRODUCTS)
 
 
 def test_samples_travel_through_the_database_to_another_machine(tmp_path):

@@ -55,7 +55,8 @@ def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, paren
         try:
             if next(looks) % LEARNER == 0:
                 app.state.metrics.learner(recommender.events.learner_at() or 0.0)
-            if recommender.renew() and recommender.sample is not None:
+            recommender.renew()
+            if recommender.sample is not None:
                 app.state.metrics.sample(recommender.sample.last, recommender.sample.at)
         except Exception as error:
             log.error("samples not renewed", extra={"why": str(error)})

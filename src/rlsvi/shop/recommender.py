@@ -1,5 +1,6 @@
 """A shop that learns: products for the slots of visits, rewards for the products, all stored in a database."""
 
+import contextlib
 import os
 import threading
 import time
@@ -17,6 +18,7 @@ from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws
+from rlsvi.shop.model.draws_file import DrawsFileError
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
@@ -70,6 +72,7 @@ class Recommender:
         self.every = None if every is None else whole("every", every, 1)
         self.sample: ServedDraws | None = None
         self._lock = threading.RLock()
+        self._renewing = threading.Lock()  # taken before the other one
         self._catalogue = 0  # the last event that changed the catalogue that is served
         self._ended = 0  # visits that ended here since the last sample
         self._due = True  # whether there is another reason for new samples
@@ -147,21 +150,25 @@ class Recommender:
 
     def handle(self, requests: Sequence[ShopRequest]) -> list[Any]:
         """Answer several requests in one transaction: for each its result, or the exception that it raises."""
-        with self._lock:
-            try:
+        try:
+            self._find_samples()
+            with self._lock:
                 self._learn_if_due()
-                with self.events.writing() as transaction:
-                    self._follow_catalogue(transaction)
-                    found = transaction.visits({str(request.visit) for request in requests})  # type: ignore[attr-defined]
-                    visits = {name: Visit(events) for name, events in found.items()}
-                    new: list[Event] = []
-                    results = [self._reply(request, visits, new) for request in requests]
-                    if new:
-                        transaction.append(new)
-            except StoreError as error:
-                return [error] * len(requests)
-            self._ended += sum(self._has_ended(visits[name]) for name in {event.visit for event in new})
-            return results
+                return self._handled(requests)
+        except StoreError as error:
+            return [error] * len(requests)
+
+    def _handled(self, requests: Sequence[ShopRequest]) -> list[Any]:
+        with self.events.writing() as transaction:
+            self._follow_catalogue(transaction)
+            found = transaction.visits({str(request.visit) for request in requests})  # type: ignore[attr-defined]
+            visits = {name: Visit(events) for name, events in found.items()}
+            new: list[Event] = []
+            results = [self._reply(request, visits, new) for request in requests]
+            if new:
+                transaction.append(new)
+        self._ended += sum(self._has_ended(visits[name]) for name in {event.visit for event in new})
+        return results
 
     def _reply(self, request: ShopRequest, visits: dict[str, Visit], new: list[Event]) -> Any:
         """Return the result of a request, and append its events to those that are new."""
@@ -267,18 +274,20 @@ class Recommender:
 
         Samples of another database, or of customers or products with other features, are left where they are.
         """
-        newer = self._file.newer()
-        if newer is None:
-            return False
-        try:
-            self._use(*newer)
-        except BaseException:
-            self._file.again()
-            raise
-        return True
+        with self._renewing:
+            newer = self._file.newer()
+            if newer is None:
+                return False
+            try:
+                self._use(*newer)
+            except BaseException:
+                self._file.again()
+                raise
+            return True
 
     def health(self) -> dict[str, Any]:
         """Return what is served, or raise an error if the shop cannot answer."""
+        self._find_samples()
         last, sample, now = self.events.last(), self._ready(), time.time()
         at = now if self._follower is not None else self.events.learner_at()
         age = None if at is None else max(0.0, now - at)
@@ -291,6 +300,12 @@ class Recommender:
             "learner": "late" if age is None or age > LATE else "ok",
             "learner_age": age,
         }
+
+    def _find_samples(self) -> None:
+        """Without samples, look for the learner's, so that all processes can answer as soon as there are some."""
+        if self.sample is None and self._follower is None:
+            with contextlib.suppress(DrawsFileError, OSError):  # `renew` tells its caller
+                self.renew()
 
     def _learn_if_due(self) -> None:
         if self._follower is None:
