@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.shop_quality import __main__ as command
-from benchmarks.shop_quality import logged_policies, open_bandit, results, summary
+from benchmarks.shop_quality import logged_policies, open_bandit, open_visits, results, summary
 from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
 from benchmarks.shop_quality.visits import play
@@ -109,6 +109,28 @@ def test_whoever_learns_earns_more_than_uniform(name):
         pytest.skip(f"{name} is not installed")
     shop = Shop(WORLDS["plain-10"].shortened(200), 105)
     assert play(shop, POLICIES[name](shop))[100:].mean() > play(shop, Uniform(shop)).mean() + 0.4
+
+
+@pytest.mark.parametrize(("kind", "changed"), [("redrawn", {1, 2, 3}), ("kept", {2}), ("fixed", set())])
+def test_noise_of_open_visits_changes_with_a_refresh_as_its_kind_says(kind, changed):
+    learning, sizes = SimpleNamespace(draws=3, exploration=1.0, seed=0), SimpleNamespace(own=2, shared=4)
+    before, after = (
+        open_visits.noise_of(
+            SimpleNamespace(count=5, learning=learning, sizes=sizes, sigma=1.0, refreshes=refreshes), kind
+        )
+        for refreshes in (3, 4)
+    )
+    assert not before.own[:, 0].any()  # the mean has no noise
+    assert not before.shared[0].any()
+    own = {s for s in range(4) if (before.own[:, s] != after.own[:, s]).any()}
+    assert own == {s for s in range(4) if (before.shared[s] != after.shared[s]).any()} == changed
+
+
+def test_customers_who_come_one_by_one_are_all_served():
+    world = WORLDS["plain-10"].shortened(30)
+    earned = {kind: open_visits.play(Shop(world, 0), kind, 4) for kind in open_visits.KINDS}
+    assert all(len(each) == 30 and (each > 0).all() for each in earned.values())
+    assert len({each.tobytes() for each in earned.values()}) == 3
 
 
 def test_only_what_is_missing_is_measured_and_tables_compare_the_same_seeds(tmp_path, monkeypatch):
