@@ -18,7 +18,6 @@ from rlsvi.shop.events import Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws
-from rlsvi.shop.model.draws_file import DrawsFileError
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
@@ -151,7 +150,8 @@ class Recommender:
     def handle(self, requests: Sequence[ShopRequest]) -> list[Any]:
         """Answer several requests in one transaction: for each its result, or the exception that it raises."""
         try:
-            self._find_samples()
+            if any(isinstance(request, Recommend) for request in requests):
+                self._find_samples()
             with self._lock:
                 self._learn_if_due()
                 return self._handled(requests)
@@ -304,7 +304,7 @@ class Recommender:
     def _find_samples(self) -> None:
         """Without samples, look for the learner's, so that all processes can answer as soon as there are some."""
         if self.sample is None and self._follower is None:
-            with contextlib.suppress(DrawsFileError, OSError):  # `renew` tells its caller
+            with contextlib.suppress(Exception):  # whoever calls `renew` is told
                 self.renew()
 
     def _learn_if_due(self) -> None:

@@ -103,7 +103,10 @@ class SampleFile:
         self.why = "there are no samples to recommend with: the learner has not written any yet"
 
     def newer(self) -> tuple[Draws, dict[str, Any]] | None:
-        """Return the samples in the file if it was replaced since the last call and they fit, None otherwise."""
+        """Return the samples in the file if it was replaced since the last call and they fit, None otherwise.
+
+        A damaged file is told once, until it is replaced.
+        """
         if self._settings.share_draws:
             self._fetch()
         try:
@@ -113,7 +116,11 @@ class SampleFile:
         version = (found.st_ino, found.st_mtime_ns, found.st_size)
         if version == self._version:
             return None
-        draws, header = read_draws(self._path)
+        try:
+            draws, header = read_draws(self._path)
+        except DrawsFileError:
+            self._version, self.why = version, "the file of samples is damaged: let the learner write it anew"
+            raise
         self._version = version
         why = misfit(header, self._events.shop, self._settings)
         if why is not None:
