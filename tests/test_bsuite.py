@@ -99,13 +99,15 @@ def test_tables_mark_what_is_incomplete_and_name_what_was_not_run(tmp_path):
         ["catch", "0.50*", "", "3/20", "10,000/10,000"],
     ]
     _, rows = summary.tag_table(MADE_UP)
-    assert rows == [["basic", "0.70*", "0.00", "2"], ["credit assignment", "0.50*", "", "1"]]
+    assert rows == [["basic", "0.70*", "0.00*", "2/5"], ["credit assignment", "0.50*", "", "1/7"]]
     summary.write(MADE_UP, tmp_path, {"command": "rlsvi bsuite"})
     text = (tmp_path / "summary.md").read_text()
     assert all(name in text for name in EXPERIMENTS)
     assert LEFT_OUT["mnist"] in text
     assert summary.PARTIAL in text
-    assert summary.PARTIAL not in summary.markdown(MADE_UP[:1], "rlsvi bsuite")
+    remembered = [MADE_UP[0]._replace(experiment=name, tags=["memory"]) for name in ("memory_len", "memory_size")]
+    assert "0.90*" in summary.markdown(remembered[:1], "rlsvi bsuite")
+    assert "*" not in summary.markdown(remembered, "rlsvi bsuite")
     assert strict_json((tmp_path / "scores.json").read_text())["tags"]["random"] == {"basic": 0.0}
     assert (tmp_path / "radar.svg").read_bytes().startswith(b"<?xml")
     assert (tmp_path / "radar.png").read_bytes().startswith(b"\x89PNG")

@@ -25,6 +25,7 @@ def test_the_list_of_experiments_is_that_of_the_package():
     sweep = imported("sweep")
     assert sorted(EXPERIMENTS) == sorted({each.partition("/")[0] for each in sweep.SWEEP})
     assert sorted(TAGS) == sorted(sweep.TAGS)
+    assert TAGS == {tag: sum(tag in tags_of(name) for name in EXPERIMENTS) for tag in TAGS}
     assert sum(len(ids_of(name)) for name in EXPERIMENTS) == len(sweep.SWEEP)
     assert tags_of("deep_sea_stochastic") == ["noise", "exploration"]
     assert episodes_of("cartpole") == 1000

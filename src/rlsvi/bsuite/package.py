@@ -14,7 +14,15 @@ EXPERIMENTS = (
     *("umbrella_length", "umbrella_distract", "discounting_chain"),
     *("memory_len", "memory_size"),
 )
-TAGS = ("basic", "noise", "scale", "exploration", "credit_assignment", "generalization", "memory")
+TAGS = {  # the abilities, and how many experiments test each
+    "basic": 5,
+    "noise": 8,
+    "scale": 5,
+    "exploration": 3,
+    "credit_assignment": 7,
+    "generalization": 10,
+    "memory": 2,
+}
 ASKED_FOR = "its images are downloaded from the internet when it begins: name it in --experiments to run it"
 LEFT_OUT = {name: ASKED_FOR for name in EXPERIMENTS if name.startswith("mnist")}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.bsuite.environment import BehaviourEnv
 from rlsvi.bsuite.package import episodes_of, ids_of, number_of, package_version
 from rlsvi.bsuite.players import SIMPLE, player
@@ -39,6 +40,7 @@ def play_setting(
     env = BehaviourEnv(bsuite_id)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice on other settings: one is for all experiments here
+        warnings.simplefilter("default", DivergenceWarning)
         Field({agent: player(agent)}, lambda: env, episodes).run(agent, seed)
     env.log()
     return {name: np.array([row[name] for row in env.rows]) for name in env.rows[0]}

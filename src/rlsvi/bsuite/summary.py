@@ -11,8 +11,8 @@ from rlsvi.bsuite.radar import radar
 from rlsvi.bsuite.scores import Score, by_tag
 from rlsvi.core.files import write_file
 
-PARTIAL = "* of fewer settings or episodes than the suite asks for: no score of the suite itself"
-BRIEF = "fewer settings or episodes than the suite asks for"
+BRIEF = "fewer experiments, settings or episodes than the suite asks for"
+PARTIAL = f"* of {BRIEF}: not a score of the suite itself"
 UNASKED = "not asked for, or no setting of it finished"
 
 
@@ -43,15 +43,18 @@ def table(scores: Sequence[Score]) -> tuple[list[str], list[list[str]]]:
 
 
 def tag_table(scores: Sequence[Score]) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of the table of abilities: means over the experiments that test each."""
+    """Return the head and the rows of the table of abilities: means over the experiments that test each.
+
+    A mean is marked unless all experiments of the suite that test the ability were played as it asks.
+    """
     agents, rows = agents_of(scores), []
     means = {agent: by_tag([it for it in scores if it.agent == agent]) for agent in agents}
-    for tag in TAGS:
+    for tag, asked in TAGS.items():
         its = [it for it in scores if tag in it.tags]
         if its:
-            whole = {agent: all(it.complete for it in its if it.agent == agent) for agent in agents}
+            whole = {agent: sum(it.complete for it in its if it.agent == agent) == asked for agent in agents}
             cells = [_shown(means[agent][tag], whole[agent]) if tag in means[agent] else "" for agent in agents]
-            rows.append([tag.replace("_", " "), *cells, str(len({it.experiment for it in its}))])
+            rows.append([tag.replace("_", " "), *cells, f"{len({it.experiment for it in its})}/{asked}"])
     return ["ability", *agents, "experiments"], rows
 
 
@@ -69,12 +72,17 @@ def markdown(scores: Sequence[Score], command: str) -> str:
     lines = ["# Behaviour suite", "", f"`{command}`", "", "![Mean score in each ability](radar.svg)", ""]
     for head, rows in (tag_table(scores), table(scores)):
         lines += [_row(head), _row(["---", *["---:"] * (len(head) - 1)]), *map(_row, rows), ""]
-    lines += [] if all(it.complete for it in scores) else [f"\\{PARTIAL}.", ""]
+    lines += [f"\\{PARTIAL}.", ""] if is_partial(scores) else []
     for agent in agents_of(scores):
         seconds = sum(it.seconds for it in scores if it.agent == agent)
         lines.append(f"- computing time of {agent}: {seconds:,.0f} s")
     lines += [f"- not run: {', '.join(names)} ({why})" for why, names in not_run(scores).items()]
     return "\n".join(lines) + "\n"
+
+
+def is_partial(scores: Sequence[Score]) -> bool:
+    """Return whether any score is marked; an ability is, if an experiment that tests it is."""
+    return any("*" in cell for row in tag_table(scores)[1] for cell in row)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -95,7 +103,7 @@ def as_dict(scores: Sequence[Score], settings: Mapping[str, Any]) -> dict[str, A
 def write(scores: Sequence[Score], folder: Path, settings: Mapping[str, Any]) -> None:
     """Write summary.md, scores.json, radar.svg and radar.png, each as a whole."""
     found = as_dict(scores, settings)
-    picture = radar(found["tags"], "" if all(it.complete for it in scores) else BRIEF)
+    picture = radar(found["tags"], BRIEF if is_partial(scores) else "")
     for kind in ("svg", "png"):
         drawn = io.BytesIO()
         picture.savefig(drawn, format=kind, dpi=200)

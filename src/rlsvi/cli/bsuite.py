@@ -96,7 +96,7 @@ def _print(scores: "list[Score]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rlsvi.bsuite.summary import PARTIAL, not_run, table, tag_table
+    from rlsvi.bsuite.summary import PARTIAL, is_partial, not_run, table, tag_table
 
     for head, rows in (table(scores), tag_table(scores)):
         shown = Table(box=SIMPLE_HEAD)
@@ -105,7 +105,7 @@ def _print(scores: "list[Score]") -> None:
         for row in rows:
             shown.add_row(*row)
         Console().print(shown)
-    if not all(it.complete for it in scores):
+    if is_partial(scores):
         print(PARTIAL)
     for why, names in not_run(scores).items():
         print(f"not run: {', '.join(names)} ({why})")
