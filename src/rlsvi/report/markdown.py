@@ -75,4 +75,5 @@ def _claim(claim: ClaimRecord) -> str:
     """A claim on one line."""
     found, words = interval(claim), plain(claim.words).rstrip(".")
     measured = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
-    return f"- {verdict(claim)}: {words} ({plain(claim.where)}). *Measured:* {measured}."
+    where = f"our claim; {plain(claim.where)}" if claim.kind == "ours" else plain(claim.where)
+    return f"- {verdict(claim)}: {words} ({where}). *Measured:* {measured}."
