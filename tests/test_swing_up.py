@@ -138,8 +138,9 @@ def test_agents_without_noise_have_the_same_ridge_and_bounds():
     noisy, still = figure.SWINGERS[figure.NOISY](0), figure.SWINGERS[figure.GREEDY](0)
     assert still.lam * still.sigma**2 == pytest.approx(noisy.lam * noisy.sigma**2)
     assert still.bounds == noisy.bounds
-    assert figure.SWINGERS[figure.DITHERING](0).explore == EpsilonGreedy(0.1)
-    assert still.explore == noisy.explore != EpsilonGreedy(0.1)
+    assert still.repeat == noisy.repeat == 4
+    assert figure.SWINGERS[figure.DITHERING](0).explore == EpsilonGreedy(0.2)
+    assert still.explore == noisy.explore != EpsilonGreedy(0.2)
 
 
 def test_a_run_is_that_of_its_agent_alone():
