@@ -21,7 +21,7 @@ from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
 from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
-from rlsvi.shop.settings import LearningSettings, ShopSettings
+from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
@@ -332,15 +332,6 @@ class Recommender:
         if self.sample is None:
             raise NotReady(self._file.why)
         return self.sample
-
-
-def settings_of(settings: Any, options: dict[str, Any]) -> ShopSettings:
-    """Return the settings of a shop, however they are given."""
-    if settings is None:
-        return ShopSettings(**options)
-    if options:
-        raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
-    return settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
 
 
 def _last(catalogue: Mapping[str, Event]) -> int:

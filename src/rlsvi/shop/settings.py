@@ -187,3 +187,12 @@ def sqlite_file(url: str) -> Path | None:
     """Return the file of a SQLite database, None for another."""
     found = checked_url(url)
     return Path(str(found.database)) if found.drivername == "sqlite" else None
+
+
+def settings_of(settings: Any, options: dict[str, Any]) -> ShopSettings:
+    """Return the settings of a shop, however they are given."""
+    if settings is None:
+        return ShopSettings(**options)
+    if options:
+        raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
+    return settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
