@@ -203,7 +203,7 @@ def test_another_process_sees_changes_of_the_catalogue_at_once(tmp_path):
         assert all("tea" not in other.recommend(f"w{n}", count=3) for n in range(20))
 
 
-def test_a_server_answers_as_soon_as_there_are_samples(tmp_path):
+def test_a_server_answers_as_soon_as_there_are_samples(tmp_path, caplog):
     """Also the one that has not looked for them: else a healthy service refuses what its other worker is asked."""
     with new_shop(tmp_path) as shop, Recommender(shop.settings, learning=False) as other:
         with pytest.raises(NotReady, match="has not written any yet"):
@@ -212,6 +212,7 @@ def test_a_server_answers_as_soon_as_there_are_samples(tmp_path):
         for _ in range(2):
             with pytest.raises(NotReady, match="is damaged: let the learner"):
                 other.recommend("ann")
+        assert [record.message for record in caplog.records] == ["samples left out"]  # once, not at every request
         shop.learn()
         shop._follower.publish()
         assert other.recommend("ann") in PRODUCTS

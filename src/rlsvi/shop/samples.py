@@ -118,8 +118,9 @@ class SampleFile:
             return None
         try:
             draws, header = read_draws(self._path)
-        except DrawsFileError:
+        except DrawsFileError as error:
             self._version, self.why = version, "the file of samples is damaged: let the learner write it anew"
+            log.warning("samples left out", extra={"why": str(error)})
             raise
         self._version = version
         why = misfit(header, self._events.shop, self._settings)
