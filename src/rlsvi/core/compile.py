@@ -54,9 +54,7 @@ def source_stamp() -> str:
 def compiled(function: F) -> F:
     """Compile `function` on its first call, without the GIL, and cache the machine code on disk.
 
-    It becomes part of the compiled functions that call it. Numba dates cached code by the file of the function
-    alone, although it contains functions of other files. Here it is dated by all sources, so that stale machine
-    code is never run.
+    It becomes part of the compiled functions that call it.
     """
     return _compiled(function, INLINED)
 
@@ -69,7 +67,7 @@ def kernel(function: F) -> F:
 def _compiled(function: F, called: dict[str, Any]) -> F:
     dispatcher: Any = numba.njit(**OPTIONS, **ENTRY)(function)
     if dispatcher is not function:  # it is with NUMBA_DISABLE_JIT
-        keep_on_disk(dispatcher, source_stamp())
+        keep_on_disk(dispatcher)
         if AVAILABLE:
             call_as(dispatcher, numba.njit(**OPTIONS, **called)(function))
     return cast(F, dispatcher)

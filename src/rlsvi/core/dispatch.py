@@ -60,5 +60,9 @@ def generic(declared: Callable[P, R]) -> GenericFunction[P, R]:
 
         return add
 
-    function.register = register  # type: ignore[attr-defined]
+    def implementation(kind: type) -> Any:
+        """Return what is compiled for `kind`, or None."""
+        return next((implementations[base][0] for base in kind.__mro__ if base in implementations), None)
+
+    function.register, function.implementation = register, implementation  # type: ignore[attr-defined]
     return function  # type: ignore[return-value]
