@@ -1,15 +1,22 @@
 """The contract, for files: a damaged, foreign or hostile file is refused with a clear error, or is read whole."""
 
 import contextlib
+import functools
+import io
+import itertools
+import json
 import tracemalloc
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rlsvi
 from contract.cases import BY_NAME, predictions
-from contract.damage import Damage, bomb, with_header
-from contract.state import Snapshot, difference, entries_of, everything
+from contract.damage import Damage, bomb, paths_of, replaced, with_header, zipped
+from contract.state import Snapshot, contents, difference, entries_of, everything
+from rlsvi import bases
 from saved import read, write
 
 FILES = BY_NAME
@@ -94,6 +101,53 @@ def test_a_file_of_the_first_format_is_refused_with_its_number(name, tmp_path):
         case.load(path)
 
 
+def test_a_file_without_digests_is_read_whole_and_written_with_them(tmp_path):
+    """The second format, which had no digests of arrays; an agent on the chain of 5 states wrote the file."""
+    path = Path(__file__).parent / "files" / "format-2.rlsvi"
+    agent = rlsvi.load(path)
+    agent.save(tmp_path / "agent")
+    old, new = contents(path), contents(tmp_path / "agent")
+    assert old.arrays == new.arrays
+    assert (agent.episodes, new.header.pop("arrays").keys()) == (4, old.header.pop("arrays").keys())
+    assert old.header == new.header
+    agent.learn(rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(5)), episodes=1)
+    assert agent.episodes == 5
+
+
+def exchanged(path):
+    """The files in which two arrays of the same type and shape have changed places, by their names."""
+    entries = entries_of(path)
+    listed = json.loads(entries["header.json"])["arrays"]
+    for one, other in itertools.combinations(sorted(listed), 2):
+        first, second = f"{one}.npy", f"{other}.npy"
+        if listed[one][:2] == listed[other][:2] and entries[first] != entries[second]:
+            yield (one, other), zipped(list({**entries, first: entries[second], second: entries[first]}.items()))
+
+
+def check_exchanged(names, amounts, folder):
+    """Refuse all exchanged arrays of these agents, and return how many pairs there were."""
+    pairs, path = 0, folder / "agent.rlsvi"
+    for name, amount in itertools.product(names, amounts):
+        FILES[name].learned(amount).save(path)
+        for pair, data in exchanged(path):
+            (folder / "exchanged.rlsvi").write_bytes(data)
+            with pytest.raises(ValueError, match=r"exchanged\.rlsvi is damaged") as caught:
+                FILES[name].load(folder / "exchanged.rlsvi")
+            assert any(part in str(caught.value) for part in pair), f"{name}: {caught.value}"
+            pairs += 1
+    return pairs
+
+
+def test_exchanged_arrays_are_refused(tmp_path):
+    names = ["RLSVI-table", "BootstrapRLSVI-table", "GradientRLSVI-table", "BoundedRLSVI-vector"]
+    assert check_exchanged(names, [3], tmp_path) >= 36
+
+
+@pytest.mark.slow
+def test_four_hundred_pairs_of_exchanged_arrays_are_refused(tmp_path):
+    assert check_exchanged(FILES, [3, 6], tmp_path) >= 400
+
+
 def test_a_file_that_version_0_1_wrote_is_refused_with_its_number():
     path = Path(__file__).parent / "files" / "format-1.rlsvi"
     with pytest.raises(ValueError, match=r"format-1\.rlsvi.*(version|format) 1\b"):
@@ -127,6 +181,141 @@ def test_a_small_file_that_expands_to_a_gigabyte_is_refused_and_not_expanded(nam
         tracemalloc.stop()
     assert _refused(caught.value, path)
     assert peak < 32 * 2**20
+
+
+HUGE = 40_000_000
+
+
+def peak_of_refusal(case, path):
+    """The memory that loading takes before it refuses a file, in bytes; a file that is harmless is not refused."""
+    refusal = None
+    tracemalloc.start()
+    try:
+        case.load(path)
+    except Exception as error:  # whatever it is, it is judged
+        refusal = error
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert refusal is None or (_refused(refusal, path) and "llocate" not in str(refusal)), refusal
+    return peak
+
+
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("name", list(BY_NAME))
+def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_allocated(name, tmp_path):
+    """Every whole number of the task, the arguments and the basis is 40 million in turn."""
+    case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
+    case.learned(3).save(path)
+    case.load(path)  # compiles and caches what loading needs
+    header, arrays = read(path)
+    for part in ("task", "arguments", "problem_basis"):
+        for way in paths_of({part: header[part]}):
+            other = replaced(header, way, HUGE)
+            if not isinstance(functools.reduce(lambda value, key: value[key], way, header), dict | list):
+                write(path, other, arrays)
+                assert path.stat().st_size < 2**16
+                assert peak_of_refusal(case, path) < 16 * 2**20, way
+
+
+BASES = {
+    "fourier": bases.Fourier(order=1),
+    "fourier-together": bases.Fourier(order=1, together=1),
+    "polynomial": bases.Polynomial(degree=1),
+    "radial": bases.Radial(features=10),
+    "tiles": bases.Tiles(grids=1, tiles=1),
+    "waves": bases.Waves(features=5),
+}
+
+
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("name", BASES)
+def test_a_small_file_that_declares_many_features_is_refused_before_they_are_made(name, tmp_path):
+    case, path = BY_NAME["BoundedRLSVI-vector"], tmp_path / "agent.rlsvi"
+    case.learned(2, basis=BASES[name]).save(path)
+    case.load(path)
+    header, arrays = read(path)
+    sizes = [key for key, value in header["arguments"]["basis"].items() if key not in ("type", "seed")]
+    for keys in itertools.chain.from_iterable(itertools.combinations(sizes, n) for n in (1, 2, 3)):
+        basis = header["arguments"]["basis"] | dict.fromkeys(keys, HUGE)
+        write(path, header | {"arguments": header["arguments"] | {"basis": basis}}, arrays)
+        assert peak_of_refusal(case, path) < 64 * 2**20, keys
+
+
+@pytest.mark.usefixtures("_little_memory")
+def test_an_entry_that_claims_more_than_the_file_can_hold_is_not_allocated(tmp_path):
+    """The header, the directory and the array itself all say that there are 4 GB of numbers."""
+    path, size = tmp_path / "agent.rlsvi", 2**29
+    rlsvi.RLSVI(prior_mean=np.zeros(3), seed=0).save(path)
+    entries = entries_of(path)
+    header = json.loads(entries["header.json"])
+    header["arrays"]["argument.prior_mean"][1] = [size]
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (size,)})
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("header.json", json.dumps(header))
+        file.writestr("streams.npy", entries["streams.npy"])
+        info = zipfile.ZipInfo("argument.prior_mean.npy")
+        file.writestr(info, head.getvalue())
+        info.file_size = len(head.getvalue()) + 8 * size
+    assert path.stat().st_size < 2**14
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"agent\.rlsvi is damaged.*prior_mean"):
+        rlsvi.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * 2**20
+
+
+HOSTILE_BASES = [
+    None,
+    {"type": "Tabular"},
+    {"type": "Fourier", "order": None, "features": 9, "together": None, "smoothness": 2.0},
+    {"type": "Greedy"},
+    {"type": "Observed", "tree": 3, "low": [0.0], "high": [1.0], "counts": [], "basis": None},
+    {"type": "Observed", "tree": ["box", [1]], "low": 0, "high": 0, "counts": 0, "basis": None},
+    {"type": "Observed", "tree": ["sack", [2]], "low": [0.0] * 2, "high": [1.0] * 2, "counts": [], "basis": None},
+    {"type": "Observed", "tree": ["box", [2, "2"]], "low": [0.0], "high": [1.0], "counts": [], "basis": None},
+    {"type": "Observed", "tree": ["box", [9]], "low": [0.0] * 2, "high": [1.0] * 2, "counts": [], "basis": None},
+    {"type": "Observed", "tree": ["counted", [0], [1]], "low": [], "high": [], "counts": ["5"], "basis": None},
+    [1, 2],
+    "os.system",
+]
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE_BASES)))
+@pytest.mark.parametrize(
+    "name", ["TableOrFeatures-table", "TableOrFeatures-vector", "BoundedRLSVI-table", "BoundedRLSVI-vector"]
+)
+def test_a_file_with_a_hostile_layout_of_observations_is_refused(name, number, tmp_path):
+    """It raised AttributeError or TypeError at the first prediction, or when learning went on."""
+    case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
+    case.learned(3).save(path)
+    header, arrays = read(path)
+    write(path, header | {"problem_basis": HOSTILE_BASES[number]}, arrays)
+    with pytest.raises(ValueError, match=r"agent\.rlsvi") as caught:
+        case.load(path)
+    assert _refused(caught.value, path)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("BoundedRLSVI-table", "history.reward"),
+        ("BoundedRLSVI-vector", "history.reward"),
+        ("BoundedRLSVI-vector", "history.x"),
+        ("TableOrFeatures-table", "record.reward"),
+    ],
+)
+def test_a_file_with_numbers_whose_squares_overflow_is_refused(name, entry, tmp_path):
+    """It raised OverflowError when learning went on."""
+    case, path = BY_NAME[name], tmp_path / "agent.rlsvi"
+    case.learned(3).save(path)
+    header, arrays = read(path)
+    arrays[entry].flat[0] = 1e300
+    write(path, header, arrays)
+    with pytest.raises(ValueError, match=rf"agent\.rlsvi is damaged: {entry} holds numbers") as caught:
+        case.load(path)
+    assert _refused(caught.value, path)
 
 
 @pytest.mark.parametrize("name", list(BY_NAME))

@@ -1,5 +1,6 @@
 """Damaged, foreign and hostile copies of a saved file, each drawn from a seed."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -57,6 +58,17 @@ def replaced(header, path, value):
     return copy
 
 
+def relisted(header, entries):
+    """The bytes of a header that lists the arrays that there are, as the writer of a hostile file would see to."""
+    listed = {}
+    for name, data in entries.items():
+        if name.endswith(".npy") and data is not None:
+            array = np.ascontiguousarray(array_of(data))
+            digest = hashlib.sha256(array.tobytes()).hexdigest()
+            listed[name.removesuffix(".npy")] = [array.dtype.str, list(array.shape), digest]
+    return json.dumps({**header, "arrays": listed}).encode()
+
+
 class Damage:
     """Draws damaged copies of a file; `foreign` are the entries of other agents' files."""
 
@@ -67,17 +79,21 @@ class Damage:
         self.header = json.loads(self.entries[self.header_name])
         self.paths = list(paths_of(self.header))
         self.directory = self.data.index(b"PK\x01\x02")
+        self.consistent = False  # whether the header lists arrays as they are after the damage
         self.kinds = [kind for name, kind in sorted(vars(Damage).items()) if name.startswith("_by_")]
 
     def copy(self, number):
         """The kind and the bytes of the damaged copy of this number."""
         rng = np.random.default_rng([17, number])
         kind = self.kinds[number % len(self.kinds)]
+        self.consistent = number // len(self.kinds) % 2 == 1
         return kind.__name__.removeprefix("_by_"), kind(self, rng)
 
     def _with(self, **changes):
         """A file with other entries by name; None leaves one out."""
         entries = {**self.entries, **changes.pop("entries", {})}
+        if self.consistent and entries[self.header_name] == self.entries[self.header_name]:
+            entries[self.header_name] = relisted(self.header, entries)
         return zipped([(name, data) for name, data in entries.items() if data is not None])
 
     def _pick(self, rng):
@@ -153,10 +169,12 @@ class Damage:
         return self._with(entries={name: bytes_of(array)})
 
     def _by_array_header(self, rng):
+        self.consistent = False
         name = self._pick(rng)
         return self._with(entries={name: flipped(self.entries[name], rng, 0, 128)})
 
     def _by_claim_to_be_huge(self, rng):
+        self.consistent = False
         name = self._pick(rng)
         shape = str(array_of(self.entries[name]).shape).encode()
         huge = [b"(1000000000000,)", b"(4000000000, 4000000000)", b"(-1,)", b"(2147483648,)"][int(rng.integers(4))]

@@ -3,13 +3,16 @@
 from typing import Any
 
 from rlsvi.agents.task import Task
-from rlsvi.bases import Features
+from rlsvi.bases import Features, Tabular
 from rlsvi.core.archive import ArchiveError
 
 
 def restored_features(agent: Any, task: Task, blocks: int, dim: int) -> Features:
     """Return the agent's features and check their size; unless states are numbered, on the first observation."""
     if task.states is not None:
+        table = isinstance(agent.basis or agent._problem_basis or Tabular(), Tabular)
+        if table and (task.states * task.actions, 1) != (blocks, dim):  # before it is made
+            raise ArchiveError(f"is damaged: {blocks} blocks of {dim} weights are not the table of {task}")
         features: Features = agent.features(task, 0)
         if (features.blocks, features.dim) != (blocks, dim):
             raise ArchiveError(

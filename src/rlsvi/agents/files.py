@@ -103,6 +103,8 @@ def _agent(file: Archive, basis: Any) -> Any:
     given = {k: v if v is basis else from_plain(v, file.take_any) for k, v in arguments.items()}
     agent = kind(**given)
     agent._problem_basis = basis if problem_basis is basis else from_plain(problem_basis, file.take_any)
+    if not (agent._problem_basis is None or hasattr(agent._problem_basis, "bind")):
+        raise ArchiveError("is damaged: the basis of its problem is none")
     agent._streams[:] = file.take("streams", (4, 4), np.uint64)
     agent.environment = Made.read(header["environment"])
     if not isinstance(header["setting"], dict):

@@ -9,6 +9,7 @@ from rlsvi.agents.contract import Place, Step
 from rlsvi.agents.tabular.observations import key_of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats
 
 END = -1
@@ -92,7 +93,7 @@ def read_record(file: Archive, layout: Layout, actions: int) -> Record:
     (N, _), (T, _) = file.shape("record.x", 2), file.shape("record.steps", 2)
     (E,) = file.shape("record.lengths", 1)
     x, legal = file.take("record.x", (N, width)), file.take("record.legal", (N, actions), np.bool_)
-    steps, reward = file.take("record.steps", (T, 3), np.int64), file.take("record.reward", (T,))
+    steps, reward = file.take("record.steps", (T, 3), np.int64), file.take("record.reward", (T,), most=LARGEST)
     lengths = file.take_within("record.lengths", (E,), np.int64, 1, T)
     rows, action, following = steps.T
     within = (steps >= (0, 0, END)).all() and (steps < (N, actions, N)).all() and legal.any(axis=1).all()

@@ -27,7 +27,7 @@ from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.record import Record, no_record, read_record
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import Task
-from rlsvi.bases import of
+from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
@@ -221,6 +221,8 @@ class TableOrFeatures(Holding):
 
     def restored_learner(self, task: Task, file: Archive) -> ChoosingLearner:
         """Return the learner stored in a file, after checking all its arrays."""
+        if not isinstance(self._problem_basis, Observed):
+            raise ArchiveError("is damaged: it does not say what observations are")
         table = bool(file.take("table", (1,), np.bool_)[0])
         active: Any = self.inner(table, task).restored_learner(task, file)
         record = read_record(file, self.layout, task.actions) if "record.x" in file else None

@@ -4,13 +4,14 @@ A Box is measured; Discrete, MultiDiscrete and MultiBinary are discrete, counted
 flattened. A layout is plain data that can be stored in a file.
 """
 
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
 from rlsvi.bases.unserved import refuse_unserved
-from rlsvi.core.checks import LARGEST
+from rlsvi.core.checks import LARGEST, whole
 from rlsvi.core.compile import Floats
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
@@ -33,6 +34,23 @@ class Layout(NamedTuple):
     def measured(self) -> int:
         """The number of measured numbers."""
         return len(self.low)
+
+    @property
+    def size(self) -> int:
+        """The number of all numbers."""
+        return len(self.low) + len(self.counts)
+
+    def check(self) -> None:
+        """Raise an error unless the parts fit together, as those of a space do."""
+        low, high, counts = self.low, self.high, self.counts
+        if not all(isinstance(part, list) for part in (low, high, counts)) or len(low) != len(high):
+            raise ValueError("low, high and counts must be lists, and low and high equally long")
+        if not all(v is None or isinstance(v, int | float) for v in (*low, *high)):
+            raise ValueError("low and high must be numbers, or None where there is no bound")
+        if not all(isinstance(n, int) and 1 <= n <= EXACT for n in counts):
+            raise ValueError("counts must be positive whole numbers")
+        if not (low or counts) or _sizes(self.tree) != (len(low), len(counts)):
+            raise ValueError("tree must have as many numbers as low and counts")
 
 
 def layout_of(space: Any) -> Layout:
@@ -72,6 +90,22 @@ def _tree(space: Any, low: list[float | None], high: list[float | None], counts:
     if isinstance(space, spaces.Dict):
         return ["dict", [[key, _tree(part, low, high, counts)] for key, part in space.spaces.items()]]
     return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
+
+
+def _sizes(tree: Any) -> tuple[int, int]:
+    """Return how many measured and discrete numbers a tree has, or raise an error if it is none."""
+    kind, *parts = tree
+    if kind in ("dict", "tuple"):
+        (inner,) = parts
+        sizes = [_sizes(part) for part in ([part for _, part in inner] if kind == "dict" else inner)]
+        return sum(m for m, _ in sizes), sum(n for _, n in sizes)
+    *firsts, shape = parts
+    size = prod(whole("a side", side, 0) for side in shape)
+    if kind == "box" and not firsts:
+        return size, 0
+    if kind != "counted" or len(firsts) != 1 or len([whole("first", n, -EXACT, EXACT) for n in firsts[0]]) != size:
+        raise ValueError(f"tree has a part {kind!r:.40} that is no space")
+    return 0, size
 
 
 def _check_exact(space: Any, *bounds: Any) -> None:

@@ -47,6 +47,9 @@ class Observed:
     counts: list[int]
     basis: Any = field(default_factory=Fourier)
 
+    def __post_init__(self) -> None:
+        self.layout.check()
+
     @property
     def layout(self) -> Layout:
         """Where the numbers of an observation are."""

@@ -1,12 +1,15 @@
 """Saved agents on disk: a zip file of NumPy arrays and one JSON header. Reading it runs no code.
 
-The header lists every array with its type and shape. A file is refused if an array is missing, renamed, of another
-size, or not in the list. An array is read only after the caller has specified its shape.
+The header lists every array with its type, its shape and the SHA-256 of its numbers; files of version 2 have no
+SHA-256. A file is refused if an array is missing, renamed, exchanged, of another size, or not in the list. An
+array is read only after the caller has specified its shape, and only if the file is large enough to hold it.
 """
 
+import hashlib
 import json
 import math
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -18,9 +21,10 @@ import numpy as np
 
 from rlsvi.core.files import whole_file
 
-FORMAT, VERSION = "rlsvi agent", 2
+FORMAT, VERSION, WITHOUT_DIGESTS = "rlsvi agent", 3, 2
 HEADER = "header.json"
 LONGEST_HEADER = 2**26  # bytes
+EXPANSION = 1032  # how many bytes a compressed byte can stand for, at most
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, MemoryError, ValueError, OverflowError)
 
 
@@ -32,7 +36,10 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     """Write everything or nothing: to a temporary name, synced to disk, then renamed."""
     target = checked_target(path)
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    listed = {name: [array.dtype.str, list(array.shape)] for name, array in plain.items()}
+    listed = {
+        name: [array.dtype.str, list(array.shape), hashlib.sha256(array).hexdigest()]
+        for name, array in plain.items()
+    }
     whole = {"format": FORMAT, "version": VERSION, **header, "arrays": listed}
     text = json.dumps(whole, indent=1, allow_nan=False)
     try:
@@ -85,11 +92,13 @@ class Archive:
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
+        _check_sizes(file)
         self.header = _header(file)
         listed = self.header.get("arrays")
         if not isinstance(listed, dict):
             raise ArchiveError("is damaged: its header does not list its arrays")
-        self._listed = {name: _type_and_shape(name, plain) for name, plain in listed.items()}
+        digests = self.header["version"] != WITHOUT_DIGESTS
+        self._listed = {name: _listed(name, plain, digests) for name, plain in listed.items()}
         there = sorted(entry.filename for entry in file.infolist())
         if there != sorted([HEADER, *(f"{name}.npy" for name in listed)]):
             odd = sorted(set(there) ^ {HEADER, *(f"{name}.npy" for name in listed)}) or ["an entry twice"]
@@ -103,7 +112,7 @@ class Archive:
 
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
         """Return the shape of an array that has not been read yet."""
-        _, shape = self._known(name)
+        _, shape, _ = self._known(name)
         if len(shape) != dimensions:
             raise ArchiveError(f"is damaged: {name} has {len(shape)} dimensions, expected {dimensions}")
         return shape
@@ -112,14 +121,22 @@ class Archive:
         """Return the type of an array that has not been read yet."""
         return self._known(name)[0]
 
-    def take(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64, *, finite: bool = True) -> Any:
-        """Return an array after checking its shape and type, and that it is finite unless `finite` is False."""
-        kind, found = self._known(name)
+    def take(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: Any = np.float64,
+        *,
+        finite: bool = True,
+        most: float = sys.float_info.max,
+    ) -> Any:
+        """Return an array after checking its shape and type, and, if `finite`, that numbers are at most `most`."""
+        kind, found, _ = self._known(name)
         if found != tuple(shape) or kind != np.dtype(dtype):
             raise ArchiveError(f"is damaged: {name} is {kind}{found}, expected {np.dtype(dtype)}{tuple(shape)}")
-        array = self._read(name, kind, found)
-        if finite and kind.kind == "f" and array.size and not -np.inf < array.min() <= array.max() < np.inf:
-            raise ArchiveError(f"is damaged: {name} holds numbers that are not finite")
+        array = self.take_any(name)
+        if finite and kind.kind == "f" and array.size and not -most <= array.min() <= array.max() <= most:
+            raise ArchiveError(f"is damaged: {name} holds numbers that are not finite, or too large")
         return array
 
     def take_within(self, name: str, shape: tuple[int, ...], dtype: Any, least: int, most: int) -> Any:
@@ -131,14 +148,18 @@ class Archive:
 
     def take_any(self, name: str) -> Any:
         """Return an array of any shape and type, such as an argument of a constructor that checks it."""
-        return self._read(name, *self._known(name))
+        kind, shape, digest = self._known(name)
+        array = self._read(name, kind, shape)
+        if digest is not None and hashlib.sha256(array).hexdigest() != digest:
+            raise ArchiveError(f"is damaged: {name} does not hold the numbers that it was saved with")
+        return array
 
     def finish(self) -> None:
         """Raise an error if the file contains more than was taken from it."""
         if self._left:
             raise ArchiveError(f"is damaged: such a file does not hold {', '.join(sorted(self._left))[:200]}")
 
-    def _known(self, name: str) -> tuple[Any, tuple[int, ...]]:
+    def _known(self, name: str) -> tuple[Any, tuple[int, ...], str | None]:
         if name not in self._listed:
             raise ArchiveError(f"is damaged: it lacks {name}")
         return self._listed[name]
@@ -189,7 +210,7 @@ def _header(file: zipfile.ZipFile) -> dict[str, Any]:
     header = json.loads(file.read(info), parse_constant=_not_finite, parse_float=_finite)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ArchiveError("is not a saved agent: its header does not say so")
-    if header.get("version") != VERSION:
+    if header.get("version") not in (VERSION, WITHOUT_DIGESTS):
         raise ArchiveError(
             f"is of version {header.get('version')} of the format, this program reads version {VERSION}: load it "
             f"with the rlsvi that wrote it ({header.get('rlsvi', 'unknown')}), or let the agent learn anew"
@@ -206,15 +227,27 @@ def _finite(text: str) -> float:
     return value if math.isfinite(value) else float(_not_finite(text))
 
 
-def _type_and_shape(name: str, plain: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return the type and shape of an array in the header, checked before the array is read."""
+def _check_sizes(file: zipfile.ZipFile) -> None:
+    """Raise an error if the entries claim to hold more than a file of this size can hold."""
+    entries = file.infolist()
+    assert file.fp is not None
+    if sum(entry.compress_size for entry in entries) > file.fp.seek(0, os.SEEK_END):
+        raise ArchiveError("is damaged: it is smaller than its entries")
+    for entry in entries:
+        if entry.file_size > EXPANSION * entry.compress_size:
+            raise ArchiveError(f"is damaged: {entry.filename:.80} cannot have {entry.file_size} bytes")
+
+
+def _listed(name: str, plain: Any, digests: bool) -> tuple[Any, tuple[int, ...], str | None]:
+    """Return the type, shape and digest of an array in the header, checked before the array is read."""
     try:
-        kind, shape = plain
+        kind, shape, digest = plain if digests else (*plain, None)
         dtype = np.dtype(kind)
         sizes = tuple(shape)
-    except (TypeError, ValueError):
+        assert isinstance(digest, str) == digests
+    except (TypeError, ValueError, AssertionError):
         raise ArchiveError(f"is damaged: its header does not say what {name} is") from None
     sane = all(type(size) is int and 0 <= size < 2**40 for size in sizes) and len(sizes) <= 8
     if dtype.kind not in "biufU" or dtype.str != kind or not sane or math.prod(sizes) * dtype.itemsize >= 2**48:
         raise ArchiveError(f"is damaged: {name} cannot be an array of type {kind!r} and shape {shape!r:.60}")
-    return dtype, sizes
+    return dtype, sizes, digest

@@ -68,9 +68,11 @@ def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U",
 
     of : the name of an array (H, B, d, ..), and its number of dimensions.
     """
-    H, B, d = file.shape(of, dimensions)[:3]
-    if H != max(task.horizon, 1) or min(B, d) < 1:
+    H, B, d, *square = file.shape(of, dimensions)
+    if H != max(task.horizon, 1) or min(B, d) < 1 or square not in ([], [d]):
         raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
     if file.shape("rows", 2) != (H, task.states or 0):
         raise ArchiveError(f"is damaged: its rows are not those of {task}")
+    if file.shape("memory.block", 2) != (H, file.shape("memory.sum_head", 2)[1] * task.actions):
+        raise ArchiveError(f"is damaged: its memory is not that of {task}")
     return restored_features(agent, task, B, d)

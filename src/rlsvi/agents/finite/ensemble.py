@@ -86,7 +86,11 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         """Return the learner stored in a file, after checking all its arrays."""
         if file.shape("keys", 1) != (self.members + 1,):
             raise ArchiveError(f"is damaged: it does not have the keys of {self.members} members")
-        learner = self.learner_of(task, read_features(self, task, file, "memory.reward", 3))
+        features, M = read_features(self, task, file, "memory.reward", 3), self.members
+        weighted, sizes = self.perturb == WEIGHTS, (task.horizon, features.blocks, M, features.dim)
+        if (file.shape("weights", 3)[2:] if weighted else file.shape("noise", 4)) != ((M,) if weighted else sizes):
+            raise ArchiveError(f"is damaged: it does not have the noise of {M} members")
+        learner = self.learner_of(task, features)
         learner.restore(file)
         return learner
 

@@ -28,9 +28,9 @@ from rlsvi.agents.practice.restoring import check_size, read_learner
 from rlsvi.agents.practice.value_iteration import SweptValues
 from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
 from rlsvi.agents.task import Task
-from rlsvi.bases import Basis, RowBasis, Tabular, Waves, of
+from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
-from rlsvi.core.archive import Archive
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.random import Seed
 
@@ -245,6 +245,10 @@ class BoundedRLSVI(Holding):
 
     def restored_learner(self, task: Task, file: Archive) -> BoundedLearner:
         """Return the learner stored in a file, after checking all its arrays."""
+        needed = self.basis is None or hasattr(self.basis, "rows")
+        known: Any = self._problem_basis
+        if not isinstance(known, Observed) and (needed or known is not None):
+            raise ArchiveError("is damaged: it does not say what observations are")
         return read_learner(task, self._lookup(task), self._planning, file)
 
     def _lookup(self, task: Task) -> Lookup:

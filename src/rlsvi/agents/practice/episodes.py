@@ -11,6 +11,7 @@ import numpy as np
 
 from rlsvi.agents.practice.history import END, Transitions, longer
 from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats
 
 
@@ -113,11 +114,11 @@ def read_episodes(file: Archive, actions: int) -> EpisodeHistory:
     (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
     if N < 1 or T < 1:
         raise ArchiveError("is damaged: its history is empty")
-    x, legal = file.take("history.x", (N, width)), file.take("history.legal", (N, actions), np.bool_)
+    x, legal = file.take("history.x", (N, width), most=LARGEST), file.take("history.legal", (N, actions), np.bool_)
     steps = Transitions(
         file.take_within("history.row", (T,), np.int64, 0, N - 1),
         file.take_within("history.action", (T,), np.int64, 0, actions - 1),
-        file.take("history.reward", (T,)),
+        file.take("history.reward", (T,), most=LARGEST),
         file.take_within("history.next", (T,), np.int64, END, N - 1),
         np.ones(T),
     )

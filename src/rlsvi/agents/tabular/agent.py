@@ -8,6 +8,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis
+from rlsvi.agents.bound import restored_features
 from rlsvi.agents.contract import Place, Step, broken
 from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import plan
@@ -174,8 +175,15 @@ class TabularAgent(Agent):
     def restored_learner(self, task: Task, file: Archive) -> TabularLearner:
         """Return the learner stored in a file, after checking all its arrays."""
         rows = ROWS if self.homogeneous else task.horizon
-        if task.states is None or file.shape("counts.visits", 3) != (rows, task.states, task.actions):
+        H, S, A = task.horizon, task.states or 0, task.actions
+        shapes = {"counts.into": (rows, S, A, S + 1), "plan.Q": (H, S, A)}
+        if self.takes_basis:
+            _, B, d, _ = file.shape("linear.U", 4)
+            shapes["linear.U"] = (H, B, d, d)
+        if not S or any(file.shape(name, len(shape)) != shape for name, shape in shapes.items()):
             raise ArchiveError(f"is damaged: its counts are not those of {task}")
+        if self.takes_basis:
+            restored_features(self, task, B, d)
         learner = self.new_learner(task, 0)
         learner.restore(file)
         return learner

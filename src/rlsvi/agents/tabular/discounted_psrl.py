@@ -26,8 +26,8 @@ from rlsvi.agents.tabular.sparse_learner import SparseLearner, TablePlanning
 from rlsvi.agents.tabular.sparse_model import ALPHA
 from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
-from rlsvi.bases.layout import layout_of
-from rlsvi.core.archive import Archive
+from rlsvi.bases.layout import Layout, layout_of
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.random import Seed
 
@@ -104,19 +104,20 @@ class DiscountedPSRL(Agent):
 
     def new_learner(self, task: Task, example: Any) -> SparseLearner:
         """Return a learner without experience."""
-        learner = self._empty(task)
+        learner = SparseLearner(task, self._layout(), self._planning)
         vector_or_bytes(learner.layout, example + task.first_state if task.states is not None else example)
         return learner
 
     def restored_learner(self, task: Task, file: Archive) -> SparseLearner:
         """Return the learner stored in a file, after checking all its arrays."""
-        learner = self._empty(task)
+        if not isinstance(self._problem_basis, Observed | None):
+            raise ArchiveError("is damaged: it does not say what observations are")
+        learner = SparseLearner(task, self._layout(), self._planning, room=0)
         learner.restore(file)
         return learner
 
-    def _empty(self, task: Task) -> SparseLearner:
-        basis = self._problem_basis
-        return SparseLearner(task, basis.layout if isinstance(basis, Observed) else None, self._planning)
+    def _layout(self) -> Layout | None:
+        return self._problem_basis.layout if self._problem_basis else None
 
 
 def layout_if_known(env: Any) -> Observed | None:

@@ -53,10 +53,10 @@ class TablePlanning(NamedTuple):
 class SparseLearner:
     """Counts of all experience in a table that grows."""
 
-    def __init__(self, task: Task, layout: Layout | None, planning: TablePlanning) -> None:
+    def __init__(self, task: Task, layout: Layout | None, planning: TablePlanning, room: int = ROOM) -> None:
         self.task, self.layout, self.planning = task, layout, planning
         self.rows: dict[bytes, int] = {}
-        self.model = no_model(ROOM, ROOM, task.actions)
+        self.model = no_model(room, room, task.actions)
         self.V = np.zeros(0)  # of all states, at the end of the last episode, in proportion to `worth`
         self.counters = np.zeros(2, np.int64)  # episodes and steps
         self.sample: SampledModel | None = None  # of the episode that is being played
@@ -200,11 +200,13 @@ class SparseLearner:
         """Restore the learner from a file, after checking all its arrays."""
         A = self.task.actions
         (S, _), (O,) = file.shape("keys", 2), file.shape("model.to", 1)  # noqa: E741
+        if min(S, O) < 1:
+            raise ArchiveError("is damaged: its table is empty")
         keys = file.take("keys", (S, SIZE), np.uint8)
         legal = file.take("model.legal", (S, A), np.bool_)
         cell = file.take_within("model.cell", (O,), np.int64, 0, S * A - 1)
         to = file.take_within("model.to", (O,), np.int64, END, S - 1)
-        model = no_model(max(S, ROOM), max(O, ROOM), A)
+        model = no_model(S, O, A)
         model.legal[:S], model.sizes[:] = legal, (S, O)
         for o in range(O):
             link(model, o, int(cell[o]), int(to[o]))
