@@ -37,7 +37,7 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
     target = checked_target(path)
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     listed = {
-        name: [array.dtype.str, list(array.shape), hashlib.sha256(array).hexdigest()]
+        name: [array.dtype.str, list(array.shape), hashlib.sha256(array.data).hexdigest()]
         for name, array in plain.items()
     }
     whole = {"format": FORMAT, "version": VERSION, **header, "arrays": listed}
@@ -150,7 +150,7 @@ class Archive:
         """Return an array of any shape and type, such as an argument of a constructor that checks it."""
         kind, shape, digest = self._known(name)
         array = self._read(name, kind, shape)
-        if digest is not None and hashlib.sha256(array).hexdigest() != digest:
+        if digest is not None and hashlib.sha256(array.data).hexdigest() != digest:
             raise ArchiveError(f"is damaged: {name} does not hold the numbers that it was saved with")
         return array
 
