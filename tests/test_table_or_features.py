@@ -6,6 +6,7 @@ from functools import partial
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.practice.worlds import Rooms
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
@@ -309,6 +310,7 @@ def test_a_table_that_has_left_features_is_not_told_to_try_them():
 
 
 def test_a_log_that_was_fitted_does_not_use_up_the_warning():
-    log = rlsvi.record(DiscountedPSRL(seed=0), numbered(Unpaid()), episodes=64, learning=True)
+    log = rlsvi.record(numbered(Unpaid()), DiscountedPSRL(seed=0), episodes=31, learning=True)
+    log = pl.concat([log, log.with_columns(pl.col("episode") + 31)])  # so that 32 episodes are passed
     agent = DiscountedPSRL(seed=0).fit(log, numbered(Unpaid()))
     assert len(warned(agent, numbered(Unpaid()), 64)) == 1
