@@ -3,6 +3,7 @@
 import math
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -173,3 +174,39 @@ def test_an_environment_that_is_not_as_gymnasium_has_it_is_named(name):
 def test_arrays_of_one_number_are_as_good_as_the_number():
     env = Odd(step=lambda o, r, e, c, i: (o, np.array([r]), np.array([e]), np.array(c), i))
     assert np.array_equal(evaluated(env=env).returns, evaluated().returns)
+
+
+@pytest.mark.parametrize(
+    ("id", "wrong", "words"),
+    [
+        ("CartPole-v1", "sigmaa", "agent_for has no argument sigmaa .*: did you mean sigma?"),
+        ("FrozenLake-v1", "optimsm", "agent_for has no argument optimsm .*: did you mean optimism?"),
+        ("rlsvi/Chain-v0", "sigmaa", "agent_for has no argument sigmaa .* RLSVI: did you mean sigma?"),
+        ("rlsvi/Chain-v0", "gamma", "agent_for has no argument gamma for this environment, .* makes a RLSVI"),
+    ],
+)
+def test_agent_for_speaks_of_itself_and_of_the_nearest_argument(id, wrong, words):
+    with pytest.raises(TypeError, match=words.replace("?", r"\?")):
+        rlsvi.agent_for(gymnasium.make(id), **{wrong: 1})
+
+
+def test_learn_says_what_to_write():
+    env = envs.FiniteMDPEnv(mdp.chain(3))
+    assert rlsvi.RLSVI(seed=0).learn(env, 5).episodes == 5
+    for arguments, words in [
+        ({"total_timesteps": 100}, r"no argument total_timesteps: write steps=, as in learn\(env, steps="),
+        ({"episodes": 3, "callback": print}, "no argument callback: write on_episode=.* returns False"),
+        ({"episode": 3}, r"no argument episode: did you mean episodes\?"),
+        ({"episodes": 3, "tb_log_name": "a"}, "no argument tb_log_name: there are env, episodes, steps"),
+    ]:
+        with pytest.raises(TypeError, match=words):
+            rlsvi.RLSVI(seed=0).learn(env, **arguments)
+    with pytest.raises(TypeError, match=r"too many positional arguments: .* have names, such as steps="):
+        rlsvi.RLSVI(seed=0).learn(env, 5, 100)
+    with pytest.raises(ValueError, match=r"learn\(env, 20\) means 20 episodes"):
+        rlsvi.RLSVI(seed=0).learn(env)
+    endless = rlsvi.ContinualRLSVI(seed=0)
+    with pytest.raises(TypeError, match="names, such as steps=1000"):
+        endless.learn(env, 5)
+    with pytest.raises(TypeError, match="no argument total_timesteps: write steps="):
+        endless.learn(env, total_timesteps=5)

@@ -196,7 +196,7 @@ def test_tables_of_pandas_with_cells_of_several_types(table, vectors, tmp_path):
 def test_arguments(table, tmp_path):
     refuses(table, "must be the name of a column, or a list", tmp_path, columns={"reward": 3}, error=TypeError)
     refuses(table, "columns must be a dictionary, such as", tmp_path, columns=["a"], error=TypeError)
-    refuses(table, "columns has 'rewards': a log has episode, step", tmp_path, columns={"rewards": "r"})
+    refuses(table, "columns has 'rewards': did you mean reward", tmp_path, columns={"rewards": "r"})
     refuses(table, "no column 'r', it has", tmp_path, columns={"reward": "r"})
     refuses(17, "log must be a polars frame, .* got int", tmp_path, error=TypeError)
     refuses([table, table.drop("reward")], "piece 1 of the log has the columns", tmp_path)

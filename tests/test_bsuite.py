@@ -36,11 +36,15 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--experiments", "deep_see"), "unknown experiment 'deep_see' in --experiments: there are bandit"),
+        (("--experiments", "deep_see"), "unknown experiment 'deep_see' in --experiments: did you mean deep_sea?"),
         (("--quick", "--settings", "2"), "--quick stands for --settings and --episodes-share"),
         (("--episodes-share", "0"), "share must be a positive, finite number"),
         (("--episodes-share", "1.5"), "share must be at most 1"),
         (("--agents", "no-such"), "unknown agent 'no-such' in --agents: there are default, random, q-learning"),
+        (
+            ("--agents", "discountedpsrl"),
+            "unknown agent 'discountedpsrl' in --agents: did you mean Disc",
+        ),
         (("--agents", "Posterior"), "unknown agent 'Posterior'"),
         (("--agents", "no_module_here:Agent"), "there is no module no_module_here"),
     ],

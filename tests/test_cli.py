@@ -172,11 +172,21 @@ def test_compare_knows_every_problem(problem):
     assert [row["agent"] for row in strict_json(result.stdout)["summary"]] == ["rlsvi", "lsvi-epsilon"]
 
 
+def test_an_unknown_command_is_answered_with_the_nearest():
+    result = run("trian", "CartPole-v1")
+    assert result.exit_code == 2
+    assert "there is no command trian: did you mean train?" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("chain", "--agents", "rlsvi,dqn"), ("'dqn'", "--agents", *AGENTS)),
-        (("chain", "--agents", ""), ("unknown agent ''", *AGENTS)),
+        (("chain", "--agents", "rlsvi,dqn"), ("'dqn'", "--agents", "rlsvi list")),
+        (("chain", "--agents", ""), ("unknown agent ''", "rlsvi list")),
+        (("chain", "--agents", "rlsiv"), ("unknown agent 'rlsiv'", "did you mean rlsvi?")),
+        (("rivr-swim",), ("unknown problem 'rivr-swim'", "did you mean river-swim?")),
+        (("cartpole",), ("unknown problem 'cartpole'", "did you mean CartPole-v1?")),
+        (("chain", "-p", "lenght=5"), ("--problem-arg lenght does not go with chain", "did you mean length?")),
         (("nowhere",), ("unknown problem 'nowhere'", *PROBLEMS)),
         (("Nowhere-v0",), ("unknown problem 'Nowhere-v0'", *PROBLEMS)),
         (("CartPole-v1", "--agents", "rlsvi"), ("needs observations that are numbered",)),
@@ -186,6 +196,7 @@ def test_compare_knows_every_problem(problem):
         (("FrozenLake-v1", "-p", "length=4"), ("length",)),
         (("nowhere:thing",), ("PROBLEM names nowhere:thing, but there is no module nowhere",)),
         (("own_things:nothing",), ("own_things:nothing", "defines no nothing")),
+        (("own_things:two_room",), ("defines no two_room", "did you mean two_rooms?")),
         (("own_things:two_rooms", "-p", "size=2"), ("--problem-arg size does not go with own_things:two_rooms",)),
         (("own_things:QLearning",), ("env",)),
         (

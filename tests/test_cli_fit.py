@@ -154,13 +154,14 @@ def test_observations_in_several_columns(tmp_path):
     ("arguments", "said"),
     [
         (("none.parquet",), "there is no log none.parquet"),
-        (("log.parquet", "--agent", "Nobody"), "there is no agent 'Nobody'"),
+        (("log.parquet", "--agent", "Nobody"), "there is no agent 'Nobody': name one that `rlsvi list` shows"),
+        (("log.parquet", "--agent", "psrll"), "there is no agent 'psrll': did you mean psrl?"),
         (("log.parquet", "--agent", "compare"), "there is no agent 'compare'"),
         (("log.parquet", "--agent", "RLSVI"), "pass horizon="),
         (("log.parquet", "--agent-arg", "horizon"), "--agent-arg takes NAME=VALUE, such as horizon=20"),
         (
             ("log.parquet", "--agent", "RLSVI", "--agent-arg", "horizn=20"),
-            "--agent-arg horizn does not go with RLSVI",
+            "--agent-arg horizn does not go with RLSVI: did you mean horizon?",
         ),
         (("log.parquet", "--agent", "rlsvi", "--agent-arg", "horizn=20"), "which takes lam, basis, horizon"),
         (("log.parquet", "--agent-arg", "horizn=20"), "--agent-arg does not go with default"),

@@ -266,7 +266,8 @@ def test_a_report_is_made_of_it(small):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("dithering", "chian-regret"), ("unknown figure 'chian-regret'", *FIGURES)),
+        (("dithering", "chian-regret"), ("unknown figure 'chian-regret'", "did you mean chain-regret?")),
+        (("nonsense",), ("unknown figure 'nonsense'", "`rlsvi list` shows all")),
         (("dithering", "--scale", "huge"), ("scale must be one of quick, paper, got 'huge'",)),
         (("dithering", "--seeds", 0), ("--seeds",)),
         (("dithering", "--seeds", "many"), ("--seeds", "'many' is neither a whole number")),

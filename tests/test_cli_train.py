@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import gymnasium as gym
 import pytest
@@ -164,7 +165,7 @@ def test_nothing_is_written_where_nothing_was_learned(tmp_path):
         (("--env-arg", "fails=1"), ("the motor is off", "nothing was learned")),
         (("--env-arg", "how=nan"), ("NaN, infinity", "nothing was learned")),
         (("--env-arg", "how"), ("--env-arg takes NAME=VALUE", "'how'")),
-        (("--env-arg", "who=1"), ("unexpected keyword argument 'who'",)),
+        (("--env-arg", "who=1"), ("Walk-v0 has no argument who: did you mean how?",)),
         (("--gamma", 2), ("gamma",)),
         (("--out", "no/walk.rlsvi"), ("cannot write", "there is no folder")),
         (("--out", "."), ("it is a folder",)),
@@ -179,7 +180,7 @@ def test_nothing_is_written_where_nothing_was_learned(tmp_path):
         for word in words:
             assert word in result.stderr, (arguments, result.stderr)
     for environment, word in [
-        ("Nowhere-v0", "cannot make the environment Nowhere-v0"),
+        ("Nowhere-v0", "there is no environment Nowhere-v0: Environment `Nowhere` doesn't exist"),
         ("nowhere:Walk-v0", "No module named 'nowhere'"),
         ("Pendulum-v1", "--choices 5"),
     ]:
@@ -195,6 +196,8 @@ def test_the_default_name_is_not_written_over():
     again = run(*quick)
     assert again.exit_code == 2
     assert "rlsvi-Chain-v0.rlsvi exists already" in again.stderr
+    Path("cartpole.rlsvi").touch()
+    assert "there is no environment cartpole: did you mean CartPole-v1?" in run("train", "cartpole").stderr
     assert "leave --gamma out" in run(*quick, "--gamma", 0.9, "--out", "other").stderr
     assert rlsvi.load("rlsvi-Chain-v0.rlsvi").episodes == 2
 
@@ -358,7 +361,7 @@ def test_files_that_cannot_be_evaluated_are_refused():
         (("nothing",), ("there is no file nothing", "rlsvi train")),
         (("new",), ("has learned nothing", "train it first")),
         (("wrapped",), ("does not tell in which environment", "--env ID")),
-        (("wrapped", "--env", "Nowhere-v0"), ("cannot make the environment",)),
+        (("wrapped", "--env", "Nowhere-v0"), ("there is no environment Nowhere-v0",)),
         (("wrapped", "--env", "CartPole-v1"), ("observation",)),
     ]:
         result = run("evaluate", *arguments, "--quiet")

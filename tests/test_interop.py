@@ -107,6 +107,21 @@ def test_a_batch_gives_the_actions_of_its_rows(kind):
     assert following.tolist() == np.where(starts, 1, states + 1).tolist()
 
 
+@pytest.mark.parametrize("kind", ["box", "number", "grid", "dict", "tuple", "function"])
+def test_arrays_of_size_one_go_with_a_single_observation(kind):
+    function = rlsvi.bases.StateFeatures(lambda x: np.array([1.0, x[0]])) if kind == "function" else None
+    agent, env = taught("box" if kind == "function" else kind, basis=function)
+    observation, on, anew = seen(env, 1)[0], np.array([False]), np.array([True])
+    action, state = agent.predict(observation, None, anew, deterministic=True)
+    assert (action, state) == agent.predict(observation, deterministic=True)
+    assert np.ndim(action) == np.ndim(state) == 0
+    assert agent.predict(observation, np.array([7]), on, deterministic=True) == (action, 8)
+    assert agent.predict(observation, np.array([7]), anew, deterministic=True) == (action, 1)
+    assert agent.predict(observation, [7], deterministic=True, action_mask=[[True, True]]) == (action, 8)
+    actions, states = agent.predict(stacked([observation]), np.array([7]), on, deterministic=True)
+    assert (actions.tolist(), states.tolist()) == ([action], [8])
+
+
 def test_each_environment_of_a_batch_plays_on_a_sample_of_its_own():
     env = Corridor("number")
     agent = rlsvi.BoundedRLSVI(seed=0, sigma=3.0, lam=0.01).learn(env, episodes=1)
@@ -143,10 +158,14 @@ def test_agents_of_periods_and_plain_functions_take_batches_too():
 
 def test_batches_that_do_not_fit_are_refused():
     agent, _ = taught()
-    with pytest.raises(ValueError, match=r"episode_start has 3 rows, there are 2 observations"):
+    with pytest.raises(ValueError, match=r"episode_start has 3 values, there are 2 observations"):
         agent.predict(np.zeros((2, 1)), None, np.ones(3, dtype=bool))
     with pytest.raises(ValueError, match="there is one observation"):
-        agent.predict(0.0, np.zeros(1), np.ones(1, dtype=bool))
+        agent.predict(np.zeros(1), np.zeros(2), np.ones(1, dtype=bool))
+    with pytest.raises(ValueError, match="state has 4 values, there are 2 observations"):
+        agent.predict(np.zeros((2, 1)), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="action_mask has 3 rows, there are 2 observations"):
+        agent.predict(np.zeros((2, 1)), action_mask=np.ones((3, 2)))
     with pytest.raises(ValueError, match="shape"):
         agent.predict(np.zeros((2, 3, 1)), deterministic=True)
 

@@ -1,17 +1,20 @@
 """TableOrFeatures: when it changes how it learns, that nothing is lost then, and what `agent_for` returns."""
 
 import logging
+import warnings
 from functools import partial
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
+from benchmarks.practice.worlds import Rooms
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
 
 import rlsvi
 from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
-from rlsvi import BoundedRLSVI, DiscountedPSRL, TableOrFeatures, agent_for
+from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
 
@@ -194,3 +197,120 @@ def test_the_agent_for_an_environment():
     assert isinstance(agent_for(gymnasium.make("CartPole-v1"), basis=basis), BoundedRLSVI)
     with pytest.raises(ValueError, match="FlattenObservation"):
         agent_for(Any(Text(5)), sigma=1.0)
+
+
+# ---- runs without progress --------------------------------------------------------------------------------
+
+
+class Unpaid(Line):
+    """The same line without a reward."""
+
+    def step(self, action):
+        observation, _, terminated, truncated, info = super().step(action)
+        return observation, 0.0, terminated, truncated, info
+
+
+class Poorer(Line):
+    """Observations recur; the first eight episodes pay 1, later ones one half."""
+
+    played = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.played += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        observation, *_, truncated, info = super().step(action)
+        return observation, 1.0 if self.played <= 8 else 0.5, True, truncated, info
+
+
+def warned(agent, env, episodes):
+    """Return what NoProgressWarning says while an agent learns."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        agent.learn(env, episodes)
+    return [str(each.message) for each in caught if each.category is NoProgressWarning]
+
+
+def numbered(env):
+    """Return the line with numbered observations."""
+    space = Discrete(7)
+    return gymnasium.wrappers.TransformObservation(env, lambda x: int(x.argmax()), space)
+
+
+@pytest.mark.parametrize(
+    ("agent", "env", "episodes", "tries"),
+    [
+        (TableOrFeatures(seed=0), Unpaid(), 200, "or try another gamma=, or rlsvi.DiscountedPSRL with"),
+        (
+            TableOrFeatures(seed=0),
+            Unpaid(noise=1.0),
+            40,
+            "or try a larger gamma=, or rlsvi.BoundedRLSVI with",
+        ),
+        (DiscountedPSRL(seed=0), numbered(Unpaid()), 200, "or try another gamma= or optimism="),
+        (DiscountedPSRL(seed=0), Unpaid(noise=1.0), 40, "or features, since few observations recur"),
+        (BoundedRLSVI(seed=0), Unpaid(noise=1.0), 40, "or try repeat=1 or 4"),
+        (BoundedRLSVI(seed=0), numbered(Unpaid()), 200, "or rlsvi.DiscountedPSRL()"),
+        (rlsvi.RLSVI(horizon=8, seed=0), numbered(Unpaid()), 200, "or try a smaller lam= or a larger sigma="),
+        (rlsvi.LSVI(horizon=8, seed=0), numbered(Unpaid()), 200, "or try rlsvi.RLSVI, which explores"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_run_that_never_finds_a_reward_says_so_once(agent, env, episodes, tries):
+    (said,) = warned(agent, env, episodes)
+    assert "there was no reward in any of" in said
+    assert tries in said
+
+
+def deep_sea(size):
+    """DeepSea without its costs, so that nothing but the treasure is rewarded."""
+    env = gymnasium.make("rlsvi/DeepSea-v0", size=size)
+    return gymnasium.wrappers.TransformReward(env, lambda reward: float(reward > 0.5))
+
+
+@pytest.mark.parametrize(
+    ("env", "episodes"),
+    [(partial(deep_sea, 20), 64), (partial(gymnasium.make, "FrozenLake-v1", map_name="8x8"), 32)],
+    ids=["deep-sea", "FrozenLake"],
+)
+def test_a_run_that_still_explores_does_not(env, episodes):
+    env, returns = env(), []
+    agent = agent_for(env, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoProgressWarning)
+        agent.learn(env, episodes, on_episode=lambda _, total: returns.append(total))
+    assert returns == [0.0] * episodes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("env", "episodes"),
+    [
+        (partial(deep_sea, 20), 512),
+        (partial(gymnasium.make, "FrozenLake-v1"), 256),
+        (partial(gymnasium.make, "FrozenLake-v1", map_name="8x8"), 256),
+        (partial(Rooms, 20), 64),
+    ],
+    ids=["deep-sea", "FrozenLake", "FrozenLake-8x8", "rooms"],
+)
+def test_runs_of_the_usual_length_find_their_reward_without_a_warning(env, episodes, seed):
+    env, found = env(), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoProgressWarning)
+        agent_for(env, seed=seed).learn(env, episodes, on_episode=lambda _, total: found.append(total > 0))
+    assert any(found)
+
+
+def test_a_table_that_has_left_features_is_not_told_to_try_them():
+    (said,) = warned(TableOrFeatures(seed=0), Poorer(), 40)
+    assert "the recent ones earn 0.5" in said
+    assert said.endswith(": try another gamma=, or rlsvi.DiscountedPSRL with another optimism=")
+
+
+def test_a_log_that_was_fitted_does_not_use_up_the_warning():
+    log = rlsvi.record(numbered(Unpaid()), DiscountedPSRL(seed=0), episodes=31, learning=True)
+    log = pl.concat([log, log.with_columns(pl.col("episode") + 31)])  # so that 32 episodes are passed
+    agent = DiscountedPSRL(seed=0).fit(log, numbered(Unpaid()))
+    assert len(warned(agent, numbered(Unpaid()), 64)) == 1

@@ -17,6 +17,7 @@ from rlsvi.agents.fitting import Fitting
 from rlsvi.agents.learning import Learning
 from rlsvi.agents.parameters import Parameters
 from rlsvi.agents.predicting import Predicting
+from rlsvi.agents.progress import warn_of_no_reward
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
 from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.bases.basis import same_table
@@ -50,6 +51,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
     fused: bool = False  # whether its learner has a mind that the fused loop can use
     concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
+    remedy: str = ""  # what to try if there is no progress, instead of the agent's own words
     deciding: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -104,6 +106,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
         self._learner: Any = None
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
+        self._missed_reward = False  # whether it has warned that there is no reward
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
 
@@ -196,6 +199,12 @@ class Agent(Learning, Fitting, Predicting, Parameters):
                 return steps, total, place, False
             place = following
         return steps, total, place, True
+
+    def _miss_reward(self, remedy: str) -> None:
+        """Warn, once, that no reward was found."""
+        if not self._missed_reward:
+            self._missed_reward = True
+            warn_of_no_reward(self.episodes, remedy)
 
     def state(self) -> dict[str, Any]:
         """Return all arrays of what was learned that a file must contain."""

@@ -14,6 +14,7 @@ from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import checked_env
 from rlsvi.agents.trial import tried
 from rlsvi.bases.layout import TableOnlyError, layout_of
+from rlsvi.core.checks import instead
 
 Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 
@@ -39,12 +40,12 @@ def _chosen(env: Env[Any, Any], **arguments: Any) -> Default:
     """Return the agent for the observations of an environment and for the arguments."""
     numbered = isinstance(env.observation_space, Discrete)
     if numbered and getattr(env.unwrapped, "horizon", None) is not None:
-        return RLSVI(**arguments)
+        return RLSVI(**_known(RLSVI, arguments))
     kind = DiscountedPSRL if numbered else TableOrFeatures
     if not set(arguments) <= set(signature(kind).parameters):
         if arguments.get("basis") is None:
             layout_of(env.observation_space)  # raises an error if the environment needs a basis
-        return BoundedRLSVI(**arguments)
+        return BoundedRLSVI(**_known(BoundedRLSVI, arguments, kind))
     if numbered or not _holds_numbers(env.observation_space):
         return DiscountedPSRL(**arguments)
     try:
@@ -57,6 +58,21 @@ def _chosen(env: Env[Any, Any], **arguments: Any) -> Default:
         )
         return DiscountedPSRL(**arguments)
     return TableOrFeatures(**arguments)
+
+
+def _known(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[str, Any]:
+    """Return the arguments if an agent takes them; the error speaks of `agent_for`, which the user called.
+
+    other : another kind of agent, which would have been made of other arguments.
+    """
+    takes = signature(kind).parameters
+    for name in arguments:
+        if name not in takes:
+            near = instead(name, [*takes, *(signature(other).parameters if other else ())])
+            raise TypeError(
+                f"agent_for has no argument {name} for this environment, where it makes a {kind.__name__}: {near}"
+            )
+    return arguments
 
 
 def _holds_numbers(space: Any) -> bool:

@@ -55,5 +55,5 @@ class DiscountedAgent(Agent):
                 f"where rewards, prior and discount explain {explained:.3g}; use a smaller gamma, features of a "
                 "smaller scale, a larger lam, or fewer features",
                 DivergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

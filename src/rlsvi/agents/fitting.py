@@ -19,6 +19,7 @@ class Fitting:
     task_of: Any
     arguments: Any
     steps: Any
+    _missed_reward: bool
 
     def fit(
         self,
@@ -69,6 +70,7 @@ class Fitting:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoProgressWarning)
             self.learn(replay, episodes=replay.log.episodes, progress=progress)
+        self._missed_reward = False  # nobody has heard of it
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:

@@ -1,14 +1,45 @@
 """Learning by playing: `learn`, which tells callbacks of every episode."""
 
 import os
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
 from time import perf_counter, process_time
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 from gymnasium import Env
 
 from rlsvi.callbacks.calling import Numbers, OnEpisode, begun_callbacks, callbacks_of
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import instead, whole
 from rlsvi.core.progress import bar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+SB3 = {  # arguments of stable-baselines3, and what to write instead
+    "total_timesteps": "write steps=, as in learn(env, steps=10_000)",
+    "callback": "write on_episode=, a function of the agent and the return that is called after every episode; "
+    "learning ends if it returns False",
+}
+
+
+def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
+    """Decorate `learn` so that a call with other arguments is refused with what to write instead."""
+    takes = signature(learn)
+
+    @wraps(learn)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            takes.bind(*given, **named)
+        except TypeError as error:
+            for name in named:
+                if name not in takes.parameters:
+                    remedy = SB3.get(name) or instead(name, list(takes.parameters)[1:])
+                    raise TypeError(f"learn has no argument {name}: {remedy}") from None
+            first = "learn(env, 20)" if "episodes" in takes.parameters else "learn(env)"
+            raise TypeError(f"{error}: in {first}, all further arguments have names, such as steps=1000") from None
+        return learn(*given, **named)
+
+    return called
 
 
 class Learning:
@@ -35,11 +66,12 @@ class Learning:
         """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none."""
         return {}
 
+    @explain_calls
     def learn(
         self,
         env: Env[Any, Any],
-        *,
         episodes: int | None = None,
+        *,
         steps: int | None = None,
         progress: bool | None = None,
         on_episode: OnEpisode | None = None,
@@ -51,6 +83,7 @@ class Learning:
     ) -> Self:
         """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
 
+        `learn(env, 20)` means 20 episodes.
         The agent's seed determines everything, since it also seeds the environment at the start of every episode.
         Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
         a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
@@ -101,6 +134,6 @@ class Learning:
 def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
     """Return the unit and the amount to learn for; exactly one argument must be given."""
     if (episodes is None) == (steps is None):
-        raise ValueError("give either episodes= or steps=, and only one of them")
+        raise ValueError("give either episodes= or steps=, and only one of them: learn(env, 20) means 20 episodes")
     unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
     return unit, whole(unit, amount, 0)

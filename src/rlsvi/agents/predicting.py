@@ -78,27 +78,26 @@ class Predicting:
             sampled at the start of the episode, or with the exploration given.
         action_mask : which actions are legal. By default all, or those that were legal in learning.
 
-        Arrays with one row per environment return arrays, as in stable-baselines3; each environment then plays its
-        episode with its own sample.
+        Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
+        environment then plays its episode with its own sample, and `episode_start` says for each whether a new
+        episode begins. With a single observation, `state` and `episode_start` may be arrays of size one.
         """
         if self._task is None or not self._can_predict():
             raise NothingLearned("this agent has learned nothing yet: call learn first")
         basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
         layout = basis.layout if isinstance(basis, Observed) else None
-        if np.ndim(state) == np.ndim(episode_start) == 0 and not is_batch(self._task, layout, observation):
-            return self._predict(ONE, observation, state, episode_start, deterministic, action_mask)
-        count = rows_in(observation)
-        given: Any
-        for name, given in (("state", state), ("episode_start", episode_start), ("action_mask", action_mask)):
-            if np.ndim(given) > 0 and len(given) != count:
-                raise ValueError(f"{name} has {len(given)} rows, there are {count} observations: one each")
-        states = [None] * count if state is None else np.broadcast_to(state, count)
-        starts = np.broadcast_to(state is None if episode_start is None else episode_start, count)
+        arrays = [np.size(given) for given in (state, episode_start) if np.ndim(given) > 0]
+        batch = is_batch(self._task, layout, observation, max(arrays, default=0))
+        count = rows_in(observation) if batch else 1
+        states, starts = one_each("state", state, count), one_each("episode_start", episode_start, count)
         masks = action_mask if np.ndim(action_mask) == 2 else [action_mask] * count
+        if len(masks) != count:
+            raise ValueError(f"action_mask has {len(masks)} rows, there are {count} observations: one each")
+        if not batch:
+            return self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
         found = np.zeros((2, count), np.int64)
         for i in range(count):
-            one, start = row_of(observation, i), bool(starts[i])
-            found[:, i] = self._predict(i, one, states[i], start, deterministic, masks[i])
+            found[:, i] = self._predict(i, row_of(observation, i), states[i], starts[i], deterministic, masks[i])
         return found[0], found[1]
 
     def _can_predict(self) -> bool:
@@ -139,12 +138,18 @@ class Predicting:
         return self._drawn[key]
 
 
-def is_batch(task: Task, layout: Layout | None, observation: Any) -> bool:
-    """Return whether an observation has one dimension more than those learned from."""
+def is_batch(task: Task, layout: Layout | None, observation: Any, values: int) -> bool:
+    """Return whether an observation has one dimension more than those learned from.
+
+    If it is not known how many these have, the number of values tells that arrays give for `state` or
+    `episode_start`. One value is a batch of one row, or, if there is no such row, as good as a number.
+    """
     if task.states is not None:
         return isinstance(observation, np.ndarray | list) and np.ndim(observation) == 1
     if layout is None:
-        return False
+        leaf = leaf_of(observation)
+        one_number = np.ndim(leaf) == 1 and np.asarray(leaf).dtype.kind in "biuf"
+        return values > 1 or (values == 1 and np.ndim(leaf) > 0 and len(leaf) == 1 and not one_number)
     tree = layout.tree
     while tree[0] in ("dict", "tuple"):
         key, tree = tree[1][0] if tree[0] == "dict" else (0, tree[1][0])
@@ -155,11 +160,26 @@ def is_batch(task: Task, layout: Layout | None, observation: Any) -> bool:
     return np.ndim(observation) == len(tree[-1]) + 1
 
 
+def one_each(name: str, given: Any, count: int) -> Any:
+    """Return the values of an argument, one for each of `count` environments."""
+    if np.ndim(given) == 0:
+        return [given] * count
+    if np.size(given) != count:
+        are = "is one observation" if count == 1 else f"are {count} observations"
+        raise ValueError(f"{name} has {np.size(given)} values, there {are}: give one for each")
+    return np.ravel(given)
+
+
+def leaf_of(observations: Any) -> Any:
+    """Return the first part of an observation that has no parts."""
+    while isinstance(observations, dict | tuple) and observations:
+        observations = next(iter(observations.values() if isinstance(observations, dict) else observations))
+    return observations
+
+
 def rows_in(observations: Any) -> int:
     """Return the number of environments."""
-    leaf = observations
-    while isinstance(leaf, dict | tuple):
-        leaf = next(iter(leaf.values())) if isinstance(leaf, dict) else leaf[0]
+    leaf = leaf_of(observations)
     if np.ndim(leaf) == 0:
         raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
     return len(leaf)

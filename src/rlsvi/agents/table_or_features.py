@@ -36,6 +36,11 @@ from rlsvi.core.random import Seed
 LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
 FIRST = 30  # the number of steps that a decision is based on, at least
 FINAL, NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
+TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
+FEATURES_REMEDY = (
+    "try a larger gamma=, or rlsvi.BoundedRLSVI with repeat=1 or 4, a larger trace=, or another basis=, such as "
+    "bases.Waves(features=1000)"
+)
 log = logging.getLogger("rlsvi")
 
 
@@ -150,6 +155,7 @@ class TableOrFeatures(Holding):
     def check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
+        table.remedy, features.remedy = TABLE_REMEDY, FEATURES_REMEDY
         self._inner: dict[bool, Agent] = {True: table, False: features}
 
     @property
@@ -190,7 +196,10 @@ class TableOrFeatures(Holding):
 
     def notice(self) -> None:
         """Warn as the agent in use does."""
-        self.acting.notice()
+        acting = self.acting
+        acting._missed_reward = self._missed_reward
+        acting.notice()
+        self._missed_reward = acting._missed_reward
 
     def diagnostics(self) -> dict[str, float]:
         """Return what the agent in use tells."""

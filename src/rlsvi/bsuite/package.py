@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.core.checks import instead
+
 EXPERIMENTS = (
     *("bandit", "mnist", "catch", "mountain_car", "cartpole"),
     *("bandit_noise", "mnist_noise", "catch_noise", "mountain_car_noise", "cartpole_noise"),
@@ -54,7 +56,7 @@ def experiments_named(names: str | None) -> list[str]:
         return [name for name in EXPERIMENTS if name not in LEFT_OUT]
     found = list(dict.fromkeys(name.strip() for name in names.split(",")))
     if unknown := [name for name in found if name not in EXPERIMENTS]:
-        raise ValueError(f"unknown experiment {unknown[0]!r} in --experiments: there are {', '.join(EXPERIMENTS)}")
+        raise ValueError(f"unknown experiment {unknown[0]!r} in --experiments: {instead(unknown[0], EXPERIMENTS)}")
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rlsvi import agents
 from rlsvi.agents.agent import Agent
+from rlsvi.core.checks import instead
 from rlsvi.core.compile import Floats
 
 SIMPLE = {"default": "agent_for", "random": "RandomPlay", "q-learning": "QLearning"}
@@ -26,10 +27,12 @@ def player(name: str) -> Any:
     kind = globals()[SIMPLE[name]] if name in SIMPLE else getattr(agents, name, None)
     if name in SIMPLE or (isinstance(kind, type) and issubclass(kind, Agent)):
         return kind
-    raise ValueError(
-        f"unknown agent {name!r} in --agents: there are {', '.join(SIMPLE)}, the agents of this library by their "
-        "classes, such as DiscountedPSRL, and module:name of your own"
+    there = (
+        f"there are {', '.join(SIMPLE)}, the agents of this library by their classes, such as DiscountedPSRL, and "
+        "module:name of your own"
     )
+    kinds = [each for each, kind in vars(agents).items() if isinstance(kind, type) and issubclass(kind, Agent)]
+    raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, [*SIMPLE, *kinds], there)}")
 
 
 class RandomPlay:

@@ -2,9 +2,10 @@
 
 import json
 from shutil import get_terminal_size
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from rlsvi.cli.bsuite import bsuite
 from rlsvi.cli.compare import compare
@@ -22,11 +23,24 @@ from rlsvi.cli.shop_events import export_events, import_events
 from rlsvi.cli.simulate_shop import simulate_shop
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
+from rlsvi.core.checks import instead
 from rlsvi.paper import FIGURES
 
 # Panels, unless the terminal is so narrow that the names of options would be cut off in them.
 PANELS: Literal["markdown"] | None = "markdown" if get_terminal_size().columns >= 60 else None
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
+
+
+class Commands(TyperGroup):
+    """The commands; for an unknown one, the nearest is suggested."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments begin with."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            ctx.fail(f"there is no command {args[0]}: {instead(args[0], self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
 LEARNING = (demo, train, fit, judge, evaluate, watch, compare, bsuite, paper, report)
 SHOP = (serve, learn_shop, judge_shop, simulate_shop, export_events, import_events)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from rlsvi.cli.named import check_arguments, found_in_module, imported_module, is_in_module, look_here_too
+from rlsvi.core.checks import instead
 
 AGENTS = {  # the class of each, and what it does
     "default": ("agent_for", "the agent that suits the problem, as `rlsvi train` uses it"),
@@ -42,7 +43,8 @@ def agent_named(name: str, settings: dict[str, Any]) -> Any:
     if is_in_module(name):
         return found_in_module(name, "--agents")
     if name not in AGENTS:
-        raise ValueError(f"unknown agent {name!r} in --agents: there are {', '.join(AGENTS)}, or module:name")
+        there = "`rlsvi list` shows all; an agent of your own is module:name"
+        raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, AGENTS, there)}")
     if name == "default":
         return rlsvi.agent_for
     given = settings | {"planned": settings["episodes"], "myopic": name == "myopic"}
@@ -95,6 +97,7 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
     import gymnasium
 
     from rlsvi import problems
+    from rlsvi.envs.making import like_id
 
     if ":" in id:
         look_here_too()
@@ -103,8 +106,10 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
             return problems.gymnasium(id, **options)
         gymnasium.make(id, **options).close()
     except (gymnasium.error.Error, ImportError) as error:
-        known = f"there are {', '.join(PROBLEMS)}, module:name, or {TOY_TEXT}"
-        raise ValueError(f"unknown problem {id!r}: {known} (Gymnasium says: {error})") from error
+        if isinstance(error, gymnasium.error.UnregisteredEnv):
+            there = f"there are {', '.join(PROBLEMS)}, module:name, or {TOY_TEXT} (Gymnasium says: {error})"
+            raise ValueError(f"unknown problem {id!r}: {like_id(id, there, PROBLEMS)}") from error
+        raise ValueError(f"cannot make the problem {id}: {error}") from error
     return partial(gymnasium.make, id, **options) if options else id
 
 

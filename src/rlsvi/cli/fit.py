@@ -1,6 +1,7 @@
 """`rlsvi fit`: an agent that learns from a log, saved to a file."""
 
 import json
+import re
 import sys
 from functools import partial
 from inspect import isclass, signature
@@ -13,6 +14,7 @@ from rlsvi.cli.contestants import AGENTS, agent_named
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import told
 from rlsvi.cli.named import arguments_of, columns_of, found_in_module
+from rlsvi.core.checks import instead
 from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]
         else:
             agent = entrant(name, partial(found, **arguments) if arguments else found, env, seed)
     except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
+        if not re.search("unexpected keyword argument|has no argument", str(error)):
             raise
         raise ValueError(f"--agent-arg does not go with {name}: {error}") from None
     if not callable(getattr(agent, "fit", None)):
@@ -125,7 +127,7 @@ def _check_arguments(maker: Any, given: dict[str, Any], name: str) -> None:
     takes = signature(maker).parameters
     other = [argument for argument in given if argument not in takes]
     if other and not any(it.kind is it.VAR_KEYWORD for it in takes.values()):
-        raise ValueError(f"--agent-arg {other[0]} does not go with {name}, which takes {', '.join(takes)}")
+        raise ValueError(f"--agent-arg {other[0]} does not go with {name}: {instead(other[0], takes)}")
 
 
 def _found(name: str, replay: "Replay") -> Any:
@@ -138,10 +140,9 @@ def _found(name: str, replay: "Replay") -> Any:
         return agent_named(name, {"episodes": replay.log.episodes, "epsilon": 0.1, "eta": 0.1})
     found = getattr(rlsvi, name, None)
     if not (isclass(found) and callable(getattr(found, "fit", None))):
-        raise ValueError(
-            f"there is no agent {name!r}: name {', '.join(AGENTS)}, a class of this library such as PSRL, or "
-            "my_module:MyAgent"
-        )
+        kinds = [each for each in rlsvi.__all__ if hasattr(getattr(rlsvi, each), "fit")]
+        there = "name one that `rlsvi list` shows, a class of this library such as PSRL, or my_module:MyAgent"
+        raise ValueError(f"there is no agent {name!r}: {instead(name, [*AGENTS, *kinds], there)}")
     return found
 
 

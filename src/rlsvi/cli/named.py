@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rlsvi.core.checks import instead
+
 Arguments = dict[str, Any]
 
 
@@ -74,7 +76,9 @@ def found_in_module(name: str, option: str) -> Any:
     """What module:thing means."""
     module, thing = imported_module(name, option), name.partition(":")[2]
     if not hasattr(module, thing):
-        raise ValueError(f"{option} names {name}, but {module.__file__} defines no {thing}")
+        names = [each for each in vars(module) if not each.startswith("_")]
+        near = instead(thing, names, "correct the name")
+        raise ValueError(f"{option} names {name}, but {module.__file__} defines no {thing}: {near}")
     return getattr(module, thing)
 
 
@@ -86,5 +90,5 @@ def check_arguments(function: Callable[..., Any], given: Arguments, name: str, h
     names = [key for key in takes if key not in hidden]
     for argument in given:
         if argument not in names:
-            known = f"which takes {', '.join(names)}" if names else "which takes none"
-            raise ValueError(f"--problem-arg {argument} does not go with {name}, {known}")
+            known = instead(argument, names, "" if names else "it takes none")
+            raise ValueError(f"--problem-arg {argument} does not go with {name}: {known}")

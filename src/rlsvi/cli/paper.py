@@ -118,7 +118,7 @@ def figure_in_module(name: str) -> "Figure":
     from rlsvi.paper.figure import Figure
 
     if not is_in_module(name):
-        raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}, or module:name of your own")
+        raise ValueError(f"unknown figure {name!r}: a figure of your own is module:name, without spaces or dashes")
     found = found_in_module(name, "FIGURES")
     if not isinstance(found, Figure):
         raise TypeError(f"{name} must be a rlsvi.paper.figure.Figure, got {found!r:.80}")

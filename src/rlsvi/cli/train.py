@@ -99,19 +99,19 @@ def train(
     """
     target = out or Path(f"{env.replace(':', '-').replace('/', '-')}.rlsvi")
     with told(lambda: "nothing was learned, nothing was written"):
+        made = named(env, env_arg, max_episode_steps, choices)
+        if resume is not None and not (env_arg or max_episode_steps or choices):
+            made = _remembered(resume, modules, made)
+        world = made.make()
         check_folder(target)
         curve = target.with_suffix(".png")
         if out is None and target.exists() and resume != target:
             raise FileExistsError(
                 f"{target} exists already: name another file with --out, or continue with --resume {target}"
             )
-        made = named(env, env_arg, max_episode_steps, choices)
-        if resume is not None and not (env_arg or max_episode_steps or choices):
-            made = _remembered(resume, modules, made)
         given = {"gamma": gamma, "sigma": sigma, "lam": lam, "basis": basis}
         options = evaluate_every, keep_best, checkpoint_every, csv, tensorboard
         wanted, evaluations = callbacks(made, target, *options)
-        world = made.make()
         agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume, modules)
         returns: list[float] = []
         evaluation, before = None, agent.steps
@@ -163,7 +163,7 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
     try:
         return rlsvi.agent_for(world, seed=seed, **given)
     except TypeError as error:
-        if "unexpected keyword" not in str(error):
+        if "no argument gamma" not in str(error):
             raise
         raise ValueError(
             "the episodes of this environment have a known length, so its agent is RLSVI, which does not "

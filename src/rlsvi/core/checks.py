@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,14 @@ def one_of(name: str, value: Any, names: Iterable[str]) -> str:
         choice = '" or "'.join(names)
         raise ValueError(f'{name} must be "{choice}", got {shown(value)}')
     return value
+
+
+def instead(name: str, names: Iterable[str], otherwise: str = "") -> str:
+    """Return what to write for an unknown name: the nearest one, whatever its case, or what there is."""
+    known = {each.lower(): each for each in names}
+    if close := get_close_matches(name.lower(), known, 1):
+        return f"did you mean {known[close[0]]}?"
+    return otherwise or f"there are {', '.join(known.values())}"
 
 
 def fits(what: str, numbers: int, remedy: str) -> None:

@@ -1,10 +1,15 @@
 """A description of an environment as plain data that a file can contain, and how to create it again."""
 
 import json
+import re
+from collections.abc import Iterable
+from inspect import signature
 from typing import Any, NamedTuple, Self
 
 import gymnasium
+from gymnasium.envs.registration import load_env_creator
 
+from rlsvi.core.checks import instead
 from rlsvi.envs.discretized import Discretized
 
 OWN = ("gymnasium.envs.", "rlsvi.envs.")  # code that may run because a file names it
@@ -27,6 +32,17 @@ class Made(NamedTuple):
             options["render_mode"] = render_mode
         try:
             env = gymnasium.make(self.id, **options)
+        except gymnasium.error.UnregisteredEnv as error:
+            raise ValueError(f"there is no environment {self.id}: {like_id(self.id, str(error))}") from error
+        except TypeError as error:
+            unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+            spec = gymnasium.registry.get(self.id.rpartition(":")[2])
+            if unknown is None or unknown[1] not in options or spec is None:
+                raise
+            entry: Any = spec.entry_point
+            takes = signature(load_env_creator(entry) if isinstance(entry, str) else entry).parameters
+            near = instead(unknown[1], takes, "" if takes else "it takes none")
+            raise TypeError(f"the environment {self.id} has no argument {unknown[1]}: {near}") from error
         except (gymnasium.error.Error, ImportError) as error:
             raise ValueError(f"cannot make the environment {self.id}: {error}") from error
         return env if self.choices is None else Discretized(env, self.choices)
@@ -68,6 +84,13 @@ class Made(NamedTuple):
         given = self.arguments | {"max_episode_steps": self.max_episode_steps, "choices": self.choices}
         words = [f"{name}={value!r}" for name, value in given.items() if value is not None]
         return f"{self.id} ({', '.join(words)})" if words else self.id
+
+
+def like_id(id: str, otherwise: str, others: Iterable[str] = ()) -> str:
+    """Return which environment was probably meant, in its newest version, or `otherwise` if none is similar."""
+    specs = sorted(gymnasium.registry.values(), key=lambda spec: spec.version or 0)
+    newest = {(spec.namespace, spec.name): spec.id for spec in specs}
+    return instead(id.rpartition(":")[2], [*others, *newest.values()], otherwise)
 
 
 def _is_json(value: Any) -> bool:

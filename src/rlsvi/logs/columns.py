@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST
+from rlsvi.core.checks import LARGEST, instead
 from rlsvi.core.compile import Bools, Longs
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class Columns:
         self.frame, self.names = frame, dict(names or {})
         unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
-            known = ", ".join((*REQUIRED, *OPTIONAL))
-            raise ValueError(f"columns has {unknown[0]!r}: a log has {known}")
+            raise ValueError(f"columns has {unknown[0]!r}: {instead(unknown[0], (*REQUIRED, *OPTIONAL))}")
         for name, given in self.names.items():
             several = isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given)
             if not (isinstance(given, str) or several):

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rlsvi.core.checks import instead
+
 if TYPE_CHECKING:
     from rlsvi.paper.figure import Figure
 
@@ -56,4 +58,4 @@ def figure_called(name: str) -> "Figure":
         if name in figures:
             found: Figure = import_module(f"rlsvi.paper.{topic}.{name.replace('-', '_')}").FIGURE
             return found
-    raise ValueError(f"unknown figure {name!r}: there are {', '.join(FIGURES)}")
+    raise ValueError(f"unknown figure {name!r}: {instead(name, FIGURES, '`rlsvi list` shows all')}")

@@ -1,11 +1,10 @@
 """Mistakes in settings, told in plain English: the setting, its value and the remedy."""
 
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import instead, shown
 
 EXPECTED = {
     "int_type": "must be a whole number",
@@ -68,5 +67,4 @@ def _instead(keys: list[str], model: Any) -> str:
     if keys[0] in ("customer", "product"):
         return f"a feature is one of {FEATURE}"
     names = list((model.model_fields[keys[0]].annotation if len(keys) > 1 else model).model_fields)
-    close = get_close_matches(keys[-1], names, 1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    return instead(keys[-1], names)

@@ -26,6 +26,7 @@ from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.agent import read_features
 from rlsvi.agents.finite.learner import new_mind
 from rlsvi.agents.finite.value_iteration import Prior
+from rlsvi.agents.learning import explain_calls
 from rlsvi.agents.task import Task, begun
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive
@@ -62,6 +63,7 @@ class ContinualAgent(DiscountedAgent):
         if self.gamma == 1:
             raise ValueError(f"gamma must lie in [0, 1): without end there must be a discount; got {self.gamma!r}")
 
+    @explain_calls
     def learn(  # type: ignore[override]
         self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool | None = None
     ) -> Self:

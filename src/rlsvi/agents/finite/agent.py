@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import checked_basis, weights_shaped
 from rlsvi.agents.bound import restored_features
 from rlsvi.agents.finite.learner import FiniteLearner, new_mind
 from rlsvi.agents.finite.value_iteration import Prior, PriorOfNoise
 from rlsvi.agents.noise import Noise, noise_of
+from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
@@ -36,6 +39,16 @@ class FiniteHorizonAgent(Agent):
         noise_of(*self.parameters())
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
+
+    def notice(self) -> None:
+        """Warn if there was never a reward and hardly anything new is found any more."""
+        memory = getattr(getattr(self._learner, "mind", None), "memory", None)
+        if memory is None or not is_checked(self.episodes) or memory.squares.any():
+            return
+        met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
+        if is_explored(memory.into_count[met], self.episodes):
+            more = "try a smaller lam= or a larger sigma=" if self.samples else "try rlsvi.RLSVI, which explores"
+            self._miss_reward(self.remedy or more)
 
     def parameters(self) -> tuple[float, Noise]:
         """Return the lam and sigma in use."""

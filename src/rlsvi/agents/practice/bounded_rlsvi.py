@@ -26,7 +26,7 @@ from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.practice.repeat import Holding
 from rlsvi.agents.practice.restoring import check_size, read_learner
 from rlsvi.agents.practice.value_iteration import SweptValues
-from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
+from rlsvi.agents.progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
@@ -41,6 +41,7 @@ REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
 )
+TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -222,13 +223,23 @@ class BoundedRLSVI(Holding):
         self._learner.counters[REPEAT] = 1
 
     def notice(self) -> None:
-        """Warn if the agent earns less than it did at random."""
+        """Warn if the agent earns less than it did at random, or has never found a reward."""
         history, episodes = self._learner.history, self.episodes
-        if isinstance(history, EpisodeHistory) and is_checked(episodes):
+        if not is_checked(episodes):
+            return
+        steps = history.transitions
+        if isinstance(history, EpisodeHistory):
             returns = history.returns()
-            if len(returns) == episodes:  # none was dropped
-                recent = float(np.median(returns[-(episodes // 4) :]))
-                warn_if_behind(returns[:FIRST], recent, episodes, REMEDY)
+            if len(returns) < episodes:  # some were dropped
+                return
+            recent = float(np.median(returns[-(episodes // 4) :]))
+            warn_if_behind(returns[:FIRST], recent, episodes, self.remedy or REMEDY)
+            later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
+            explored = not steps.reward.any() and is_no_wider(history.x, int(steps.row[later]))
+        else:
+            explored = not steps.reward.any() and is_explored(steps.times, episodes)
+        if explored:
+            self._miss_reward(self.remedy or (REMEDY if isinstance(history, EpisodeHistory) else TABLE_REMEDY))
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""

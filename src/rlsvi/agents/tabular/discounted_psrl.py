@@ -20,7 +20,7 @@ from typing import Any
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
-from rlsvi.agents.progress import FIRST, is_checked, warn_if_behind
+from rlsvi.agents.progress import FIRST, is_checked, is_explored, warn_if_behind
 from rlsvi.agents.tabular.observations import vector_or_bytes
 from rlsvi.agents.tabular.sparse_learner import SparseLearner, TablePlanning
 from rlsvi.agents.tabular.sparse_model import ALPHA
@@ -31,7 +31,8 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.random import Seed
 
-REMEDY = "try another gamma= or optimism=, or, if few observations recur, features: rlsvi.BoundedRLSVI()"
+REMEDY = "try another gamma= or optimism="
+FEATURES = ", or features, since few observations recur: rlsvi.BoundedRLSVI()"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -85,10 +86,17 @@ class DiscountedPSRL(Agent):
         return len(self._learner.rows) if self._learner else 0
 
     def notice(self) -> None:
-        """Warn if the agent earns less than it did at random."""
-        if is_checked(self.episodes):
-            held = self._learner.earned
-            warn_if_behind(held[:FIRST], float(held[FIRST]) / (self.episodes // 4), self.episodes, REMEDY)
+        """Warn if the agent earns less than it did at random, or has never found a reward."""
+        if not is_checked(self.episodes):
+            return
+        held, model = self._learner.earned, self._learner.model
+        few = self._task is not None and self._task.states is None and 2 * self.states > self.steps
+        remedy = self.remedy or (REMEDY + FEATURES if few else REMEDY)
+        warn_if_behind(held[:FIRST], float(held[FIRST]) / (self.episodes // 4), self.episodes, remedy)
+        outcomes = slice(model.sizes[1])
+        unrewarded = not (model.reward[outcomes].any() or model.spread[outcomes].any())
+        if unrewarded and (few or is_explored(model.times[outcomes], self.episodes)):
+            self._miss_reward(remedy)
 
     def take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
