@@ -49,7 +49,8 @@ COLUMNS = ["episode", "step", "observation", "action", "reward", "next_observati
 
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_column_is_missing_or_has_a_gap_or_another_type(table, column, tmp_path):
-    refuses(table.drop(column), f"no column '{column}', it has", tmp_path)
+    if column != "truncated":
+        refuses(table.drop(column), f"no column '{column}', it has", tmp_path)
     ending = int(np.flatnonzero(~table["terminated"].to_numpy())[3])
     refuses(at(table, ending, **{column: None}), f"column '{column}', row {ending}: there is no value", tmp_path)
     wrong = table.with_columns(pl.lit(0.5 if column == "episode" else "high").alias(column))
@@ -140,7 +141,7 @@ def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
     refuses(tmp_path / "folder", "no Parquet file in the folder", tmp_path, error=FileNotFoundError)
     refuses(table[:0], "the log is empty: it has no rows", tmp_path)
     refuses(iter([]), "the log is empty: it has no pieces", tmp_path)
-    refuses(pl.DataFrame(), "no column 'episode', it has none", tmp_path)
+    refuses(pl.DataFrame(), "no columns 'episode', 'step', .* it has none", tmp_path)
 
 
 def test_the_file_and_the_row_in_it_are_named(table, tmp_path):
@@ -217,3 +218,60 @@ def test_what_only_a_learner_finds_out_leaves_the_agent_as_it_was(table, tmp_pat
     refuses(at(table, last, mask=mask.tolist()), "the action mask of state .* has changed", tmp_path)
     thompson = lambda: rlsvi.ThompsonSampling(seed=1)  # noqa: E731
     refuses(at(table, last, reward=7.0), r"needs rewards in \[0, 1\]", tmp_path, make=thompson)
+
+
+# ---- columns ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:importance sampling rests on")
+def test_truncated_is_optional(table, vectors):
+    """An episode that just stops counts as truncated."""
+    short = table.filter(pl.col("step") < 2)
+    for log, env, make in (
+        (table, numbered, lambda: rlsvi.RLSVI(seed=1)),
+        (short, numbered, lambda: rlsvi.RLSVI(seed=1)),
+        (vectors, drifting, bounded),
+    ):
+        whole, without = (make().fit(each, env()) for each in (log, log.drop("truncated")))
+        assert (whole.episodes, whole.steps) == (without.episodes, without.steps)
+        assert rlsvi.record(env(), whole, 5).equals(rlsvi.record(env(), without, 5))
+        judged = [
+            rlsvi.value_of(lambda o: 1, each, env(), horizon=2, draws=50) for each in (log, log.drop("truncated"))
+        ]
+        assert judged[0] == judged[1]
+    chunks = [bounded().fit(each, drifting(), chunk=5) for each in (vectors, vectors.drop("truncated"))]
+    assert rlsvi.record(drifting(), chunks[0], 5).equals(rlsvi.record(drifting(), chunks[1], 5))
+
+
+def test_all_columns_that_are_missing_are_named_at_once(table, vectors, tmp_path):
+    bare = table.drop("reward", "terminated")
+    match = r"no columns 'reward', 'terminated', it has .*columns=\{'reward': .., 'terminated': ..\}"
+    refuses(bare, match, tmp_path)
+    refuses(table, "no columns 'points', 'p'", tmp_path, columns={"reward": "points", "propensity": "p"})
+    with pytest.raises(ValueError, match="no columns 'step', 'action'"):
+        bounded().fit(vectors.drop("step", "action"), drifting(), chunk=5)
+
+
+@pytest.mark.parametrize("chance", [-1.0, 0.0, 1.5, np.nan])
+def test_propensities_are_checked_in_chunks_too(vectors, chance, tmp_path):
+    wrong = at(vectors, 13, propensity=chance)
+    match = r"column 'propensity', row 13: it must lie in \(0, 1\]"
+    refuses(wrong, match, tmp_path, drifting, bounded)
+    with pytest.raises(ValueError, match=match):
+        bounded().fit(wrong, drifting(), chunk=5)
+    assert bounded().fit(at(vectors, 13, propensity=None), drifting(), chunk=5).steps == vectors.height
+
+
+def test_columns_of_types_that_are_not_expected(table):
+    """Errors are ours, not those of Polars."""
+    for name in ("observation", "next_observation"):
+        for other in ([[1, 2]], ["a"], [0.5], [{"a": 1}]):
+            wrong = table.with_columns(pl.Series(name, other * table.height))
+            with pytest.raises(ValueError, match=r"column '(next_)?observation'"):
+                rlsvi.value_of(lambda s: 0, wrong, horizon=3, draws=50)
+    for name in ("step", "action", "reward", "terminated", "propensity", "observation"):
+        wide = table.with_columns(pl.lit(1).cast(pl.Int128).alias(name))
+        with pytest.raises(ValueError, match=f"column '{name}': it holds Int128, cast it to Int64"):
+            rlsvi.RLSVI(seed=1).fit(wide, numbered())
+    with pytest.raises(ValueError, match="must not have a column called 'row in the log': rename it"):
+        rlsvi.RLSVI(seed=1).fit(table.with_columns(pl.lit(1).alias("row in the log")), numbered())

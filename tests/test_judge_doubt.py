@@ -1,5 +1,7 @@
 """`rlsvi.value_of` where the log says little: actions without rows, rewards that never came, ends that mislead."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import polars as pl
@@ -66,7 +68,7 @@ def test_the_scale_of_the_prior_is_the_largest_return():
         question = Question(replay.log, replay.env, Target(lambda x: 0, replay.action_space), 1.0, horizon, False)
         design = designed(question, basis, np.arange(6))
         assert scales(question, design.taken) == pytest.approx(expected)
-    factors, _ = factored(design, 0.5)
+    factors = factored(design, 0.5)
     x = np.full(4, 0.5)
     inverse = np.linalg.inv(6 * np.outer(x, x) + 0.5 * np.eye(4))
     assert doubts(design.taken, factors) == pytest.approx(np.full(6, 0.5 * np.linalg.norm(inverse @ x)))
@@ -116,8 +118,7 @@ def test_doubly_robust_needs_whole_episodes():
             rows.append((e, t, t, a, float(a * (t + 1)), t + 1, False, t == 4, 0.5))
     log, env = frame(rows, "propensity"), Spaces(gym.spaces.Discrete(20), gym.spaces.Discrete(2))
     ones = rlsvi.bases.StateFeatures(lambda s: np.ones(1))
-    with pytest.warns(UserWarning, match="importance sampling rests on"):
-        found = rlsvi.value_of(lambda s: 1, log, env, horizon=10, basis=ones)
+    found = rlsvi.value_of(lambda s: 1, log, env, horizon=10, basis=ones)
     assert found.robust is None
     assert "200 of 200 episodes are cut off" in found.absent["doubly robust"]
     with pytest.warns(UserWarning, match="importance sampling rests on"):
@@ -152,3 +153,100 @@ def test_weights_that_differ_by_rounding_give_no_interval():
         found = rlsvi.value_of(lambda s: [0.7, 0.3], frame(rows, "propensity"), env, horizon=3, draws=50)
     assert found.weighted.value == pytest.approx(0.3)
     assert found.weighted.high == np.inf
+
+
+# ---- what would give an answer ----------------------------------------------------------------------------
+
+
+def halving(steps, cut=None, episodes=200, paid=lambda rng, a: a + rng.normal()):
+    """Both actions are equally likely, so that half of the episodes that follow a policy leave it in each step."""
+    rng, rows = np.random.default_rng(0), []
+    for e in range(episodes):
+        for t in range(last := steps if cut is None or e % 2 else cut):
+            a = int(rng.integers(2))
+            rows.append((e, t, 0, a, float(paid(rng, a)), 0, t == steps - 1, t == last - 1 < steps - 1, 0.5))
+    return frame(rows, "propensity")
+
+
+ONE_STATE = Spaces(gym.spaces.Discrete(1), gym.spaces.Discrete(2))
+
+
+def advised(found, name, argument):
+    """The number that an estimate which is missing asks for."""
+    return float(re.search(rf"{argument}=(\d+(\.\d+)?)", found.absent[name])[1])
+
+
+@pytest.mark.filterwarnings("ignore:importance sampling rests on")
+@pytest.mark.parametrize("log", [halving(20), halving(20, cut=4), halving(20, episodes=20)])
+def test_a_horizon_that_is_advised_gives_an_answer(log):
+    found = rlsvi.value_of(lambda s: 1, log, ONE_STATE, horizon=20, draws=50)
+    assert found.weighted is None
+    shorter = int(advised(found, "weighted importance sampling", "horizon"))
+    again = rlsvi.value_of(lambda s: 1, log, ONE_STATE, horizon=shorter, draws=50)
+    assert np.isfinite(again.weighted).all()
+    assert np.isfinite(again.robust).all()
+    longer = rlsvi.value_of(lambda s: 1, log, ONE_STATE, horizon=shorter + 1, draws=50)
+    assert longer.weighted is None or not np.isfinite(longer.weighted).all()
+
+
+@pytest.mark.filterwarnings("ignore:importance sampling rests on")
+def test_a_horizon_without_an_interval_is_called_so():
+    log = halving(20, episodes=120, paid=lambda rng, a: 1.0)  # all returns are equal
+    found = rlsvi.value_of(lambda s: 1, log, ONE_STATE, horizon=20, draws=50)
+    assert "for a value without an interval" in found.absent["weighted importance sampling"]
+    shorter = int(advised(found, "weighted importance sampling", "horizon"))
+    again = rlsvi.value_of(lambda s: 1, log, ONE_STATE, horizon=shorter, draws=50)
+    assert again.weighted.value == pytest.approx(shorter)
+    assert again.effective >= 10
+
+
+def test_a_horizon_and_a_gamma_that_are_advised_keep_the_regression_possible():
+    """Values grow by a tenth in each step: x is 1 in eight rows that lead to 2, and 2 in three that lead to 1."""
+    rows = [(e, 0, [1.0 + (e > 7)], 0, 1.0, [2.0 - (e > 7)], False, True) for e in range(11)]
+    log, basis = frame(rows), rlsvi.bases.StateFeatures(lambda x: x)
+    found = rlsvi.value_of(lambda x: 0, log, LINE, horizon=50, basis=basis)
+    assert found.fitted is None
+    assert "the rewards of the log allow 0 to 50: give horizon=" in found.absent["fitted Q evaluation"]
+    for argument, other in (("horizon", 50), ("gamma", 1.0)):
+        options = {"horizon": 50, "gamma": 1.0, argument: advised(found, "fitted Q evaluation", argument)}
+        options["horizon"] = int(options["horizon"])
+        assert options[argument] < other
+        assert np.isfinite(rlsvi.value_of(lambda x: 0, log, LINE, basis=basis, **options).fitted).all()
+
+
+def test_nothing_is_computed_for_an_estimate_that_can_say_nothing(monkeypatch):
+    kept = halving(20, episodes=20)
+    log = kept.with_columns(
+        pl.concat_list(pl.col(name).cast(pl.Float64)).alias(name) for name in ("observation", "next_observation")
+    )
+
+    def folds(log):
+        raise AssertionError("values of the parts of a log are needed for the doubly robust estimate alone")
+
+    monkeypatch.setattr("rlsvi.judge.linear.folds_of", folds)
+    monkeypatch.setattr("rlsvi.judge.table.folds_of", folds)
+    for each, env in ((log, LINE), (kept, ONE_STATE)):
+        found = rlsvi.value_of(lambda s: 1, each, env, horizon=20, draws=50)
+        assert found.fitted is not None
+        assert found.effective < 2
+        assert "no episode does what the policy would do for more than" in found.absent["doubly robust"]
+
+
+@pytest.mark.filterwarnings("ignore:importance sampling rests on")
+def test_a_policy_is_asked_once_at_each_observation():
+    env = gym.make("CartPole-v1")
+    log, asked = rlsvi.record(env, None, 10, seed=1), []
+
+    def judged(observation):
+        asked.append(observation.tobytes())
+        return [0.5, 0.5]
+
+    found = rlsvi.value_of(judged, log, env, horizon=5)
+    assert found.robust is not None
+    assert len(asked) == len(set(asked)) + 20 * 4  # of the first 20, several times
+
+
+def test_progress_is_shown_where_it_is_asked_for(capfd):
+    for shown in (True, False, None):
+        rlsvi.value_of(lambda s: [0.5, 0.5], halving(4), ONE_STATE, horizon=4, draws=50, progress=shown)
+        assert ("judging" in capfd.readouterr().err) == (shown is True)

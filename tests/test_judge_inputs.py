@@ -39,6 +39,9 @@ def test_arguments(log):
         refuses(log, "level must lie between 0 and 1", level=level)
     refuses(log, "draws must be a whole number of at least 40", draws=10)
     refuses(log, "draws must be a whole number", draws=2.5)
+    refuses(log, "draws must be at most", draws=2**70)
+    refuses(log, "gamma must lie in", gamma=1j)
+    refuses(log, "policy must be a function of one observation", policy=lambda: 0, error=TypeError)
     refuses(log, "horizon must be a whole number of at least 1", horizon=0)
     refuses(log, "seed must be a whole number", seed=-1)
     refuses(log, "ridge must be a positive", ridge=0)
@@ -153,4 +156,4 @@ def test_a_policy_that_raises_names_the_row(log):
 
     with pytest.raises(KeyError, match="no such state") as found:
         rlsvi.value_of(fails, log, numbered())
-    assert "observation of row 4 of the log" in found.value.__notes__[0]
+    assert "observation of row 0 of the log" in found.value.__notes__[0]

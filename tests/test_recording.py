@@ -160,7 +160,7 @@ def test_agents_that_learn_for_steps():
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match="agent must have a method predict"):
+    with pytest.raises(TypeError, match="policy must be an agent, anything else with a method predict"):
         rlsvi.record(drifting(), 7, 1)
     with pytest.raises(ValueError, match="epsilon must lie in"):
         rlsvi.record(drifting(), None, 1, epsilon=2)
@@ -168,3 +168,45 @@ def test_arguments():
         rlsvi.record(drifting(), None, 1, learning=True)
     with pytest.raises(ValueError, match="episodes must be a whole number of at least 1"):
         rlsvi.record(drifting(), None, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": "half"}, r"epsilon must lie in \[0, 1\], got 'half'"),
+        ({"epsilon": None}, "epsilon must lie in"),
+        ({"epsilon": True}, "epsilon must lie in"),
+        ({"epsilon": np.nan}, "epsilon must lie in"),
+        ({"epsilon": [0.5]}, "epsilon must lie in"),
+        ({"seed": "one"}, "seed must be a whole number"),
+        ({"seed": None}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"path": 3}, "path must be the name of a file, got 3"),
+        ({"path": b"log.parquet"}, "path must be the name of a file"),
+        ({"path": "log\0.parquet"}, "path must be the name of a file"),
+        ({"episodes": None, "steps": "many", "learning": True}, "steps must be a whole number"),
+        ({"policy": 3}, "policy must be an agent, anything else with a method predict, a function"),
+        ({"policy": rlsvi.RLSVI}, "policy must be an agent"),
+        ({"policy": lambda: 0}, "policy must be a function of one observation"),
+        ({"policy": lambda s: None}, "policy must give an action, 0 to 2, or 3 probabilities, got None"),
+        ({"policy": lambda s: "left"}, "policy must give an action, 0 to 2, or 3 probabilities, got 'left'"),
+        ({"policy": lambda s: [[1], [1, 2]]}, "policy must give an action"),
+    ],
+)
+def test_arguments_that_are_wrong(options, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        rlsvi.record(numbered(), **{"policy": rlsvi.RLSVI(seed=1), "episodes": 2, **options})
+
+
+def test_a_policy_may_return_an_action_without_a_state():
+    class Plain:
+        def __init__(self, given):
+            self.given = given
+
+        def predict(self, observation, state=None, deterministic=True, action_mask=None):
+            return self.given
+
+    assert (rlsvi.record(numbered(), Plain(1), 3)["action"] == 1).all()
+    for wrong in (None, "left", (0, 1, 2, 3)):
+        with pytest.raises(ValueError, match="policy must give an action, 0 to 2"):
+            rlsvi.record(numbered(), Plain(wrong), 3)

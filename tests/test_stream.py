@@ -324,7 +324,9 @@ def test_the_order_of_rows(log, tmp_path):
     assert fitted(log.reverse().lazy().sort("episode", "step")).steps == log.height
 
 
-@pytest.mark.parametrize("column", ["episode", "observation", "action", "reward", "next_observation", "truncated"])
+@pytest.mark.parametrize(
+    "column", ["episode", "observation", "action", "reward", "next_observation", "terminated"]
+)
 def test_columns_that_are_missing_or_of_another_type(log, column, tmp_path):
     refuses(log.drop(column), f"no column '{column}', it has", tmp_path)
     wrong = log.with_columns(pl.lit(0.5 if column == "episode" else "high").alias(column))

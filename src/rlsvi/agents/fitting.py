@@ -42,11 +42,11 @@ class Fitting:
 
         log : a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
             Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
-            reward, next_observation, terminated and truncated, and optionally mask and next_mask (which actions
-            are legal) and propensity. The order of its rows does not matter: episodes are learned from in the
-            order of their numbers. An observation of several numbers is a list, or has a column for each:
-            observation_0, observation_1, ..; one of several parts may be a Struct, or have a column for each part:
-            observation_KEY. Numbers are those that the environment gives.
+            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts
+            as truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does
+            not matter: episodes are learned from in the order of their numbers. An observation of several numbers
+            is a list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a
+            Struct, or have a column for each part: observation_KEY. Numbers are those that the environment gives.
         env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.

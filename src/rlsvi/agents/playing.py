@@ -1,6 +1,7 @@
 """Playing without learning: fresh episodes of an environment, with anything that has a method `predict`."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,16 @@ def play(
         total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
         show()
     return total, steps, over
+
+
+def check_function(policy: Any) -> None:
+    """Raise an error if a function cannot be called with one observation."""
+    try:
+        signature(policy).bind(None)
+    except TypeError as error:
+        raise TypeError(f"policy must be a function of one observation, got {policy!r:.80}: {error}") from None
+    except ValueError:
+        return  # it does not tell what it takes
 
 
 def check_player(agent: Any) -> None:

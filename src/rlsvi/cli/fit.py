@@ -62,8 +62,8 @@ def fit(
 ) -> None:
     """Let an agent learn from a log of transitions, and save it.
 
-    The columns of the log are episode, step, observation, action, reward, next_observation, terminated and
-    truncated; mask, next_mask and propensity are optional. An observation of several numbers is a list, or has a
+    The columns of the log are episode, step, observation, action, reward, next_observation and terminated;
+    truncated, mask, next_mask and propensity are optional. An observation of several numbers is a list, or has a
     column for each: observation_0, observation_1, and so on. `rlsvi.record` writes such logs.
 
     With --env, states and actions are those of the environment, and `rlsvi evaluate` and `rlsvi watch` need

@@ -24,6 +24,14 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def in_unit_interval(name: str, value: Any) -> float:
+    """Return `value` if it is a number in [0, 1]."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {shown(value)}")
+    return float(value)
+
+
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `least` and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

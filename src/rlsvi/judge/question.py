@@ -1,5 +1,6 @@
 """What is asked: the steps of a log, the policy, and which return is meant."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ class Question(NamedTuple):
     gamma: float
     horizon: int
     per_period: bool  # whether what follows an action depends on the period
+    advance: Callable[[int], None] = lambda n: None  # is called with work that is done
 
     @property
     def step(self) -> Longs:
@@ -50,12 +52,25 @@ class Question(NamedTuple):
     def at(self, i: int, h: int) -> Floats:
         """Return the policy at the observation of row i in period h."""
         log = self.log
-        return self.target.at(h, log.observation.at(i), log.mask[i], int(log.row[i]))
+        return self.target.at(h, log.observation, i, log.mask[i], int(log.row[i]))
 
     def after(self, i: int, h: int) -> Floats:
         """Return the policy at the observation that follows row i, in period h."""
         log = self.log
-        return self.target.at(h, log.following.at(i), log.next_mask[i], int(log.row[i]))
+        return self.target.at(h, log.following, i, log.next_mask[i], int(log.row[i]))
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The least and the greatest value that the rewards of the log allow."""
+        reward, gamma, H = self.log.reward, self.gamma, self.horizon
+        steps = H if gamma == 1 else (1 - gamma**H if H else 1) / (1 - gamma)
+        return steps * min(0.0, float(reward.min())), steps * max(0.0, float(reward.max()))
+
+    def allows(self, value: float) -> bool:
+        """Return whether a value is possible, but for rounding."""
+        low, high = self.possible
+        slack = 1e-6 * (high - low) + 1e-9
+        return low - slack <= value <= high + slack
 
 
 class Fitted(NamedTuple):
@@ -67,6 +82,7 @@ class Fitted(NamedTuple):
     first: Floats  # (E,) the value of the first observation of each episode, by a model of other episodes
     error: Floats  # (N,) r + gamma V(s') - Q(s, a) of every row, in its own period, by a model of other episodes
     untried: float  # the share of the policy's actions, at logged observations, never tried: there, or at all
+    instead: str = ""  # arguments with which the value is possible, if it is not
 
 
 def folds_of(log: LoggedEpisodes) -> list[Bools]:

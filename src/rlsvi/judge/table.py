@@ -45,15 +45,15 @@ class LoggedModel(NamedTuple):
 OF_ROWS = "state", "following", "cell", "reward", "group", "rank"
 
 
-def fitted_table(question: Question, draws: int, level: float, rng: Any) -> Fitted:
-    """Return the value, the quantiles of its draws, and what the doubly robust estimate needs."""
+def fitted_table(question: Question, draws: int, level: float, rng: Any, robust: bool) -> Fitted:
+    """Return the value, the quantiles of its draws, and what the doubly robust estimate needs if asked for."""
     log, model, rows = question.log, tabled(question), np.flatnonzero(question.used)
     begin = model.state[np.searchsorted(rows, log.start[:-1])]
     values, V, Q = posterior(model, begin, question, draws, rng)
     first, error = V[0, begin], np.zeros(log.steps)
     error[rows] = errors(model, V, Q, question, rows)
     episode = np.repeat(np.arange(log.episodes), np.diff(log.start))[rows]
-    for left_out in folds_of(log) if log.propensity is not None else []:
+    for left_out in folds_of(log) if robust else []:
         mine = left_out[episode]
         _, V, Q = posterior(model.without(mine), begin[~left_out], question, MEAN, rng)
         first[left_out] = V[0, begin[left_out]]
@@ -79,6 +79,7 @@ def posterior(
         weight = rng.standard_exponential((len(begin), B))
         values[done : done + B] = (v[begin] * weight).sum(axis=0) / weight.sum(axis=0)
         done += B
+        question.advance(B)
     return values, V / draws, Q / draws
 
 
@@ -208,7 +209,7 @@ def _policies(
         for s, k in enumerate(last.tolist()):
             source, i = (log.observation, rows[k]) if k < len(rows) else (log.following, goes_on[k - len(rows)])
             at = h if question.periodic else int(period[k])
-            policy[s] = question.target.at(at, source.at(i), masks.get(s), int(log.row[i]))
+            policy[s] = question.target.at(at, source, i, masks.get(s), int(log.row[i]))
         found.append(policy)
     return found
 

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from rlsvi.agents.playing import check_function
 from rlsvi.agents.predicting import Predicting
 from rlsvi.core.compile import Bools, Floats
+from rlsvi.logs.observations import Observations
 
 TOLERANCE = 1e-6  # of probabilities and of their sum
 REPEATED = 20  # the number of observations at which the policy is asked several times
@@ -25,6 +27,8 @@ class Target:
                 "policy must be an agent, anything else with a method predict, or a function of an observation, "
                 f"got {policy!r:.80}"
             )
+        if not self.plays:
+            check_function(policy)
         if (held := getattr(policy, "held", 1)) > 1:
             raise ValueError(
                 f"policy holds each action for {held} steps, so that its actions do not follow from one "
@@ -34,15 +38,13 @@ class Target:
         self.periods = policy._task.horizon if own else 0  # 0: it acts in the same way in all periods
         self._takes = parameters_of(policy.predict) if self.plays else None  # None: anything
         self._left = REPEATED
-        self._known: dict[Any, Floats] = {}  # of numbered observations and text
+        self._known: dict[Any, Floats] = {}
 
-    def at(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:
-        """Return the probabilities of the actions, (A,), at an observation in a row of the log."""
-        if not isinstance(observation, int | str):
-            return self._checked(h, observation, mask, row)
-        key = h if self.periods else 0, observation, None if mask is None else mask.tobytes()
+    def at(self, h: int, observations: Observations, i: int, mask: Bools | None, row: int) -> Floats:
+        """Return the probabilities of the actions, (A,), at observation i, which is in a row of the log."""
+        key = h if self.periods else 0, observations.key(i), None if mask is None else mask.tobytes()
         if key not in self._known:
-            self._known[key] = self._checked(h, observation, mask, row)
+            self._known[key] = self._checked(h, observations.at(i), mask, row)
         return self._known[key]
 
     def _checked(self, h: int, observation: Any, mask: Bools | None, row: int) -> Floats:

@@ -12,13 +12,15 @@ from gymnasium.spaces import Box, Discrete, Text
 from rlsvi.bases import Tabular
 from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
-from rlsvi.core.checks import flag, positive, whole
+from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
+from rlsvi.core.compile import Floats
+from rlsvi.core.progress import bar
 from rlsvi.judge.linear import fitted_linear
 from rlsvi.judge.question import FEW, MOST, ROUNDING, Fitted, Question, step_of
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.judge.table import fitted_table
 from rlsvi.judge.target import Target
-from rlsvi.judge.weighting import EpisodeWeights, weighted, weights_of
+from rlsvi.judge.weighting import SOME, EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
 from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.logs.reading import replay_of
@@ -39,6 +41,7 @@ def value_of(
     level: float = 0.95,
     draws: int = 1000,
     seed: int = 0,
+    progress: bool | None = None,
 ) -> OfflineValue:
     """Estimate what a policy is worth from a log of episodes of other policies, without playing it.
 
@@ -67,6 +70,7 @@ def value_of(
     level : the probability of the intervals.
     draws : the number of draws from the posterior of a table.
     seed : determines these draws.
+    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
     Raises
     ------
@@ -84,26 +88,41 @@ def value_of(
     if question.per_period and not periods:
         raise ValueError("per_period=True needs a horizon: give horizon=")
     _check_propensities(question, columns)
-    fitted = _fitted(question, basis, positive("ridge", ridge), level, draws, whole("seed", seed, 0))
+    ridge, seed, weights = positive("ridge", ridge), whole("seed", seed, 0), None
+    estimates: dict[str, Interval] = {}
+    absent: dict[str, str] = {}
+    table = has_table(question, basis)
+    asked = draws if table else replay.log.steps * (periods - 1 if question.periodic else 1)
+    work = asked + (0 if replay.log.propensity is None else replay.log.steps)
+    with bar(work, "judging", progress) as advance:
+        question = question._replace(advance=advance)
+        if replay.log.propensity is None:
+            absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
+        else:
+            weights = weights_of(question)
+            absent |= hopeless(question, weights, level)
+        robust = ROBUST not in absent
+        if table:
+            fitted = fitted_table(question, draws, level, np.random.default_rng(seed), robust)
+        else:
+            chosen = _observed(question) if basis is None else basis
+            fitted = fitted_linear(question, chosen, ridge, level, robust)
     if fitted.untried > MOST:
         warnings.warn(
             f"{fitted.untried:.0%} of the policy's actions were never tried in the log, which says little about "
             "what they are worth: judge a policy that is closer to the log",
             stacklevel=2,
         )
-    estimates: dict[str, Interval] = {}
-    absent: dict[str, str] = {}
     if why := diverged(question, fitted):
         absent[FITTED] = why
+        absent.setdefault(ROBUST, "it needs fitted Q evaluation")
     else:
         estimates[FITTED] = interval_of(fitted, replay.log.episodes)
-    if replay.log.propensity is None:
-        absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
-    else:
-        weights = weights_of(question)
+    if weights is not None:
         _add_weighted(question, weights, fitted, level, estimates, absent)
+    absent = {name: absent[name] for name in (FITTED, WEIGHTED, ROBUST) if name in absent}
     counts = replay.log.episodes, replay.log.steps
-    effective = None if replay.log.propensity is None else weights.effective
+    effective = None if weights is None else weights.effective
     return OfflineValue(
         estimates, absent, level, float(gamma), periods or None, *counts, effective, fitted.untried
     )
@@ -111,11 +130,10 @@ def value_of(
 
 def checks(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
     """Raise an error that names the first argument that is wrong."""
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must lie in [0, 1], got {gamma!r}")
-    if isinstance(level, bool) or not isinstance(level, int | float | np.number):
-        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {level!r}")
-    whole("draws", draws, 1)
+    in_unit_interval("gamma", gamma)
+    if isinstance(level, bool) or not isinstance(level, int | float | np.integer | np.floating):
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
+    whole("draws", draws, 1, 10**6)
     try:
         check_bootstrap(draws, float(level))
     except ValueError as error:
@@ -156,16 +174,14 @@ def _check_propensities(question: Question, columns: Mapping[str, Any] | None) -
         refuse(name, log.row, np.isnan(log.propensity), "there is no value: fill it in, or drop the column")
 
 
-def _fitted(question: Question, basis: Any, ridge: float, level: float, draws: int, seed: int) -> Fitted:
-    """Return fitted Q evaluation with a table or with features."""
+def has_table(question: Question, basis: Any) -> bool:
+    """Return whether fitted Q evaluation has a table, or raise an error if there can be none, or no features."""
     space = question.env.observation_space
     if isinstance(basis, Tabular) and not isinstance(space, Discrete):
         raise ValueError(f"the tabular basis needs observations that are numbered, not {space}: leave basis out")
     if isinstance(space, Text) and basis is not None:
         raise ValueError("text has no features: leave basis out")
-    if isinstance(basis, Tabular) or (basis is None and isinstance(space, Discrete | Text)):
-        return fitted_table(question, draws, level, np.random.default_rng(seed))
-    return fitted_linear(question, _observed(question) if basis is None else basis, ridge, level)
+    return isinstance(basis, Tabular) or (basis is None and isinstance(space, Discrete | Text))
 
 
 def _observed(question: Question) -> Any:
@@ -188,16 +204,52 @@ def interval_of(fitted: Fitted, episodes: int) -> Interval:
 
 def diverged(question: Question, fitted: Fitted) -> str:
     """Return why fitted values cannot be right, if they lie outside of what the rewards of the log allow."""
-    reward, gamma, H = question.log.reward, question.gamma, question.horizon
-    steps = H if gamma == 1 else (1 - gamma**H if H else 1) / (1 - gamma)
-    low, high = steps * min(0.0, float(reward.min())), steps * max(0.0, float(reward.max()))
-    slack = 1e-6 * (high - low) + 1e-9
-    if low - slack <= fitted.value <= high + slack:
+    if question.allows(fitted.value):
         return ""
+    low, high = question.possible
+    instead = f"give {fitted.instead}, or " if fitted.instead else "take a shorter horizon, "
     return (
-        f"the regression gives {fitted.value:.3g}, but the rewards of the log allow {low:.3g} to {high:.3g}: take "
-        "other features, a larger ridge or a shorter horizon"
+        f"the regression gives {fitted.value:.3g}, but the rewards of the log allow {low:.3g} to {high:.3g}: "
+        f"{instead}other features or a larger ridge"
     )
+
+
+def hopeless(question: Question, weights: EpisodeWeights, level: float) -> dict[str, str]:
+    """Return why estimates that need propensities can say nothing, and what would give an answer."""
+    log, reached, steps = question.log, int(weights.followed.sum()), weights.share.shape[1]
+    lengths = np.diff(log.start)
+    cut = ~log.terminated[log.start[1:] - 1] & (lengths < (question.horizon or math.inf))
+    if cut.any():
+        shortest = int(lengths[cut].min())
+        why = (
+            f"{int(cut.sum())} of {log.episodes} episodes are cut off before their return is known, the shortest "
+            f"after {shortest} steps: {remedy(weights.up_to(shortest), log.reward, level)}"
+        )
+        return {WEIGHTED: why, ROBUST: why}
+    if reached == steps:
+        return {}
+    instead = remedy(weights, log.reward, level)
+    why = f"no episode does what the policy would do for more than {reached} steps: {instead}"
+    if not reached:
+        return {WEIGHTED: why, ROBUST: f"no episode begins with an action of the policy: {instead}"}
+    if weights.effective < 2:
+        return {WEIGHTED: why, ROBUST: why}
+    return {WEIGHTED: why}
+
+
+def remedy(weights: EpisodeWeights, reward: Floats, level: float) -> str:
+    """Return the longest horizon, up to that of the weights, with which importance sampling has an answer."""
+    nothing = np.zeros(len(weights.share))
+    for known in (True, False):
+        for steps in reversed(range(1, int(weights.followed.sum()) + 1)):
+            shorter = weights.up_to(steps)
+            if shorter.effective < (2 if known else SOME):
+                continue
+            if not known:
+                return f"give horizon={steps}, for a value without an interval, or a log of more episodes"
+            if np.isfinite(weighted(shorter, reward, nothing, level)).all():
+                return f"give horizon={steps}"
+    return "judge a policy that is closer to the log, or by a log of more episodes"
 
 
 def _add_weighted(
@@ -208,29 +260,16 @@ def _add_weighted(
     found: dict[str, Interval],
     absent: dict[str, str],
 ) -> None:
-    """Add the estimates that need propensities, or why one is missing."""
-    log, episodes = question.log, question.log.episodes
-    last, lengths = log.start[1:] - 1, np.diff(log.start)
-    cut = ~log.terminated[last] & (lengths < (question.horizon or math.inf))
-    reached = int(weights.followed.sum())
-    if cut.any():
-        absent[WEIGHTED] = absent[ROBUST] = (
-            f"{int(cut.sum())} of {episodes} episodes are cut off before their return is known, the shortest "
-            f"after {int(lengths[cut].min())} steps"
-        )
-    elif reached < weights.share.shape[1]:
-        absent[WEIGHTED] = f"no episode does what the policy would do for more than {reached} steps"
-    else:
-        found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(episodes), level))
-    if FITTED in absent:
-        absent.setdefault(ROBUST, "it needs fitted Q evaluation")
-    elif not reached:
-        absent.setdefault(ROBUST, "no episode begins with an action of the policy")
-    elif ROBUST not in absent:
+    """Add the estimates that need propensities, unless it is known why one is missing."""
+    log = question.log
+    if WEIGHTED not in absent:
+        found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(log.episodes), level))
+    if ROBUST not in absent:
         found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
-    if reached and weights.effective < FEW:
+    if {WEIGHTED, ROBUST} & set(found) and weights.effective < FEW:
         warnings.warn(
-            f"importance sampling rests on {weights.effective:.1f} effective episodes of {episodes}: the policy "
-            "differs much from the one that made the log. Trust these intervals less, or take a shorter horizon",
+            f"importance sampling rests on {weights.effective:.1f} effective episodes of {log.episodes}: the "
+            "policy differs much from the one that made the log. Trust these intervals less, or take a shorter "
+            "horizon",
             stacklevel=3,
         )

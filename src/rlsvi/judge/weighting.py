@@ -12,6 +12,8 @@ from scipy import stats
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.judge.question import FEW, ROUNDING, Question
 
+SOME = 10.0  # effective episodes that a horizon without an interval should have
+
 
 class EpisodeWeights(NamedTuple):
     """Episodes by steps, up to the horizon."""
@@ -32,6 +34,10 @@ class EpisodeWeights(NamedTuple):
         followed: Bools = np.asarray(self.share.any(axis=0))
         return followed
 
+    def up_to(self, steps: int) -> "EpisodeWeights":
+        """Return the weights of a shorter horizon."""
+        return EpisodeWeights(self.share[:, :steps], self.row[:, :steps], self.discount[:steps])
+
     def spread_over(self, numbers: Floats) -> Floats:
         """Return numbers of rows (N,) by episode and step, 0 after the end."""
         return np.where(self.row < 0, 0.0, numbers[self.row])
@@ -46,9 +52,12 @@ def weights_of(question: Question) -> EpisodeWeights:
     steps = np.arange(T)
     row = np.where(steps < lengths[:, None], log.start[:-1, None] + steps, -1)
     ratio = np.ones(log.steps)
-    step = question.step
-    for i in np.flatnonzero(step < T).tolist():
-        ratio[i] = question.at(i, int(step[i]))[log.action[i]] / log.propensity[i]
+    for first, last in zip(log.start[:-1].tolist(), log.start[1:].tolist(), strict=True):
+        for i in range(first, min(last, first + T)):
+            ratio[i] = question.at(i, i - first)[log.action[i]] / log.propensity[i]
+            if not ratio[i]:  # all later steps of the episode have no weight either
+                break
+        question.advance(last - first)
     with np.errstate(divide="ignore"):
         logs = np.cumsum(np.where(row < 0, 0.0, np.log(ratio[row])), axis=1)
     top = logs.max(axis=0)

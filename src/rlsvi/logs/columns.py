@@ -11,8 +11,8 @@ from rlsvi.core.compile import Bools, Longs
 if TYPE_CHECKING:
     import polars as pl
 
-REQUIRED = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
-OPTIONAL = "mask", "next_mask", "propensity"
+REQUIRED = "episode", "step", "observation", "action", "reward", "next_observation", "terminated"
+OPTIONAL = "truncated", "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 
 
@@ -35,12 +35,14 @@ def refuse(column: str, rows: Longs, wrong: Any, what: str) -> None:
 
 
 class Columns:
-    """The columns of a frame by what they mean, whatever they are called."""
+    """The columns of a frame by what they mean, whatever they are called; its rows are counted from `start`."""
 
-    def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> None:
+    def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None, start: int = 0) -> None:
         if not isinstance(names, Mapping | None):
             raise TypeError(f'columns must be a dictionary, such as {{"reward": "r"}}, got {names!r:.80}')
-        self.frame, self.names = frame, dict(names or {})
+        if ROW in frame.columns:
+            raise ValueError(f"the log must not have a column called {ROW!r}: rename it")
+        self.frame, self.names = frame.with_row_index(ROW, start), dict(names or {})
         unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
             raise ValueError(f"columns has {unknown[0]!r}: {instead(unknown[0], (*REQUIRED, *OPTIONAL))}")
@@ -50,8 +52,10 @@ class Columns:
                 raise TypeError(
                     f"columns[{name!r}] must be the name of a column, or a list of them, got {given!r:.80}"
                 )
-        for name in (*REQUIRED, *self.names):
-            self.of(name)
+        self._check_there({name: self.of(name) for name in (*REQUIRED, *self.names)})
+        for column, dtype in self.frame.schema.items():
+            if "Int128" in str(dtype) and any(column in self.of(name) for name in (*REQUIRED, *OPTIONAL)):
+                raise ValueError(f"the log is wrong in column {column!r}: it holds {dtype}, cast it to Int64")
 
     def of(self, name: str) -> list[str]:
         """Return the columns of a name: one, or one for each number, such as observation_0, observation_1, .."""
@@ -59,19 +63,27 @@ class Columns:
         wanted = [given] if isinstance(given, str) else list(given)
         if wanted == [name] and name not in self.frame.columns:
             wanted = self._numbered(name) or self._named(name) or wanted
-        for column in wanted:
-            self.column(column, name)
         return wanted
 
     def column(self, column: str, name: str = "observation") -> "pl.Series":
         """Return a column of the frame, or raise an error if there is none; `name` is what it means."""
-        if column not in self.frame.columns:
-            there = ", ".join(self.frame.columns[1:]) or "none"
-            raise ValueError(
-                f"the log has no column {column!r}, it has {there}: say which one is meant by "
-                f"columns={{{name!r}: ..}}"
-            )
+        self._check_there({name: [column]})
         return self.frame[column]
+
+    def _check_there(self, wanted: dict[str, list[str]]) -> None:
+        """Raise an error that names all columns that the frame does not have, by what they mean."""
+        there = self.frame.columns
+        missing = {name: [each for each in columns if each not in there] for name, columns in wanted.items()}
+        missing = {name: columns for name, columns in missing.items() if columns}
+        if not missing:
+            return
+        absent = [column for columns in missing.values() for column in columns]
+        given = ", ".join(f"{name!r}: .." for name in missing)
+        raise ValueError(
+            f"the log has no column{'s' if absent[1:] else ''} {', '.join(map(repr, absent))}, it has "
+            f"{', '.join(there[1:]) or 'none'}: say which {'ones are' if absent[1:] else 'one is'} meant by "
+            f"columns={{{given}}}"
+        )
 
     def _numbered(self, name: str) -> list[str]:
         """Return the columns observation_0, observation_1, .., of which none may be missing."""
@@ -140,7 +152,9 @@ class Columns:
         return numbers
 
     def flags(self, name: str) -> Bools:
-        """Return a column of True and False, or of 1 and 0."""
+        """Return a column of True and False, or of 1 and 0; False everywhere if an optional column is missing."""
+        if name in OPTIONAL and not self.has(name):
+            return np.zeros(self.frame.height, np.bool_)
         series = self.one(name)
         if not (series.dtype.is_integer() or str(series.dtype) == "Boolean"):
             raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.logs.columns import ROW, Columns
+from rlsvi.logs.columns import Columns
 from rlsvi.logs.observations import Observations, read
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class LoggedEpisodes(NamedTuple):
 
 def ordered(frame: "pl.DataFrame", names: Mapping[str, Any] | None) -> Columns:
     """Return the columns of a frame, whose rows are put in the order of episodes and steps."""
-    columns = Columns(frame.with_row_index(ROW), names)
+    columns = Columns(frame, names)
     if frame.height == 0:
         raise ValueError("the log is empty: it has no rows")
     series, _ = places_in(columns)
@@ -92,7 +92,7 @@ def checked(columns: Columns, env: Env[Any, Any]) -> LoggedEpisodes:
         truncated,
         mask,
         [own if at in ends else mask[at + 1] for at, own in enumerate(next_mask)],
-        _propensities(columns),
+        propensities_of(columns),
         columns.rows,
     )
 
@@ -143,7 +143,7 @@ def masks_of(columns: Columns, name: str, actions: int) -> tuple[Bools, Bools]:
     return masks.astype(np.bool_) | ~known[:, None], known
 
 
-def _propensities(columns: Columns) -> Floats | None:
+def propensities_of(columns: Columns) -> Floats | None:
     """Return the probabilities of the actions, if the log has them; NaN in rows where it has none."""
     if not columns.has("propensity"):
         return None

@@ -5,6 +5,7 @@ Dict and Tuple: the list of their numbers (parts.py).
 """
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ class Observations:
     def at(self, i: int) -> Any:
         """Return the observation of row i."""
         return self._at(self.values[i])
+
+    def key(self, i: int) -> Any:
+        """Return what is the same for equal observations alone, and may be kept for many of them."""
+        value = self.values[i]
+        return blake2b(value.tobytes(), digest_size=16).digest() if isinstance(value, np.ndarray) else value
 
     def vectors(self) -> Floats:
         """Return all observations as vectors, (rows, n), as `bases.layout.vector_of` does one."""

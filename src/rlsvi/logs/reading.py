@@ -73,8 +73,13 @@ def _largest_state(columns: Columns, name: str) -> int:
     """Return the largest number of a column of states; values that are missing are found out later."""
     import polars as pl
 
-    series = columns.frame[columns.name(name)].cast(pl.Int64, strict=False).fill_null(0)
-    states: Longs = series.to_numpy()
+    series = columns.frame[columns.name(name)]
+    if not (series.dtype.is_integer() or series.dtype == pl.Null):
+        raise ValueError(
+            f"the log is wrong in column {series.name!r}: it holds {series.dtype}, but observations are numbers "
+            "of states"
+        )
+    states: Longs = series.cast(pl.Int64, strict=False).fill_null(0).to_numpy()
     columns.refuse(series.name, states < 0, "states count from 0")
     columns.refuse(series.name, states >= STATES, _too_large("states", STATES))
     return int(states.max(initial=0))

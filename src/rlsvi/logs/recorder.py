@@ -12,7 +12,7 @@ from rlsvi.logs.observations import written
 if TYPE_CHECKING:
     import polars as pl
 
-NAMES = (*REQUIRED, "mask", "next_mask")  # in the order of `Recorder._rows`
+NAMES = (*REQUIRED, "truncated", "mask", "next_mask")  # in the order of `Recorder._rows`
 PIECE = 10_000  # rows that are kept before they become a frame, which takes less memory
 
 

@@ -16,8 +16,8 @@ from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import is_exact
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.logs.columns import REQUIRED, ROW, Columns
-from rlsvi.logs.episodes import actions_of, masks_of, places_in
+from rlsvi.logs.columns import OPTIONAL, REQUIRED, Columns
+from rlsvi.logs.episodes import actions_of, masks_of, places_in, propensities_of
 from rlsvi.logs.observations import Observations, read
 from rlsvi.logs.pieces import files_in, frame_of
 
@@ -61,7 +61,7 @@ class Stream:
         self.chunk, self.names = whole("chunk", chunk, 1, 2**31), names
         self.frame = _scanned(log, names)
         columns = self._columns(0, 0)
-        used = (*REQUIRED, *(name for name in ("mask", "next_mask") if columns.has(name)))
+        used = (*REQUIRED, *(name for name in OPTIONAL if columns.has(name)))
         self.frame = self.frame.select([column for name in used for column in columns.of(name)])
         self.paid = columns.name("episode"), columns.name("reward")
         self.rows = int(_collected(self.frame.select(pl.len())).item())
@@ -72,7 +72,7 @@ class Stream:
         return -(-self.rows // self.chunk)
 
     def _columns(self, start: int, rows: int) -> Columns:
-        return Columns(_collected(self.frame.slice(start, rows)).with_row_index(ROW, start), self.names)
+        return Columns(_collected(self.frame.slice(start, rows)), self.names, start)
 
     def first_observation(self) -> Any:
         """Return the observation of the first row, checked."""
@@ -87,6 +87,7 @@ class Stream:
                 f"the log had {self.rows} rows, now it ends at row {start + found}: it must not change"
             )
         last = _check_order(columns)[:T]
+        propensities_of(columns)  # which are not used, and wrong ones are refused as everywhere
         action, reward = actions_of(columns, self.action_space)[:T], columns.real("reward")[:T]
         mask, next_mask = (masks_of(columns, name, int(self.action_space.n))[0] for name in ("mask", "next_mask"))
         barred = ~mask[np.arange(T), action]
@@ -168,7 +169,7 @@ def _ordered(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
                 f"{file} has the columns {frame.schema}, {files[0]} has {first.schema}: files that are read in "
                 "chunks need the same columns, in the same order and of the same types"
             )
-        columns = Columns(frame.with_row_index(ROW), names)
+        columns = Columns(frame, names)
         if frame.height:
             begin.append((columns.one("episode")[0], columns.one("step")[0], file))
     return [file for *_, file in sorted(begin)] or files[:1]

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.agents.playing import check_player
+from rlsvi.agents.playing import check_function
 from rlsvi.agents.predicting import Predicting
+from rlsvi.core.checks import in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats
 
 if TYPE_CHECKING:
@@ -21,15 +22,19 @@ class Behaviour:
 
     def __init__(self, policy: Any, actions: Any, epsilon: float, deterministic: bool, seed: int) -> None:
         self.is_function = callable(policy) and not isinstance(policy, type) and not hasattr(policy, "predict")
-        if policy is not None and not self.is_function:
-            check_player(policy)
-        if not 0 <= epsilon <= 1:
-            raise ValueError(f"epsilon must lie in [0, 1], got {epsilon!r}")
-        self.policy, self.epsilon = policy, 1.0 if policy is None else float(epsilon)
+        if self.is_function:
+            check_function(policy)
+        elif policy is not None and (isinstance(policy, type) or not callable(getattr(policy, "predict", None))):
+            raise TypeError(
+                "policy must be an agent, anything else with a method predict, a function of an observation, or "
+                f"None for random actions, got {policy!r:.80}"
+            )
+        chance = in_unit_interval("epsilon", epsilon)
+        self.policy, self.epsilon = policy, 1.0 if policy is None else chance
         self.first, self.n = int(actions.start), int(actions.n)
         own = isinstance(policy, Predicting) and type(policy).predict is Predicting.predict
         self.certain = own and deterministic  # others may break ties at random
-        self.random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self.random = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, 0), spawn_key=(1,)))
         self.chances = array("d")  # of the actions taken
 
     def predict(
@@ -42,10 +47,11 @@ class Behaviour:
             given = self.policy(observation)
         elif self.policy is not None:
             options = {} if action_mask is None else {"action_mask": action_mask}
-            given, state = self.policy.predict(observation, state, deterministic=deterministic, **options)
+            given = self.policy.predict(observation, state, deterministic=deterministic, **options)
+            given, state = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         known, chances = self.certain or self.epsilon == 1, np.zeros(self.n)
-        if given is not None:
-            stated, chances = self._probabilities(np.asarray(given), legal)
+        if self.policy is not None:
+            stated, chances = self._probabilities(given, legal)
             known = known or stated
         if self.epsilon > 0 and self.random.random() < self.epsilon:
             a = int(self.random.choice(np.flatnonzero(legal)))
@@ -57,7 +63,11 @@ class Behaviour:
 
     def _probabilities(self, given: Any, legal: Bools) -> tuple[bool, Floats]:
         """Return whether a policy gives probabilities rather than an action, and them, of legal actions alone."""
-        names = f"{self.first} to {self.first + self.n - 1}"
+        names, answer = f"{self.first} to {self.first + self.n - 1}", given
+        try:
+            given = np.asarray(answer)
+        except ValueError:  # lists of different lengths
+            given = np.asarray(None)
         if given.dtype.kind in "iu" and given.size == 1:
             a = int(given.item()) - self.first
             if not (0 <= a < self.n and legal[a]):
@@ -66,7 +76,7 @@ class Behaviour:
             return False, np.eye(1, self.n, a)[0]
         if given.dtype.kind not in "fiub" or given.shape != (self.n,):
             raise ValueError(
-                f"policy must give an action, {names}, or {self.n} probabilities, got {given.tolist()!r:.80}"
+                f"policy must give an action, {names}, or {self.n} probabilities, got {shown(answer)}"
             )
         chances: Floats = given.astype(np.float64)
         if not (chances >= 0).all() or abs(chances.sum() - 1) > TOLERANCE:

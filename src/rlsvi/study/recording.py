@@ -66,6 +66,10 @@ def record(
         raise ValueError("steps goes with learning=True and without episodes")
     if steps is None:
         episodes = whole("episodes", 100 if episodes is None else episodes, 1, 10**8)
+    else:
+        whole("steps", steps, 1)
+    if path is not None and (not isinstance(path, str | os.PathLike) or "\0" in str(path)):
+        raise TypeError(f"path must be the name of a file, got {path!r:.80}")
     check_folder(None if path is None else Path(path))
     recorder = Recorder(env)
     if flag("learning", learning):
@@ -76,7 +80,7 @@ def record(
     else:
         assert episodes is not None
         player = Behaviour(policy, env.action_space, epsilon, flag("deterministic", deterministic), seed)
-        starts = np.random.SeedSequence(whole("seed", seed, 0)).generate_state(episodes)
+        starts = np.random.SeedSequence(seed).generate_state(episodes)
         whole("limit", limit, 1)
         with _kept(recorder, path, player), bar(episodes, "episodes", progress) as advance:
             for start in starts:
