@@ -214,8 +214,11 @@ def _products(x: Floats, left: Floats, right: Floats, y: Floats) -> Floats:
     left, right = left[used], right[used]
     (n, d), periods = x.shape, len(left)
     if 2 * n * periods < (n + periods) * d:
-        return np.einsum("nk,nk->n", x @ left.T, y @ right.T)
-    return np.einsum("nd,nd->n", x @ (left.T @ right), y)
+        x, y = x @ left.T, y @ right.T
+    else:
+        x = x @ (left.T @ right)
+    found: Floats = np.einsum("nk,nk->n", x, y)
+    return found
 
 
 def errors(question: Question, design: Design, theta: Floats, reward: Floats, step: Longs) -> Floats:
