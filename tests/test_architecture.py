@@ -270,6 +270,32 @@ def test_nothing_is_compiled_with_fast_math():
     assert not [path for path in FILES if "fastmath" in path.read_text()]
 
 
+LIBM = {"cos", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "pow", "power", "sin", "tan", "tanh"}
+
+
+def test_compiled_code_calls_no_function_that_processors_round_differently():
+    """Exponentials, logarithms, cosines and powers come from core/elementary.py instead."""
+    found = []
+    for path in compiled_files():
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef) and function.decorator_list:
+                names = [ast.unparse(each).split("(")[0] for each in function.decorator_list]
+                if any(name in ("compiled", "kernel") or name.endswith(".register") for name in names):
+                    found += [f"{path.name}: {use}" for use in _rounded_by_a_library(function)]
+    assert not found
+
+
+def _rounded_by_a_library(function):
+    """Calls of functions of `math` and `np`, matrix products, and powers that are not whole constants."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("math", "np") and node.attr in LIBM:
+            yield ast.unparse(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult | ast.Pow):
+            constant = isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant)
+            if not (constant and isinstance(node.right.value, int)):
+                yield ast.unparse(node)
+
+
 PLAY = """
 import sys, numpy as np, rlsvi
 from rlsvi.simulate.finite import simulate

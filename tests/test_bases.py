@@ -1,5 +1,6 @@
 """Bases: tables, arrays, the paper's two random bases against their text, features of observations."""
 
+import itertools
 import math
 
 import gymnasium
@@ -22,6 +23,7 @@ from rlsvi.bases import (
     coherent,
 )
 from rlsvi.bases.basis import is_from_table
+from rlsvi.core import elementary
 from rlsvi.core.checks import LARGEST
 from rlsvi.mdp import backward_induction
 from values import action_values
@@ -586,3 +588,21 @@ def test_rows_of_ones_own_that_do_not_fit_are_refused(rows):
     basis = rlsvi.bases.of(gymnasium.spaces.Box(0.0, 1.0, (2,), np.float64), Rows())
     with pytest.raises(ValueError, match=r"Rows\.rows"):
         basis.bind(None, A, H, np.zeros(2))
+
+
+def test_waves_and_bumps_have_the_bits_of_plain_python():
+    """Cosines and exponentials are our own: those of libraries differ in the last bit."""
+    cosine, exp = (getattr(each, "py_func", each) for each in (elementary.cosine, elementary.exp))
+    x = np.random.default_rng(0).random((20, 2))
+    c = list(itertools.product(range(3), repeat=2))
+    size = {(i, j): max(1.0, math.sqrt(i * i + j * j)) for i, j in c}
+    wave = {
+        (i, j): [cosine(0.0 + u * (i / 2) + v * (j / 2)) / (size[i, j] * size[i, j]) for u, v in x.tolist()]
+        for i, j in c
+    }
+    columns = rlsvi.bases.Fourier(order=2).rows(x).T.tolist()
+    assert sorted(columns) == sorted(wave.values())
+    centres = np.linspace(0, 1, 4).tolist()
+    for row, (u, v) in zip(rlsvi.bases.Radial(17).rows(x).tolist(), x.tolist(), strict=True):
+        away = [(u - a) * (u - a) + (v - b) * (v - b) for a, b in itertools.product(centres, repeat=2)]
+        assert row == [1.0] + [exp(-0.5 * d / (1 / 3 * (1 / 3))) for d in away]

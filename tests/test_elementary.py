@@ -1,4 +1,4 @@
-"""Our own exp, log and cosine, against numbers of 60 digits."""
+"""Our own exp, log, cosine and powers, against numbers of 60 digits."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from rlsvi.core.elementary import cosine, exp, log
+from rlsvi.core.elementary import cosine, exp, log, power
 
 
 def ulps(function, exact, x):
@@ -40,6 +40,16 @@ def test_the_cosine_of_turns():
     assert max(errors) < 3e-16
     assert [cosine(x / 4) for x in range(-4, 5)] == [1, 0, -1, 0, 1, 0, -1, 0, 1]
     assert all(abs(cosine(x)) <= 1 for x in (2.0**50 + 0.25, -(2.0**52), 1e17, -1e300))
+
+
+def test_whole_powers():
+    with mp.workdps(60):
+        for x, n in ((0.9, 1), (0.999, 5000), (-1.1, 7), (1.5, 62), (0.3, 0), (0.0, 0)):
+            exact = mpf(x) ** n
+            assert abs(mpf(power(x, n)) - exact) <= max(n, 1) * 2.0**-52 * abs(exact)
+    assert (power(0.5, 30), power(2.0, 10), power(0.0, 3), power(10.0, 400)) == (2.0**-30, 1024.0, 0.0, math.inf)
+    plain = getattr(power, "py_func", power)
+    assert all(power(0.97, n) == plain(0.97, n) for n in range(300))
 
 
 def test_the_ends_of_their_ranges():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rlsvi import problems
 from rlsvi.bases import Dense
 from rlsvi.core.random import stream
 from rlsvi.mdp import (
@@ -439,6 +440,27 @@ def test_backward_induction_is_brute_force(mdp):
     acting = ~mdp.table.absorbing
     barred = np.broadcast_to(~mdp.table.legal, solution.Q.shape)
     assert (np.isneginf(solution.Q) == barred)[:, acting].all()
+
+
+def test_values_have_the_bits_of_plain_python():
+    """Products are rounded before they are added, in order, so that the values are the same on every processor."""
+    problem = problems.dirichlet(6, 3, 4, seed=1)
+    t = problem.mdp.table
+    uniform = evaluate(problem.mdp, np.full((4, 6, 3), 1 / 3))
+    ahead = {"optimal": [0.0] * 6, "uniform": [0.0] * 6}
+    for h in reversed(range(4)):
+        Q = {name: np.empty((6, 3)) for name in ahead}
+        for name, V in ahead.items():
+            for s, a in np.ndindex(6, 3):
+                row, total = (h * 6 + s) * 3 + a, 0.0
+                for j in range(t.indptr[row], t.indptr[row + 1]):
+                    total += float(t.probability[j]) * V[t.successor[j]]
+                Q[name][s, a] = float(t.expected[row]) + total
+        assert Q["optimal"].tolist() == problem.solution.Q[h].tolist()
+        ahead["optimal"] = [max(row) for row in Q["optimal"].tolist()]
+        ahead["uniform"] = [1 / 3 * a + 1 / 3 * b + 1 / 3 * c for a, b, c in Q["uniform"].tolist()]
+        assert ahead["uniform"] == uniform[h].tolist()
+    assert problem.random_regret == ahead["optimal"][0] - ahead["uniform"][0]
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

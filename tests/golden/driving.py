@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .digests import digests
 from .environments import Traced
 from .learned import episodes_of, streams_of, weights_of
 from .library import (
@@ -43,7 +42,7 @@ def known(agent, env):
     before = streams_of(agent).copy()
     found = {"counts": (agent.steps, episodes_of(agent)), "predictions": predictions(agent, env)}
     found |= {"streams": before, "streams after predicting": streams_of(agent)}
-    return digests(found | {f"learned: {name}": value for name, value in weights_of(agent).items()})
+    return found | {f"learned: {name}": value for name, value in weights_of(agent).items()}
 
 
 def learned(make, env, **amount):
@@ -53,7 +52,7 @@ def learned(make, env, **amount):
         agent, traced = make(seed=SEED), Traced(env())
         agent.learn(traced, **amount)
         agent.learn(traced, **amount)
-        return digests({"trace": tuple(traced.rows)}) | known(agent, env())
+        return {"trace": tuple(traced.rows)} | known(agent, env())
 
     return case
 
@@ -67,7 +66,7 @@ def fused(make, problem, episodes=12):
             history = simulate(agent, task, episodes, trace=True)
             found |= {f"{part} trace": tuple(history.trace), f"{part} regret": history.regret}
             found |= {f"{part} rewards": (history.reward, history.realised, history.path_regret)}
-        return digests(found) | known(agent, FiniteMDPEnv(task.mdp))
+        return found | known(agent, FiniteMDPEnv(task.mdp))
 
     return case
 
@@ -79,7 +78,7 @@ def continual(make, steps=60):
         mdp = problems.river_swim(4, 10).mdp
         agent = make(seed=SEED)
         rewards = [simulate_continual(agent, mdp, steps), simulate_continual(agent, mdp, steps)]
-        return digests({"rewards": tuple(rewards)}) | known(agent, FiniteMDPEnv(mdp, endless=True))
+        return {"rewards": tuple(rewards)} | known(agent, FiniteMDPEnv(mdp, endless=True))
 
     return case
 
@@ -91,6 +90,6 @@ def tetris_games(make):
         rules, agent = tetris.rules(8, 5, "IOSZ"), make(seed=SEED)
         games = simulate_tetris(agent, rules, 6, max_pieces=30)
         found = {"games": (games.rows, games.pieces, games.over), "size": games.size, "excess": games.excess}
-        return digests(found) | known(agent, TetrisEnv(8, 5, "IOSZ", max_pieces=30))
+        return found | known(agent, TetrisEnv(8, 5, "IOSZ", max_pieces=30))
 
     return case

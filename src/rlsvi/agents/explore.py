@@ -7,7 +7,7 @@ import numpy as np
 
 from rlsvi.core.checks import finite, shaped, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
-from rlsvi.core.elementary import exp
+from rlsvi.core.elementary import exp, power
 from rlsvi.core.plain import storable
 from rlsvi.core.random import argmax_set, pick
 
@@ -49,7 +49,7 @@ class Exponential:
 
     def __call__(self, episode: int) -> float:
         """Return the value in an episode."""
-        return max(self.start * self.decay**episode, self.end)
+        return max(self.start * power(float(self.decay), episode), self.end)
 
 
 @storable

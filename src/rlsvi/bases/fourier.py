@@ -9,6 +9,7 @@ from math import comb, isqrt
 
 import numpy as np
 
+from rlsvi.bases.waves import fill_waves
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
@@ -41,23 +42,22 @@ class Fourier:
         if not 0 <= self.smoothness <= 10:
             raise ValueError(f"smoothness must lie in [0, 10], got {self.smoothness!r}")
         waves, size = frequencies(x.shape[-1], self.order, self.features, self.together)
-        phi = np.zeros((len(x), waves.shape[1]))
-        for i, wave in enumerate(waves):  # not a matrix product: the bits of a row must not depend on others
-            phi += x[:, i : i + 1] * wave
-        np.cos(phi, out=phi)
+        phi = np.empty((len(x), len(size)))
+        numbers = np.ascontiguousarray(x, dtype=np.float64)
+        fill_waves(numbers, waves, np.zeros(len(size)), 1.0, np.empty(len(size)), phi)
         phi /= size**self.smoothness
         return phi
 
 
 @cache
 def frequencies(n: int, order: int | None, features: int, together: int | None) -> tuple[Floats, Floats]:
-    """Return pi c as columns, (n, d), and max(1, |c|)."""
+    """Return the waves as columns (n, d) in turns, which are c / 2, and max(1, |c|)."""
     budget = whole("features", features, 2)
     if order is None and together is None and count(n, 1, 2) <= budget < count(n, 3, n):
         c = smoothest(n, budget)
     else:
         c = products(n, *chosen(n, order, budget, together))
-    return np.ascontiguousarray(np.pi * c.T), np.maximum(1.0, np.sqrt((c**2).sum(axis=1)))
+    return np.ascontiguousarray(c.T / 2), np.maximum(1.0, np.sqrt((c**2).sum(axis=1)))
 
 
 def products(n: int, order: int, together: int) -> Floats:

@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.compile import Floats
+from rlsvi.core.compile import Floats, compiled
+from rlsvi.core.elementary import exp
 from rlsvi.core.plain import storable
 
 
@@ -31,10 +32,26 @@ class Radial:
         """Return the features (N, d) of x (N, n)."""
         centres, apart = centres_of(x.shape[-1], self.features, self.seed)
         width = apart if self.width is None else positive("width", self.width)
-        distance = np.zeros((len(x), len(centres)))
-        for i in range(x.shape[-1]):
-            distance += (x[:, i : i + 1] - centres[:, i]) ** 2
-        return np.concatenate([np.ones((len(x), 1)), np.exp(-0.5 * distance / width**2)], axis=1)
+        phi = np.ones((len(x), 1 + len(centres)))
+        numbers = np.ascontiguousarray(x, dtype=np.float64)
+        fill_bumps(numbers, np.ascontiguousarray(centres.T), width * width, phi)
+        return phi
+
+
+@compiled
+def fill_bumps(x: Floats, centres: Floats, square: float, phi: Floats) -> None:
+    """Set the columns of phi from the second on to exp(-|x - c|^2 / (2 square)); centres are columns."""
+    for row in range(x.shape[0]):
+        bumps = phi[row, 1:]
+        for j in range(bumps.size):
+            bumps[j] = 0.0
+        for i in range(x.shape[1]):
+            number = x[row, i]
+            for j in range(bumps.size):
+                away = number - centres[i, j]
+                bumps[j] += away * away
+        for j in range(bumps.size):
+            bumps[j] = exp(-0.5 * bumps[j] / square)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The exponential function, the logarithm and the cosine, with the same bits on every machine.
+"""The exponential function, the logarithm, the cosine and whole powers, with the same bits on every machine.
 
 Mathematical libraries round these functions differently: those of two processors, or of a processor and a graphics
 card, do not agree on the last bit. The functions here are made of additions, multiplications and divisions, which
@@ -17,6 +17,7 @@ from rlsvi.core.exact import two_product, two_sum
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the first ends with 21 zero bits
 ROOT_HALF = 0.7071067811865476
 LARGEST, SMALLEST = 709.782712893384, -708.396418532264  # exp beyond is infinite, or so small that it counts as 0
+POWERS = np.ldexp(1.0, np.arange(-512, 513))  # of 2
 
 ROUNDING = 6755399441055744.0  # 1.5 2^52: a number that is added to it loses what comes after the point
 
@@ -53,7 +54,9 @@ def exp(x: float) -> float:
     series = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0 + r * series)))
     series = r * r * (0.5 + r * (1.0 / 6.0 + r * series))
     high, low = two_sum(1.0, r)
-    return math.ldexp(high + (low + (below + series)), k)
+    half = k // 2  # 2^k itself may be too large
+    scaled: float = (high + (low + (below + series))) * POWERS[half + 512] * POWERS[k - half + 512]
+    return scaled
 
 
 @compiled
@@ -69,3 +72,15 @@ def cosine(turns: float) -> float:
     series = -15.0946416761179 + v * (3.8199280942271643 + v * (-0.7177337921413454 + v * 0.10089695501646812))
     series = 81.60524927607362 + v * (-76.70585975282492 + v * (42.058693925428685 + v * series))
     return u * (6.283185307179586 + v * (-41.341702240399755 + v * series))
+
+
+@compiled
+def power(x: float, n: int) -> float:
+    """Return x to the power n, a whole number >= 0, by repeated squaring; its relative error is below n / 2^52."""
+    result, square = 1.0, x
+    while n > 0:
+        if n % 2 == 1:
+            result *= square
+        square *= square
+        n //= 2
+    return result

@@ -78,7 +78,7 @@ class Posterior:
         b, row = self._place(block, x)
         w = row.copy()
         solve_lower(self.factor.U[b], self.factor.inv[b], w)
-        return float(_checked(self.sigma**2 * np.square(w)).sum())
+        return float(_checked(self.sigma * self.sigma * np.square(w)).sum())
 
     def _place(self, block: Any, x: Any) -> tuple[int, Floats]:
         blocks, dim = self._sum.shape

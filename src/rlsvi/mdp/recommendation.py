@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rlsvi.core.checks import finite, positive, shaped, whole
 from rlsvi.core.compile import Floats, Longs, compiled
+from rlsvi.core.elementary import exp
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
 
@@ -62,7 +63,7 @@ def like_probability(taste: Taste, x: History, a: int) -> float:
     for n in range(x.size):
         if x[n] != 0:
             logit += taste.gamma[a, n] * x[n]
-    small = math.exp(-abs(logit))
+    small = exp(-abs(logit))
     return 1.0 / (1.0 + small) if logit >= 0.0 else small / (1.0 + small)
 
 
@@ -82,7 +83,7 @@ def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) 
     legal : which products may be shown, (N,). If None, those not seen yet.
     """
     history = np.asarray(x)
-    logit = taste.beta + taste.gamma @ history
+    logit = taste.beta + (taste.gamma * history).sum(axis=1)
     allowed = history == 0 if legal is None else np.asarray(legal, dtype=bool)
     if not allowed.any():
         raise ValueError("legal must leave a product to show, got none")

@@ -3,9 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 from rlsvi.mdp.finite import FiniteMDP
 
 ROUNDS = 1_000_000  # maximum number of iterations of relative value iteration
@@ -76,7 +75,7 @@ def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
     V = np.empty((t.horizon + 1, t.states))
     V[-1] = t.terminal
     for h in reversed(range(t.horizon)):
-        value = np.einsum("sa,sa->s", mu[h], _lookahead(mdp, h, V[h + 1]))
+        value = (mu[h] * _lookahead(mdp, h, V[h + 1])).sum(axis=1)
         V[h] = np.where(t.absorbing, t.terminal, value)
     return V
 
@@ -115,8 +114,20 @@ def _lookahead(mdp: FiniteMDP, h: int, V: Floats) -> Floats:
     t = mdp.table
     rows = t.states * t.actions
     first = h * rows if t.per_period else 0
-    pointers = t.indptr[first : first + rows + 1]
-    begin, end = pointers[0], pointers[-1]
-    P = csr_matrix((t.probability[begin:end], t.successor[begin:end], pointers - begin), shape=(rows, t.states))
-    value: Floats = t.expected[first : first + rows] + P @ V
+    value = np.empty(rows)
+    indptr, reward = t.indptr[first : first + rows + 1], t.expected[first : first + rows]
+    _expect(indptr, t.successor, t.probability, reward, V, value)
     return value.reshape(t.states, t.actions)
+
+
+@compiled
+def _expect(indptr: Longs, successor: Ints, probability: Floats, reward: Floats, V: Floats, value: Floats) -> None:
+    """Set value[i] to reward[i] + sum of probability[j] V[successor[j]], for j = indptr[i] .. indptr[i + 1] - 1.
+
+    SciPy's sparse product fuses multiplications and additions on some processors, which changes the last bit.
+    """
+    for i in range(value.size):
+        following = 0.0
+        for j in range(indptr[i], indptr[i + 1]):
+            following += probability[j] * V[successor[j]]
+        value[i] = reward[i] + following

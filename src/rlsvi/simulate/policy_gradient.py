@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Floats, Ints, Words, compiled
+from rlsvi.core.elementary import exp
 from rlsvi.core.random import pick
 from rlsvi.mdp.table import Table, first_state, transition
 
@@ -84,7 +85,7 @@ def softmax(phi: Floats, theta: Floats, h: int, s: int, chances: Floats) -> None
             chances[a] += phi[h, s, a, k] * theta[h, k]
         largest = max(largest, chances[a])
     for a in range(phi.shape[2]):
-        chances[a] = math.exp(chances[a] - largest)
+        chances[a] = exp(chances[a] - largest)
         total += chances[a]
     for a in range(phi.shape[2]):
         chances[a] /= total

@@ -86,7 +86,7 @@ class SharedTable:
         whole("agents", agents, 1)
         positive("lam", lam)
         positive("sigma", sigma)
-        self.layers, self.scheme, self.sigma, self.ridge = layers, scheme, sigma, lam * sigma**2
+        self.layers, self.scheme, self.sigma, self.ridge = layers, scheme, sigma, lam * (sigma * sigma)
         prior, later = sequence(seed).spawn(2)
         drawn = np.random.default_rng(prior).standard_normal((agents if scheme.seeds else 0, *layers.r.shape))
         self.learned = Learned(

@@ -23,6 +23,7 @@ these numbers are bounded; otherwise the cost of an episode grows with the numbe
 weights of the first episode are the prior mean.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
 
     def learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
-        spread = float(self.lam) ** -0.5 if self.random_prior else 0.0
+        spread = 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0
         return BootstrapLearner(task, bootstrap_mind(task, features, self.prior(task, features), spread), features)
 
 

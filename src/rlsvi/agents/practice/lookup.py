@@ -169,4 +169,4 @@ def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
         pairs = pairs_of(basis)
         return 1 + measured + len(pairs.scale), {**pairs._asdict(), "single": SINGLE}
     waves, size = frequencies(measured, basis.order, basis.features, basis.together)
-    return len(size), {"waves": waves, "scale": size**-basis.smoothness}
+    return len(size), {"waves": 2 * np.pi * waves, "scale": size**-basis.smoothness}

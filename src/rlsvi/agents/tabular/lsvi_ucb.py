@@ -26,6 +26,7 @@ from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.cholesky import solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.elementary import log
 from rlsvi.core.regression import solve
 
 TOP, BETA = range(2)  # indices of mind.numbers
@@ -65,7 +66,7 @@ class LSVIUCB(TabularAgent):
         """Return the parameters of the planner, after checking them."""
         low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1) * horizon
-        root = math.sqrt(math.log(2 * weights * steps / probability("delta", self.delta)))
+        root = math.sqrt(log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
 
     def check(self) -> None:

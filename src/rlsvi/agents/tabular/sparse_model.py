@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+from rlsvi.core.elementary import power
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 
@@ -267,6 +268,6 @@ def follow_returns(totals: Floats, rewards: Floats, gamma: float, cut_off: bool)
         totals[BEST] = max(totals[BEST], total)
         totals[WORST] = min(totals[WORST], total)
     if cut_off:
-        total /= 1.0 - gamma**rewards.size
+        total /= 1.0 - power(gamma, rewards.size)
         totals[BEST] = max(totals[BEST], total)
         totals[WORST] = min(totals[WORST], total)

@@ -29,6 +29,7 @@ from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.elementary import log
 
 TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # indices of mind.numbers
 
@@ -66,7 +67,7 @@ class UCBVI(TabularAgent):
             raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
         low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1) * horizon
-        L = math.log(5 * horizon * states * actions * steps / probability("delta", self.delta))
+        L = log(5 * horizon * states * actions * steps / probability("delta", self.delta))
         return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
 
 

@@ -72,8 +72,9 @@ class WorstCaseRLSVI(TabularAgent):
         """Return the parameters of the planner, after checking them."""
         low, high = range_of(self.reward_range, with_zero=True)
         pairs, steps = states * actions, whole("planned", self.planned, 1) * horizon
-        beta = 0.5 * states * horizon**3 * positive("scale", self.scale) ** 2
-        alpha = 8.0 * math.log(40 * pairs * steps / probability("delta", self.delta))  # in units of beta_k
+        scale = positive("scale", self.scale)
+        beta = 0.5 * states * horizon**3 * (scale * scale)
+        alpha = 8.0 * log(40 * pairs * steps / probability("delta", self.delta))  # in units of beta_k
         return np.array([low, high, 2 * horizon * pairs, beta, alpha if flag("clip", self.clip) else 0.0])
 
 
