@@ -13,12 +13,12 @@ from rlsvi.core.checks import shown
 from rlsvi.shop.event import KINDS, Event
 
 OF_PRODUCTS = ("added", "removed")
-WHOLE, NUMBER = (int, np.integer), (int, float, np.integer, np.floating)
+WHOLE, NUMBER, FLAG = (int, np.integer), (int, float, np.integer, np.floating), (bool, np.bool_)
 TYPES: dict[str, Any] = {
     **dict.fromkeys(("kind", "visit", "product"), str),
     **dict.fromkeys(("slot", "sample", "id"), WHOLE),
     **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
-    **{"explored": (bool, np.bool_), "features": dict, "among": list},
+    **{"explored": FLAG, "features": dict, "among": list},
 }
 OPTIONAL = {name for name, default in Event._field_defaults.items() if default is None}
 
@@ -58,6 +58,7 @@ def storable_text(value: Any) -> bool:
 def _storable(name: str, value: Any) -> bool:
     if not isinstance(value, TYPES[name]):
         return False
+    value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
     if TYPES[name] is str:
         return storable_text(value) and (name != "kind" or value in KINDS)
     if TYPES[name] is WHOLE:
@@ -66,8 +67,14 @@ def _storable(name: str, value: Any) -> bool:
 
 
 def _wanted(name: str) -> str:
-    words = {WHOLE: "a whole number of 64 bits", NUMBER: "a finite number", str: "a text", dict: "a dictionary"}
-    return f"one of {', '.join(KINDS)}" if name == "kind" else words.get(TYPES[name], "a list of products")
+    words: dict[Any, str] = {
+        WHOLE: "a whole number of 64 bits",
+        NUMBER: "a finite number",
+        str: "a text",
+        list: "a list of products",
+    }
+    words |= {FLAG: "True or False", dict: "a dictionary"}
+    return f"one of {', '.join(KINDS)}" if name == "kind" else words[TYPES[name]]
 
 
 def _written(name: str, value: Any) -> str | None:
