@@ -123,8 +123,9 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
             found = [*new, *(Event("added", product=name) for name in shown if name not in known), *found]
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
-    names = ({event.visit for event in found if event.visit}, {event.product for event in found if event.product})
-    return Imported(frame.height, *map(len, names), len(found))
+    visits, products = {event.visit for event in found}, {event.product for event in found}
+    visits, products = visits - {""}, products - {""}
+    return Imported(frame.height, len(visits), len(products), len(found))
 
 
 def _refuse_known(visits: dict[str, list[Event]]) -> None:
