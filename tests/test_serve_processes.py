@@ -209,6 +209,21 @@ def test_an_end_answers_what_was_accepted_and_leaves_no_process(tmp_path):
 
 
 @slow
+def test_a_shop_that_was_stopped_before_its_first_visit_ended_learns_after_it(tmp_path):
+    with served(tmp_path) as shop:
+        product = json.loads(ask(shop.port, "/recommend", {"visit": "a"})[2])["products"][0]
+        assert shop.end() == 0
+        shop.start()
+        shop.wait()
+        assert ask(shop.port, "/feedback", {"visit": "a", "product": product, "reward": 1})[0] == 200
+        assert ask(shop.port, "/close", {"visit": "a"})[0] == 200
+        (learner,) = shop.processes("learner")
+        last = json.loads(ask(shop.port, "/health", None)[2])["events"]
+        until(lambda: json.loads(ask(shop.port, "/health", None)[2])["sample"] == last)
+        assert shop.processes("learner") == [learner]  # it has not died and been started again
+
+
+@slow
 def test_children_end_when_their_parent_is_killed(tmp_path):
     shop = Shop(tmp_path, "sqlite:///shop.db")
     try:

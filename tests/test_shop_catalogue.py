@@ -64,7 +64,7 @@ def test_imported_clicks_and_the_judge_know_the_features_of_the_file(tmp_path, m
     where = settings(tmp_path)
     (tmp_path / "clicks.csv").write_text(CLICKS.replace("v0,cocoa", "v0,soup"))
     with Events(where.database) as events:
-        assert import_events(events, where, tmp_path / "clicks.csv") == 4 + 12 * 5
+        assert import_events(events, where, tmp_path / "clicks.csv").events == 4 + 12 * 5
     expected = {"tea": {"price": 1.0}, "cocoa": {"price": 9.0}, "juice": None, "soup": None}
     assert {name: features for name, (_, features) in known(where).items()} == expected
 

@@ -215,9 +215,11 @@ def test_wrong_events_are_refused(events, wrong):
     assert [event.visit for event in events.since(0, 9)] == ["first"]
 
 
-def test_an_unknown_kind_is_refused_by_the_database(events):
-    with pytest.raises(StoreError), events.writing() as writer:
+def test_an_unknown_kind_is_refused_by_the_database_too(events):
+    with pytest.raises(ValueError, match="kind of an event must be one of added, "), events.writing() as writer:
         writer.append([Event("sold", "v", "p")])
+    with pytest.raises(StoreError), events.writing() as writer:
+        writer._rows("INSERT INTO events (kind, visit, product, at) VALUES ('sold', 'v', 'p', 1)", {})
     assert events.last() == 0
 
 

@@ -105,7 +105,7 @@ def test_files_come_back_as_they_were(events, tmp_path, suffix):
     path = tmp_path / f"events.{suffix}"
     assert export_events(events, path) == len(WRITTEN)
     with Events(f"sqlite:///{tmp_path}/again.db") as again:
-        assert import_events(again, SETTINGS, path) == len(WRITTEN)
+        assert import_events(again, SETTINGS, path).events == len(WRITTEN)
         assert again.since(0, 99) == events.since(0, 99)
         with pytest.raises(ValueError, match="the database already has events"):
             import_events(again, SETTINGS, path)
@@ -256,7 +256,9 @@ a,x,2.5,0,,fr,,1794859051.5
 
 def test_clicks_become_visits(events, tmp_path):
     append(events, [Event("added", product="x")])
-    assert import_events(events, SETTINGS, table(tmp_path, CLICKS)) == 1 + 4 + 3
+    imported = import_events(events, SETTINGS, table(tmp_path, CLICKS))
+    assert imported == (3, 2, 2, 1 + 4 + 3)
+    assert str(imported) == "3 rows, 2 visits, 2 products"
     early, late = (datetime(2026, 11, 16, 20, minute, tzinfo=UTC).timestamp() for minute in (14, 15))
     added, *found = events.since(1, 99)
     assert (added.kind, added.product) == ("added", "007")
@@ -282,7 +284,7 @@ def test_clicks_say_what_could_have_been_shown(events, tmp_path):
 
 def test_the_least_that_clicks_have(events, tmp_path):
     clicks = table(tmp_path, "visit,product,reward\n1,20,0\n2,20,1\n1,-3,1\n")
-    assert import_events(events, INTEGERS, clicks) == 2 + 3 + 3 + 2  # added, recommended, answered, closed
+    assert import_events(events, INTEGERS, clicks).events == 2 + 3 + 3 + 2  # added, recommended, answered, closed
     found = [(event.kind, event.visit, event.product, event.slot) for event in events.since(0, 99)]
     assert found[:2] == [("added", "", "20", None), ("added", "", "-3", None)]
     assert found[2:7] == [
@@ -371,7 +373,7 @@ def test_an_import_that_fails_halfway_leaves_nothing(events, monkeypatch):
         import_events(events, SETTINGS, frame)
     assert len(calls) == 3
     assert events.last() == 0
-    assert import_events(events, SETTINGS, frame) == 12
+    assert import_events(events, SETTINGS, frame).events == 12
 
 
 # ---- products ---------------------------------------------------------------------------------------------

@@ -341,6 +341,7 @@ def test_a_snapshot_of_other_settings_or_damaged_is_refused(tmp_path):
         lambda learner: next(iter(learner.open.values())).product.append(N),
         lambda learner: next(iter(learner.open.values())).customer.append(1.0),
         lambda learner: setattr(learner.chains, "taken", 10**6),
+        lambda learner: (learner.chains.visits.drop(learner.visits), setattr(learner.chains, "taken", 0)),
         lambda learner: setattr(learner.chains, "sigma", -1.0),
     ],
 )

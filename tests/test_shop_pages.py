@@ -3,14 +3,16 @@
 What is served over HTTP is tested in test_serve_*.py.
 """
 
+import re
 import shlex
 import warnings
 
 import pytest
 from typer.testing import CliRunner
 
-from pages import blocks, commands
+from pages import HOUSE, blocks, commands
 from rlsvi.cli import app
+from rlsvi.cli.simulate_shop import NEW
 
 START, OPERATE, CLICKS = "docs/shop.md", "docs/shop-operate.md", "docs/how-to/clicks-to-service.md"
 pytestmark = pytest.mark.slow
@@ -34,10 +36,19 @@ def test_the_first_page(tmp_path):
     names = {}
     exec(compile(first, START, "exec"), names)
     assert names["following"] != names["product"]
-    (tmp_path / "shop.db").unlink()  # another shop follows
-    (tmp_path / "shop.toml").write_text(blocks(START, "toml")[0])
+    (tmp_path / "music.toml").write_text(blocks(START, "toml")[0])
     exec(compile(second, START, "exec"), names)
+    assert names["shop"].products == ["kind of blue", "harvest"]  # and none of the first shop
     names["shop"].stop()
+
+
+def test_every_example_has_a_database_of_its_own():
+    """What is tried in one folder, page after page, does not meet the products of another page."""
+    pages = [HOUSE / "README.md", *sorted((HOUSE / "docs").rglob("*.md"))]
+    code = [block for page in pages for kind in ("python", "toml") for block in blocks(page, kind)]
+    found = re.findall(r'"sqlite:///(\S+?)"', "\n".join([*code, NEW]))
+    assert len(found) > 4
+    assert len(set(found)) == len(found), found
 
 
 def test_a_new_shop_is_set_up(tmp_path):
@@ -51,7 +62,7 @@ def test_clicks_are_imported_judged_and_exported(tmp_path, capsys):
     (tmp_path / "shop.toml").write_text(blocks(CLICKS, "toml")[0])
     exec(compile(clicks.replace("range(500)", "range(40)"), CLICKS, "exec"), {})
     imported, judge, _ = commands(CLICKS)
-    run(imported)
+    assert run(imported) == "imported clicks.csv: 160 rows, 40 visits, 8 products\n"
     said = run(judge)
     assert "the policy of the log" in said
     assert "doubly robust" in said

@@ -44,4 +44,4 @@ def import_events(
         from rlsvi.shop.events import Events
 
         with Events(settings.database, sync=settings.sync) as events:
-            print(f"imported {exchange.import_events(events, settings, table)} events from {table}")
+            print(f"imported {table}: {exchange.import_events(events, settings, table)}")

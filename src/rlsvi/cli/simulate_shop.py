@@ -12,7 +12,7 @@ from rlsvi.cli.serve import shop_settings
 
 NEW = """\
 # A shop with the customers of the paper (section 6.3): {products} products, of which a visit is shown {slots}.
-database = "sqlite:///shop.db"
+database = "sqlite:///simulated.db"
 slots = {slots}
 
 [serve]

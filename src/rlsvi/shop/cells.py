@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +36,8 @@ def read_table(source: Any) -> "pl.DataFrame":
 
     if isinstance(source, pl.DataFrame):
         return source
+    if not isinstance(source, str | os.PathLike):
+        raise ValueError(f"source must be a polars frame, or a CSV or Parquet file, got {shown(source)}")
     path = Path(source)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")

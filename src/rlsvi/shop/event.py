@@ -1,8 +1,9 @@
 """What happens in a shop, as rows of its table of events."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 Kind = Literal["added", "removed", "recommended", "answered", "closed"]
+KINDS: tuple[str, ...] = get_args(Kind)
 
 
 class Event(NamedTuple):

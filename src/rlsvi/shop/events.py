@@ -10,15 +10,18 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
+from rlsvi.core.checks import flag, shown, whole
 from rlsvi.shop.databases import PostgresServer, SqliteFile
 from rlsvi.shop.event import Event
 from rlsvi.shop.known_products import KnownProducts
-from rlsvi.shop.rows import event_of, row_of
+from rlsvi.shop.requests import RequestError, a_list, an_instance
+from rlsvi.shop.rows import event_of, row_of, storable_text
 from rlsvi.shop.settings import checked_url, sqlite_file
 from rlsvi.shop.store_errors import StoreError, explained
 from rlsvi.shop.tables import VERSION, Statements, identity, metadata, schema
 
 MOST = 256  # visits of one query
+LARGEST = 2**63 - 1  # that a database can count
 NONE = "{}: name the settings of a shop that was served, or import events first"
 
 
@@ -35,8 +38,8 @@ class Events:
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
-        found, file = checked_url(url), sqlite_file(url)
-        if not create and file is not None and not file.exists():
+        found, file, sync = checked_url(url), sqlite_file(url), flag("sync", sync)
+        if not flag("create", create) and file is not None and not file.exists():
             raise StoreError(NONE.format(f"there is no database {file}"))
         self._database: Any = SqliteFile(found, sync) if found.drivername == "sqlite" else PostgresServer(found)
         self._statements = Statements(self._database.engine.dialect)
@@ -106,6 +109,7 @@ class Events:
 
     def put_draws(self, body: bytes) -> None:
         """Keep draws, which get the next number; only the newest few are kept."""
+        an_instance("body", body, bytes, "bytes, as the file of samples has them")
         with self._cursor("keep draws", lambda cursor: cursor.execute("BEGIN")) as cursor:
             cursor.execute(self._statements.put_draws, {"body": body})
             cursor.execute(self._statements.trim_draws)
@@ -121,7 +125,8 @@ class Events:
 
     def since(self, number: int, limit: int) -> list[Event]:
         """Return the first `limit` events after the one of this number, in order."""
-        return [event_of(row) for row in self._rows(self._statements.since, {"id": number, "limit": limit})]
+        asked = {"id": whole("number", number, 0, LARGEST), "limit": whole("limit", limit, 0, LARGEST)}
+        return [event_of(row) for row in self._rows(self._statements.since, asked)]
 
     def last(self) -> int:
         """Return the number of the last event, 0 if there is none."""
@@ -138,7 +143,7 @@ class Events:
 
     def newest_draws(self, known: int) -> tuple[int, bytes] | None:
         """Return the newest draws and their number, None if there are none but those of number `known`."""
-        rows = self._rows(self._statements.newest_draws, {"id": known})
+        rows = self._rows(self._statements.newest_draws, {"id": whole("known", known, 0, LARGEST)})
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     @contextlib.contextmanager
@@ -256,8 +261,8 @@ class Writer:
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
-        found: dict[str, list[Event]] = {name: [] for name in names}
-        asked = list(found)
+        asked = list(dict.fromkeys(self._name(name) for name in a_list("names", names, "visits")))
+        found: dict[str, list[Event]] = {name: [] for name in asked}
         for start in range(0, len(asked), MOST):
             some = asked[start : start + MOST]
             count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
@@ -269,7 +274,7 @@ class Writer:
 
     def append(self, events: Iterable[Event]) -> list[int]:
         """Append events, and return their numbers. An event whose time is 0 happens now."""
-        rows = [row_of(event) for event in events]
+        rows = [row_of(event) for event in a_list("events", events, "Event")]
         self._written = True
         return self._tried(self._database.insert, self._cursor, self._statements.insert, rows) if rows else []
 
@@ -290,6 +295,11 @@ class Writer:
         """Raise an error if a statement has failed: the database may have undone what came before it."""
         if self._failed:
             raise StoreError("a statement of this transaction has failed before: nothing of it is written")
+
+    def _name(self, name: Any) -> str:
+        if not storable_text(name):
+            raise RequestError(f"names must be texts, got {shown(name)}")
+        return str(name)
 
     def _rows(self, statement: str, parameters: dict[str, Any]) -> Any:
         return self._tried(self._cursor.execute, statement, parameters).fetchall()

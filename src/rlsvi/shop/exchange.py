@@ -1,16 +1,19 @@
 """The events of a shop as a polars frame, a CSV file or a Parquet file, and back."""
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlsvi.core.checks import one_of
+from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
 from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table, products_of_file
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.event import KINDS, Event
+from rlsvi.shop.events import LARGEST, Events
+from rlsvi.shop.requests import an_instance
 from rlsvi.shop.rows import row_of
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.shop.tables import events as table
@@ -18,8 +21,8 @@ from rlsvi.shop.tables import events as table
 if TYPE_CHECKING:
     import polars as pl
 
-KINDS = ("added", "removed", "recommended", "answered", "closed")
 AT_ONCE = 20_000  # rows read or written at once
+OPENED = "the events of a shop, such as Events(settings.database)"
 
 
 def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
@@ -29,6 +32,8 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """
     import polars as pl
 
+    an_instance("events", events, Events, OPENED)
+    after = whole_number("after", after, 0, LARGEST)
     kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
     kinds |= {"id": pl.Int64(), "slot": pl.Int64(), "sample": pl.Int64(), "explored": pl.Boolean()}
@@ -46,9 +51,11 @@ def _text(value: Any) -> Any:
 
 def export_events(events: Events, path: str | Path) -> int:
     """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
+    an_instance("events", events, Events, OPENED)
+    an_instance("path", path, (str, os.PathLike), "a file to write, which ends in .csv or .parquet")
     path = Path(path)
     if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path} must end in .csv or .parquet")
+        raise ValueError(f"path must end in .csv or .parquet, got {path}")
     check_folder(path)
     frame = events_frame(events)
     with whole_file(path) as file:
@@ -59,8 +66,28 @@ def export_events(events: Events, path: str | Path) -> int:
     return frame.height
 
 
-def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
-    """Append what a polars frame, a CSV file or a Parquet file holds; return how many events were appended.
+class Imported(NamedTuple):
+    """What was imported.
+
+    Attributes
+    ----------
+    rows : the rows of the table.
+    visits, products : how many of them it had.
+    events : the events that were appended: several for a row of clicks.
+    """
+
+    rows: int
+    visits: int
+    products: int
+    events: int
+
+    def __str__(self) -> str:
+        counts = {"row": self.rows, "visit": self.visits, "product": self.products}
+        return ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts.items())
+
+
+def import_events(events: Events, settings: ShopSettings, source: Any) -> Imported:
+    """Append what a polars frame, a CSV file or a Parquet file holds; return how much that was.
 
     A table with a column `kind` is one of events, as `export_events` writes it; it is imported into a database
     that has no events yet. Another is one of clicks, with a row for each recommendation:
@@ -77,6 +104,8 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
     settings has them. All visits are closed. Nothing is imported if any row is wrong: a ValueError names the rows,
     counted from 1.
     """
+    an_instance("events", events, Events, OPENED)
+    an_instance("settings", settings, ShopSettings, 'such as ShopSettings.from_toml("shop.toml")')
     frame = read_table(source)
     whole_table = "kind" in frame.columns
     listed = [] if whole_table else products_of_file(settings)
@@ -94,7 +123,9 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> int:
             found = [*new, *(Event("added", product=name) for name in shown if name not in known), *found]
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
-    return len(found)
+    visits, products = {event.visit for event in found}, {event.product for event in found}
+    visits, products = visits - {""}, products - {""}
+    return Imported(frame.height, len(visits), len(products), len(found))
 
 
 def _refuse_known(visits: dict[str, list[Event]]) -> None:

@@ -67,11 +67,11 @@ class Follower:
         count = 0
         while events := self.events.since(self._seen, CHUNK):
             for event in events:
-                self._seen, self._changed = event.id, self._changed or event.visit == ""
                 try:
                     self.learner.take(event)
                 except ValueError as error:
                     log.warning("event left out", extra={"why": str(error)})
+                self._seen, self._changed = event.id, self._changed or event.visit == ""
             count += len(events)
         return count
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rlsvi.core.checks import flag, whole
+from rlsvi.core.checks import flag, shown, whole
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
 from rlsvi.shop.event import Event
@@ -19,7 +19,16 @@ from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.replies import Visit, stored_name
-from rlsvi.shop.requests import Close, Feedback, ProductRequest, Recommend, RequestError, ShopRequest
+from rlsvi.shop.requests import (
+    Close,
+    Feedback,
+    ProductRequest,
+    Recommend,
+    RequestError,
+    ShopRequest,
+    a_list,
+    an_instance,
+)
 from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
@@ -68,7 +77,7 @@ class Recommender:
         if isinstance(learning, Mapping | LearningSettings):
             options, learning = {**options, "learning": learning}, True
         self.settings = settings_of(settings, options)
-        self.every = None if every is None else whole("every", every, 1)
+        self.every, learns = None if every is None else whole("every", every, 1), flag("learning", learning)
         self.sample: ServedDraws | None = None
         self._lock = threading.RLock()
         self._renewing = threading.Lock()  # taken before the other one
@@ -79,7 +88,7 @@ class Recommender:
         self._file = SampleFile(self.settings, self.events)
         try:
             check_names(self.events.catalogue(), self.settings.ids)
-            self._follower = Follower(self.settings, self.events) if flag("learning", learning) else None
+            self._follower = Follower(self.settings, self.events) if learns else None
         except BaseException:
             self.events.close()
             raise
@@ -128,11 +137,10 @@ class Recommender:
         count : return a list of so many products, for as many slots; fewer if no more slots or products are left.
         slot : the slot to fill, from 0. If it is filled already, what it was filled with is returned again.
         """
-        chosen = None if among is None else [_plain(product) for product in among]
         asked = Recommend.of(
             visit=_plain(visit),
             context=_plain_values(context),
-            among=chosen,
+            among=None if among is None else [_plain(each) for each in a_list("among", among, "products")],
             count=_plain(count),
             slot=_plain(slot),
         )
@@ -149,6 +157,9 @@ class Recommender:
 
     def handle(self, requests: Sequence[ShopRequest]) -> list[Any]:
         """Answer several requests in one transaction: for each its result, or the exception that it raises."""
+        requests = a_list("requests", requests, "Recommend, Feedback and Close")
+        for request in requests:
+            an_instance("requests", request, (Recommend, Feedback, Close), "Recommend, Feedback or Close")
         try:
             if any(isinstance(request, Recommend) for request in requests):
                 self._find_samples()
@@ -181,10 +192,8 @@ class Recommender:
                 result = slot, [self.product_id(product) for product in products]
             elif isinstance(request, Feedback):
                 events = replies.feedback(request, visit, self.settings)
-            elif isinstance(request, Close):
-                events = replies.close(request, visit)
             else:
-                raise TypeError(f"a shop answers Recommend, Feedback and Close, got {type(request).__name__}")
+                events = replies.close(request, visit)  # type: ignore[arg-type]
         except Exception as error:
             return error
         for event in events:
@@ -211,14 +220,20 @@ class Recommender:
 
     def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
         """Offer a product from now on, with features by the names of the settings, or change its features."""
-        self.add_all({product: features})
+        self._offer([ProductRequest.of(product=_plain(product), features=_plain_values(features))])
 
     def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:
         """Offer several products: all of them, or none if one is refused."""
-        asked = [
-            ProductRequest.of(product=_plain(product), features=_plain_values(features))
-            for product, features in products.items()
-        ]
+        an_instance("products", products, Mapping, "products with their features or None, such as {'tea': None}")
+        asked = []
+        for product, features in products.items():
+            try:
+                asked.append(ProductRequest.of(product=_plain(product), features=_plain_values(features)))
+            except RequestError as error:
+                raise RequestError(f"products, at {shown(product)}: {error}") from None
+        self._offer(asked)
+
+    def _offer(self, asked: list[ProductRequest]) -> None:
         self._change(lambda catalogue: added(asked, catalogue, self.settings))
 
     def remove(self, product: Id) -> None:
@@ -245,6 +260,7 @@ class Recommender:
 
     def product_id(self, name: str) -> Id:
         """Return a product's id as the shop's settings have it, from its text."""
+        an_instance("name", name, str, "the text of a product")
         try:
             return name_of(name, self.settings.ids)
         except ValueError as error:
@@ -343,5 +359,6 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _plain_values(features: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if features is None else {name: _plain(value) for name, value in features.items()}
+def _plain_values(features: Any) -> Any:
+    """Return features with numbers of Python; what are no features, a request refuses."""
+    return {name: _plain(value) for name, value in features.items()} if isinstance(features, Mapping) else features

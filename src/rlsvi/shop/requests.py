@@ -5,6 +5,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rlsvi.core.checks import shown
+
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=200, pattern=r"^(?:[^\p{C}\p{Z}]| )+$")]
 Number = Annotated[int, Field(strict=True, gt=-(2**63), lt=2**63)]
 Id = Name | Number
@@ -105,6 +107,22 @@ class ProductsRequest(ShopRequest):
     """Products to offer."""
 
     products: list[ProductRequest] = Field(min_length=1, max_length=10_000)
+
+
+def a_list(name: str, values: Any, of: str) -> list[Any]:
+    """Return the values of an argument as a list, unless it is a text or nothing that has values."""
+    try:
+        if not isinstance(values, str | bytes):
+            return list(values)
+    except TypeError:
+        pass
+    raise RequestError(f"{name} must be a list of {of}, got {shown(values)}")
+
+
+def an_instance(name: str, value: Any, kind: Any, example: str) -> None:
+    """Raise an error unless an argument is of a class."""
+    if not isinstance(value, kind):
+        raise RequestError(f"{name} must be {example}, got {shown(value)}")
 
 
 def mistakes(error: ValidationError) -> str:

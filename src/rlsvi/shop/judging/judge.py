@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student_t
 
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats
 from rlsvi.judge.question import FEW, Question
 from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
@@ -20,6 +21,8 @@ from rlsvi.shop.events import Events
 from rlsvi.shop.judging.fitted import FittedSamples, fitted_samples
 from rlsvi.shop.judging.visits import JudgedSteps, steps_of
 from rlsvi.shop.model.learner import ShopLearner
+from rlsvi.shop.requests import a_list, an_instance
+from rlsvi.shop.rows import row_of
 from rlsvi.shop.settings import ShopSettings
 from rlsvi.study.bootstrap import Interval
 
@@ -80,10 +83,13 @@ def judge(
     too low in 8 of 8 logs, and a 95% interval contained the truth in one. The other estimates need no such model,
     but at least 100 effective visits.
     """
+    an_instance("settings", settings, ShopSettings, 'such as ShopSettings.from_toml("shop.toml")')
+    if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
     if events is None:
         with Events(settings.database, create=False) as opened:
             return judge(settings, opened, level=level)
-    stored = with_features(_all_of(events) if isinstance(events, Events) else list(events), settings)
+    stored = with_features(_all_of(events), settings)
     begun = list(dict.fromkeys(event.visit for event in stored if event.visit))
     if len(begun) < 4:
         raise ValueError(f"events must have at least 4 visits, to learn from one half of them, got {len(begun)}")
@@ -92,8 +98,13 @@ def judge(
     return ShopValue(_student(np.concatenate(returns), level), found)
 
 
-def _all_of(events: Events) -> list[Event]:
+def _all_of(events: Iterable[Event] | Events) -> list[Event]:
     found: list[Event] = []
+    if not isinstance(events, Events):
+        for event in a_list("events", events, "Event"):
+            row_of(event)  # which checks it
+            found.append(event)
+        return found
     while some := events.since(found[-1].id if found else 0, AT_ONCE):
         found += some
     return found

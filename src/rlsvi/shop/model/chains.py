@@ -67,11 +67,11 @@ class Chains:
 
         If many visits come without a refresh, one takes place here, so that they need not all be remembered.
         """
+        self.visits.append(visit)
         for a, x in zip(visit.product, visit.x, strict=True):
             self.products.shown[a] += 1
             self.products.answers[a] += x != 0
         self.statistics.add(visit)
-        self.visits.append(visit)
         if self.visits.count > 2 * self.learning.remember:
             self.refresh()
 

@@ -86,7 +86,8 @@ class VisitLog:
         first, customer = self._all[:2]
         parts: list[Any] = list(self._all[2:])
         if self.count == len(customer):
-            first, customer = _longer(first, 2 * self.count + 1), _longer(customer, 2 * self.count)
+            room = 2 * (self.count + 1)  # there may be none yet: a file of the learner has no room to spare
+            first, customer = _longer(first, room + 1), _longer(customer, room)
         if begin + rows > len(parts[0]):
             parts = [_longer(part, 2 * (begin + rows)) for part in parts]
         customer[self.count] = visit.customer
@@ -110,6 +111,6 @@ class VisitLog:
 
 
 def _longer(array: Any, length: int) -> Any:
-    longer = np.zeros((max(length, 1), *array.shape[1:]), array.dtype)
+    longer = np.zeros((length, *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer

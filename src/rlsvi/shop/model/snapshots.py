@@ -93,7 +93,7 @@ def _restore(learner: ShopLearner, header: dict[str, Any], file: Archive) -> Non
 
 def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: Archive) -> None:
     sizes, N, (visits, rows) = chains.sizes, chains.count, remembered
-    if sampled > N or chains.taken > visits:
+    if sampled > N or chains.taken > visits or (chains.statistics.visits > 0) != (visits > 0):
         raise ArchiveError("is damaged: its counts contradict each other")
     check_memory(sizes, N, chains.learning.draws, visits)
     empty = chains.products
