@@ -6,8 +6,10 @@ import logging
 import re
 
 import pytest
+from fastapi import WebSocket
 
 from rlsvi.serve import guard
+from rlsvi.serve.app import create_app
 from rlsvi.shop import StoreError
 from serving import PRODUCTS, new_shop, serving
 
@@ -131,6 +133,55 @@ def test_without_a_token_web_pages_of_others_are_refused(shop, host, origin, pas
     with serving(shop, token="sesame") as ask:
         shown = {"Authorization": "Bearer sesame", **headers}
         assert ask("POST", "/close", {"visit": "nobody"}, shown).status == 404
+
+
+@pytest.mark.parametrize("token", ["", " ", " \t ", "a b", "sesame\n", "\u00a0", "sesam\u00e9", b"sesame", 7])
+def test_a_token_that_no_header_can_show_is_refused(shop, token):
+    with pytest.raises(ValueError, match="token must be a text of printable ASCII characters without spaces"):
+        create_app(shop, token=token)
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "evil.example"])
+def test_no_answer_is_a_redirect_to_what_the_header_host_says(shop, host):
+    with serving(shop, token="sesame") as ask:
+        for path in ("/docs/", "/health/", "/openapi.json/", "/products/"):
+            answer = ask("GET", path, headers={"Host": host, "Authorization": "Bearer sesame"})
+            assert answer.status in (404, 405), answer
+            assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "passes"),
+    [
+        (None, {"Host": "localhost:8000", "Origin": "http://localhost:8000"}, True),
+        (None, {"Host": "localhost:8000", "Origin": "http://evil.example"}, False),
+        (None, {"Host": "evil.example"}, False),
+        ("sesame", {"Host": "evil.example", "Authorization": "Bearer sesame"}, True),
+        ("sesame", {"Authorization": "Bearer sesamE"}, False),
+        ("sesame", {}, False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/own", "/health"])  # the second one needs no token for a request
+def test_websockets_of_another_router_are_guarded(shop, token, headers, passes, path):
+    app, sent, heard = create_app(shop, token=token), [], iter([{"type": "websocket.connect"}])
+
+    @app.websocket(path)
+    async def own(websocket: WebSocket):
+        await websocket.accept()
+        await websocket.send_text("secret")
+        await websocket.close()
+
+    async def receive():
+        return next(heard)
+
+    async def send(message):
+        sent.append(message)
+
+    given = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "websocket", "path": path, "headers": given, "query_string": b"", "subprotocols": []}
+    asyncio.run(app(scope, receive, send))
+    kinds = [message["type"] for message in sent]
+    assert kinds == (["websocket.accept", "websocket.send", "websocket.close"] if passes else ["websocket.close"])
 
 
 # ---- limits and errors --------------------------------------------------------------------------------------

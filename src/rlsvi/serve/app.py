@@ -15,6 +15,7 @@ from rlsvi import __version__
 from rlsvi.serve.batches import Batcher
 from rlsvi.serve.described import DESCRIPTION, describe_token, described
 from rlsvi.serve.guard import Guard
+from rlsvi.serve.hosts import checked_token
 from rlsvi.serve.metrics import Metrics
 from rlsvi.serve.page import HEADERS, page_router
 from rlsvi.serve.reference import reference_page
@@ -28,7 +29,9 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
 
 
-def create_app(recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None) -> FastAPI:
+def create_app(
+    recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None, most: int = 1000
+) -> FastAPI:
     """Return the application of a shop.
 
     A router of other routes is added with `app.include_router`. They find the recommender, and in it the events,
@@ -37,9 +40,11 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     Parameters
     ----------
     recommender : what answers; its owner closes it after the application.
-    token : what requests must show in the header `Authorization: Bearer`; None: nothing, and requests are refused
-        whose header Host is not localhost or a loopback address, or whose Origin is another one.
+    token : what requests must show in the header `Authorization: Bearer`: printable ASCII without spaces;
+        None: nothing, and requests are refused whose header Host is not localhost or a loopback address, or whose
+        Origin is another one.
     metrics : the numbers for Prometheus; None: new ones.
+    most : how many requests are answered at once; the others are refused with 503.
     """
     numbers = Metrics() if metrics is None else metrics
     app = FastAPI(
@@ -48,15 +53,17 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
         version=__version__,
         docs_url=None,  # those of FastAPI load scripts from the network
         redoc_url=None,
+        redirect_slashes=False,  # the address of a redirect would be what the header Host says
         lifespan=_lifespan,
     )
     app.state.recommender, app.state.metrics = recommender, numbers
     direct = {"/recommend": _recommend, "/feedback": _feedback, "/close": _close}
     app.add_middleware(
         Guard,
-        token=token,
+        token=None if token is None else checked_token(token),
         public=PUBLIC,
         largest=recommender.settings.serve.largest_body,
+        most=most,
         direct={path: partial(answer, app) for path, answer in direct.items()},
         metrics=numbers,
     )

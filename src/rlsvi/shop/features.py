@@ -176,8 +176,8 @@ class Encoder(RootModel[dict[str, Feature]]):
     def _narrow(self) -> "Encoder":
         if self.width > WIDEST:
             raise ValueError(
-                f"all features together must take at most {WIDEST} numbers, got {self.width}: list fewer values, or "
-                "use a smaller `hashed`"
+                f"all features together must take at most {WIDEST} numbers, got {self.width}: list fewer values, "
+                "or use a smaller `hashed`"
             )
         return self
 
