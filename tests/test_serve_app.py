@@ -360,6 +360,51 @@ def test_health_and_metrics(ask):
     assert 'rlsvi_request_seconds_count{path="/recommend"} 1.0' in text
 
 
+@pytest.fixture
+def healthy(ask, shop):
+    assert ask("POST", "/recommend", {"visit": "a"}).status == 200
+    assert ask("GET", "/health").status == 200
+    return ask
+
+
+def test_a_full_disk_is_told_until_there_is_space(healthy, shop):
+    """Some pages are left, as on many full disks: a little can be written, and a request cannot."""
+    shop.events._rows("PRAGMA max_page_count = 1", {})  # fails as a full disk does
+    many = [("POST", "/recommend", {"visit": f"v{n}-{'x' * 180}", "count": 3}) for n in range(100)]
+    assert {answer.status for answer in healthy.together(many)} == {503}
+    found = healthy("GET", "/health")
+    assert (found.status, found.headers["retry-after"]) == (503, "1")
+    assert found.json == {"error": "nothing can be stored: the disk is full: free some space"}
+    shop.events._rows("PRAGMA max_page_count = 1000000", {})
+    assert healthy("POST", "/recommend", {"visit": "b"}).status == 200
+    assert healthy("GET", "/health").status == 200
+
+
+def test_health_finds_out_that_nothing_can_be_written_and_that_it_can_again(healthy, shop, monkeypatch):
+    """Also if nobody asks for anything else."""
+    monkeypatch.setattr("rlsvi.shop.recommender.WRITTEN", 0.0)
+    shop.events._rows("PRAGMA query_only = 1", {})
+    for _ in range(2):
+        found = healthy("GET", "/health")
+        assert found.status == 503
+        assert found.json["error"].startswith("nothing can be stored: it is read-only: let this user write")
+        assert str(shop.settings.draws_folder) not in found.json["error"]
+    shop.events._rows("PRAGMA query_only = 0", {})
+    assert healthy("GET", "/health").status == 200
+
+
+def test_health_is_well_again_some_time_after_the_last_request_that_failed(healthy, shop, monkeypatch):
+    def away():
+        raise StoreError("postgresql://somewhere is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shop.events, "writing", away)
+        assert healthy("POST", "/close", {"visit": "a"}).status == 503
+    assert healthy("GET", "/health").json == {"error": "nothing can be stored: the log says why"}
+    monkeypatch.setattr("rlsvi.shop.recommender.REFUSED", 0.0)
+    assert healthy("GET", "/health").status == 200
+
+
 def test_the_openapi_document_describes_every_request(ask):
     document = ask("GET", "/openapi.json").json
     paths = document["paths"]

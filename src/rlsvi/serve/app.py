@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -20,13 +21,16 @@ from rlsvi.serve.metrics import Metrics
 from rlsvi.serve.page import HEADERS, page_router
 from rlsvi.serve.reference import reference_page
 from rlsvi.serve.statistics import ShopStatistics
+from rlsvi.shop.events import StoreError
 from rlsvi.shop.ids import asked_name
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, RequestError, ShopRequest
+from rlsvi.shop.samples import NotReady
 
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
+log = logging.getLogger("rlsvi.serve")
 
 
 def create_app(
@@ -87,7 +91,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         metrics.batch(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
-    app.state.batcher = Batcher(handle)
+    app.state.batcher, app.state.looking = Batcher(handle), asyncio.Lock()
     yield
     await asyncio.to_thread(app.state.batcher.close)
 
@@ -160,8 +164,13 @@ def _add_products(app: FastAPI) -> None:
 def _add_operation(app: FastAPI) -> None:
     @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
     async def health() -> Response:
-        """Tell whether the shop can answer: the database does, and there are samples to recommend with."""
-        found = await asyncio.to_thread(app.state.recommender.health)
+        """Tell whether the shop can answer, store and learn; if not, the answer is 503 and says why."""
+        try:
+            async with app.state.looking:  # one look at a time: it may have to wait for others that write
+                found = await asyncio.to_thread(app.state.recommender.health)
+        except StoreError as error:
+            log.error("the database failed", extra={"why": str(error)})
+            raise NotReady(f"nothing can be stored: {error.reason or 'the log says why'}") from None
         return _json({"status": "ok", **found})
 
     @app.get("/metrics", response_class=Response, summary="Numbers for Prometheus")
