@@ -6,8 +6,10 @@ import logging
 import re
 
 import pytest
+from fastapi import WebSocket
 
 from rlsvi.serve import guard
+from rlsvi.serve.app import create_app
 from rlsvi.shop import StoreError
 from serving import PRODUCTS, new_shop, serving
 
@@ -131,6 +133,55 @@ def test_without_a_token_web_pages_of_others_are_refused(shop, host, origin, pas
     with serving(shop, token="sesame") as ask:
         shown = {"Authorization": "Bearer sesame", **headers}
         assert ask("POST", "/close", {"visit": "nobody"}, shown).status == 404
+
+
+@pytest.mark.parametrize("token", ["", " ", " \t ", "a b", "sesame\n", "\u00a0", "sesam\u00e9", b"sesame", 7])
+def test_a_token_that_no_header_can_show_is_refused(shop, token):
+    with pytest.raises(ValueError, match="token must be a text of printable ASCII characters without spaces"):
+        create_app(shop, token=token)
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "evil.example"])
+def test_no_answer_is_a_redirect_to_what_the_header_host_says(shop, host):
+    with serving(shop, token="sesame") as ask:
+        for path in ("/docs/", "/health/", "/openapi.json/", "/products/"):
+            answer = ask("GET", path, headers={"Host": host, "Authorization": "Bearer sesame"})
+            assert answer.status in (404, 405), answer
+            assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "passes"),
+    [
+        (None, {"Host": "localhost:8000", "Origin": "http://localhost:8000"}, True),
+        (None, {"Host": "localhost:8000", "Origin": "http://evil.example"}, False),
+        (None, {"Host": "evil.example"}, False),
+        ("sesame", {"Host": "evil.example", "Authorization": "Bearer sesame"}, True),
+        ("sesame", {"Authorization": "Bearer sesamE"}, False),
+        ("sesame", {}, False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/own", "/health"])  # the second one needs no token for a request
+def test_websockets_of_another_router_are_guarded(shop, token, headers, passes, path):
+    app, sent, heard = create_app(shop, token=token), [], iter([{"type": "websocket.connect"}])
+
+    @app.websocket(path)
+    async def own(websocket: WebSocket):
+        await websocket.accept()
+        await websocket.send_text("secret")
+        await websocket.close()
+
+    async def receive():
+        return next(heard)
+
+    async def send(message):
+        sent.append(message)
+
+    given = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "websocket", "path": path, "headers": given, "query_string": b"", "subprotocols": []}
+    asyncio.run(app(scope, receive, send))
+    kinds = [message["type"] for message in sent]
+    assert kinds == (["websocket.accept", "websocket.send", "websocket.close"] if passes else ["websocket.close"])
 
 
 # ---- limits and errors --------------------------------------------------------------------------------------
@@ -307,6 +358,51 @@ def test_health_and_metrics(ask):
     assert 'rlsvi_requests_total{path="/recommend",status="200"} 1.0' in text
     assert 'rlsvi_requests_total{path="/close",status="404"} 1.0' in text
     assert 'rlsvi_request_seconds_count{path="/recommend"} 1.0' in text
+
+
+@pytest.fixture
+def healthy(ask, shop):
+    assert ask("POST", "/recommend", {"visit": "a"}).status == 200
+    assert ask("GET", "/health").status == 200
+    return ask
+
+
+def test_a_full_disk_is_told_until_there_is_space(healthy, shop):
+    """Some pages are left, as on many full disks: a little can be written, and a request cannot."""
+    shop.events._rows("PRAGMA max_page_count = 1", {})  # fails as a full disk does
+    many = [("POST", "/recommend", {"visit": f"v{n}-{'x' * 180}", "count": 3}) for n in range(100)]
+    assert {answer.status for answer in healthy.together(many)} == {503}
+    found = healthy("GET", "/health")
+    assert (found.status, found.headers["retry-after"]) == (503, "1")
+    assert found.json == {"error": "nothing can be stored: the disk is full: free some space"}
+    shop.events._rows("PRAGMA max_page_count = 1000000", {})
+    assert healthy("POST", "/recommend", {"visit": "b"}).status == 200
+    assert healthy("GET", "/health").status == 200
+
+
+def test_health_finds_out_that_nothing_can_be_written_and_that_it_can_again(healthy, shop, monkeypatch):
+    """Also if nobody asks for anything else."""
+    monkeypatch.setattr("rlsvi.shop.recommender.WRITTEN", 0.0)
+    shop.events._rows("PRAGMA query_only = 1", {})
+    for _ in range(2):
+        found = healthy("GET", "/health")
+        assert found.status == 503
+        assert found.json["error"].startswith("nothing can be stored: it is read-only: let this user write")
+        assert str(shop.settings.draws_folder) not in found.json["error"]
+    shop.events._rows("PRAGMA query_only = 0", {})
+    assert healthy("GET", "/health").status == 200
+
+
+def test_health_is_well_again_some_time_after_the_last_request_that_failed(healthy, shop, monkeypatch):
+    def away():
+        raise StoreError("postgresql://somewhere is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shop.events, "writing", away)
+        assert healthy("POST", "/close", {"visit": "a"}).status == 503
+    assert healthy("GET", "/health").json == {"error": "nothing can be stored: the log says why"}
+    monkeypatch.setattr("rlsvi.shop.recommender.REFUSED", 0.0)
+    assert healthy("GET", "/health").status == 200
 
 
 def test_the_openapi_document_describes_every_request(ask):

@@ -283,6 +283,57 @@ def test_it_asks_for_the_token_once(url, tmp_path):
     assert found[7] is False  # and is remembered
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """A shop that has served for a while after an import, with one event that was not learned from yet."""
+    place = f"sqlite:///{tmp_path_factory.mktemp('imported')}/shop.db"
+    with Events(place) as found:
+        names = ["a product with quite a long name that does not fit on a phone", *PRODUCTS]
+        written(found, [Event("added", "", product) for product in names])
+        for visit in range(300):
+            own = {} if visit < 200 else {"explored": False, "sample": 0}
+            shown = Event("recommended", f"v{visit}", names[visit % 5], 0, **own)
+            answer = Event("answered", shown.visit, shown.product, reward=visit % 3 + (visit >= 200))
+            rows = [shown, answer, Event("closed", shown.visit)]
+            written(found, [row._replace(at=1.7e9 + 60 * visit) for row in rows])
+        last = found.last()
+    with application(place) as app, Served(app) as served:
+        app.state.recommender.sample = newest(last - 1, at=time.time())
+        yield served
+
+
+PARTS = """(d) => [...d.querySelectorAll('.offscreen')].map((it) => {
+  const { left, right, width, height } = it.getBoundingClientRect();
+  const inside = left >= -2 && right <= d.documentElement.clientWidth + 2;
+  return [getComputedStyle(it).clipPath !== 'none', inside, width, height];
+})"""
+
+
+@marked
+@pytest.mark.parametrize("size", [WINDOW, (390, 844), (320, 640)], ids=["window", "phone", "small"])
+def test_texts_for_screen_readers_are_printed_over_nothing(imported, tmp_path, size):
+    (hidden, width), trouble = imported.seen(tmp_path, size, PARTS, WIDTH)
+    assert trouble == []
+    assert len(hidden) > 20
+    assert all(clipped and inside and wide <= 1 and high <= 1 for clipped, inside, wide, high in hidden)
+    assert width[0] == width[1]
+
+
+@marked
+def test_it_says_where_serving_began_and_what_was_before(imported, tmp_path):
+    numbers = imported.get("/statistics").json()
+    steps = [TEXT.format("#learner"), TEXT.format("#reward-of"), TEXTS.format("#rewards .name")]
+    steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('.began').length)"]
+    (learner, reward, names, began), trouble = imported.seen(tmp_path, WINDOW, *steps)
+    assert trouble == []
+    assert learner == "1 event"
+    assert reward.endswith("; before serving 0.995")
+    assert "serving began" in names
+    assert "before serving 0.995" in names
+    assert numbers["before"]["number"] == 200
+    assert began == [1, 1]
+
+
 @marked
 def test_an_empty_shop_is_shown_too(tmp_path):
     with application(f"sqlite:///{tmp_path}/shop.db") as app, Served(app) as served:

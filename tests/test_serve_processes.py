@@ -115,6 +115,18 @@ def test_a_shop_that_is_open_to_others_needs_a_token(tmp_path, monkeypatch):
     assert not (tmp_path / "shop.db").exists()
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1"])
+@pytest.mark.parametrize("token", [" ", "\t\n", "two words"])
+def test_a_token_of_white_space_is_refused(tmp_path, monkeypatch, host, token):
+    monkeypatch.setenv("RLSVI_TOKEN", token)
+    monkeypatch.setattr("rlsvi.serve.processes.run", lambda *_: pytest.fail("it was served"))
+    (tmp_path / "shop.toml").write_text(f'[serve]\nhost = "{host}"\n')
+    refused = rlsvi("serve", tmp_path / "shop.toml")
+    assert refused.exit_code == 2
+    assert "the token in the variable RLSVI_TOKEN must be a text of printable" in refused.stderr
+    assert not (tmp_path / "shop.db").exists()
+
+
 @pytest.mark.parametrize("command", ["serve", "learn-shop", "simulate-shop"])
 def test_settings_that_are_missing_or_wrong_are_told(tmp_path, command):
     assert "there is no file" in rlsvi(command, tmp_path / "shop.toml").stderr

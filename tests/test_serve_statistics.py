@@ -196,6 +196,7 @@ def test_an_empty_shop(events):
         "read": 0,
         "visits": 0,
         "recommended": 0,
+        "before": None,
         "lately": nothing,
         "points": [],
         "references": [],
@@ -237,7 +238,10 @@ def test_one_visit(events):
 
 def test_a_visit_that_saw_all_products_has_ended(events):
     written(events, [Event("added", "", product) for product in ("tea", "mate")])
-    shown = [Event("recommended", "ann", product, i, explored=False) for i, product in enumerate(["tea", "mate"])]
+    shown = [
+        Event("recommended", "ann", product, i, explored=False, sample=0)
+        for i, product in enumerate(["tea", "mate"])
+    ]
     written(events, [*shown, *(Event("answered", "ann", product, reward=2.0) for product in ("tea", "mate"))])
     page = statistics(events)
     assert page.current()["lately"]["mean"] == 4.0
@@ -254,7 +258,7 @@ def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
     written(events, [Event("added", product=product) for product in ("tea", "mate")])
     for slot, product in enumerate(("tea", "mate")):
         answer = Event("answered", "ann", product, reward=2.0)
-        written(events, [Event("recommended", "ann", product, slot), answer])
+        written(events, [Event("recommended", "ann", product, slot, sample=0), answer])
     page = statistics(events)
     assert page.current()["visits"] == 1
     written(events, [Event("added", product="rum"), Event("recommended", "ann", "rum", 2, explored=True)])
@@ -354,7 +358,7 @@ def test_recommendations_without_an_answer_count_when_their_visit_is_closed(even
 
 def test_what_is_shown_after_a_visit_has_ended_by_its_answers_is_not_settled(events):
     """There was one product, and it was answered. The second one came later."""
-    written(events, [Event("added", "", "tea"), Event("recommended", "ann", "tea", 0)])
+    written(events, [Event("added", "", "tea"), Event("recommended", "ann", "tea", 0, sample=0)])
     written(events, [Event("answered", "ann", "tea", reward=3.0), Event("added", "", "mud")])
     written(events, [Event("recommended", "ann", "mud", 1), Event("closed", "ann")])
     found = statistics(events, reward={"unanswered": -1.0}).current()
@@ -371,7 +375,7 @@ def test_no_request_looks_at_all_events(events, reward):
     statements = []
     sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
     statistics(events, reward=reward).current()
-    assert len(statements) == (8 if reward else 6)
+    assert len(statements) == (9 if reward else 7)
     with events._database.engine.connect() as connection:
         for statement in statements:
             text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
@@ -385,5 +389,33 @@ def test_no_request_looks_at_all_events(events, reward):
 def test_a_visit_that_was_shown_nothing_may_end(events):
     written(events, [Event("closed", "ann")])
     found = statistics(events).current()
-    assert found["lately"] == {"number": 1, "mean": 0.0, "low": None, "high": None, "chosen": 0, "explored": None}
+    assert found["before"] == {"number": 1, "mean": 0.0, "low": None, "high": None}
     assert found["latest"][0]["shown"] == []
+
+
+@pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
+def test_imported_visits_are_told_apart_from_those_that_were_served(events, monkeypatch, step):
+    """They have a mean of their own, and neither what is lately nor a point mixes them with others."""
+    monkeypatch.setattr(counts, "STEP", step)
+    written(events, [Event("added", "", product) for product in PRODUCTS])
+    page, rewards = statistics(events), {"old": 2.0, "own": 5.0}
+    for name, visits, sample in (("old", 333, None), ("own", 77, 0)):
+        for i in range(visits):
+            shown = Event(
+                "recommended", f"{name}-{i}", "tea", 0, explored=None if sample is None else False, sample=sample
+            )
+            answer = Event("answered", shown.visit, "tea", reward=rewards[name] + (-1) ** i)
+            written(events, [shown, answer, Event("closed", shown.visit)])
+        for asked in (page, statistics(events)):  # while events come, and later
+            while (found := asked.current())["read"] < found["events"]:
+                pass
+            assert found["before"]["number"] == 333
+            assert found["before"]["mean"] == pytest.approx(2 + 1 / 333)
+            assert found["visits"] == 333 + (77 if name == "own" else 0)
+            points = [(point["visits"] <= 333, point["number"], point["mean"]) for point in found["points"]]
+            assert sum(number for old, number, _ in points if old) == 333
+            assert all(abs(mean - (2.0 if old else 5.0)) < 0.2 for old, _, mean in points)
+            if name == "old":
+                assert (found["lately"]["number"], found["lately"]["mean"]) == (0, None)
+    assert 0 < found["lately"]["number"] <= 77
+    assert found["lately"]["mean"] == pytest.approx(5.0, abs=0.1)

@@ -4,10 +4,12 @@ import contextlib
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import sys
+import threading
 import time
 
 import numpy as np
@@ -391,6 +393,69 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         lines = ask("GET", "/metrics").body.decode().splitlines()
         (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
         assert float(line.split()[1]) == first + 8
+
+
+@pytest.mark.parametrize("error", [IndexError("secret"), MemoryError(), OSError("secret")], ids=repr)
+def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, monkeypatch, error):
+    where, stop = taught(settings(tmp_path)), threading.Event()
+    monkeypatch.setattr(learning, "PAUSE", 0.01)
+    with Recommender(where, learning=False) as server, serving(server) as ask:
+        server.renew()
+        assert ask("GET", "/health").status == 200
+
+        def fail(*_):
+            if server.events.learner_state()[1] >= 3:
+                stop.set()  # a failure that it can wait for is tried again
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(learning, "step", fail)
+            for _ in range(3):
+                assert ask("GET", "/health").status == 200
+                with contextlib.suppress(type(error)):
+                    learning.learn(where, stop)
+                if stop.is_set():
+                    break
+        found = ask("GET", "/health")
+        assert found.status == 503
+        words = rf"the learner has failed [34] times in a row \({type(error).__name__}\), and its log says why: .*"
+        assert re.fullmatch(words, found.json["error"])
+        monkeypatch.setattr("rlsvi.shop.follower.NOTED", 0.0)
+        with Follower(where) as working:
+            learning.step(working)
+        assert (ask("GET", "/health").status, ask("GET", "/health").json["learner"]) == (200, "ok")
+
+
+def test_a_learner_that_cannot_even_start_is_told(tmp_path, monkeypatch):
+    where = taught(settings(tmp_path))
+
+    def catch_up(follower):
+        raise IndexError("index 1 is out of bounds")
+
+    with Recommender(where, learning=False) as server, serving(server) as ask:
+        server.renew()
+        monkeypatch.setattr(Follower, "catch_up", catch_up)
+        for _ in range(3):
+            with pytest.raises(IndexError):
+                learning.learn(where, threading.Event())
+        assert "3 times in a row (IndexError)" in ask("GET", "/health").json["error"]
+        for _ in range(9):  # this one is refused: another learner works, and has not failed
+            with server.events.learner_lock(), pytest.raises(StoreError, match="another learner already works"):
+                learning.learn(where, threading.Event())
+        assert server.events.learner_state()[1] == 3
+
+
+def test_a_database_of_an_earlier_version_gets_the_new_columns(tmp_path):
+    where = settings(tmp_path)
+    with Events(where.database) as events:
+        shop = events.shop
+    with contextlib.closing(sqlite3.connect(tmp_path / "shop.db")) as old:
+        for name in ("failures", "failure", "written_at"):
+            old.execute(f"ALTER TABLE shop_identity DROP COLUMN {name}")
+    with Events(where.database) as events:
+        assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
+        events.learner_failed("OSError")
+        assert events.learner_state() == (None, 1, "OSError")
 
 
 # ---- the clock moves ----------------------------------------------------------------------------------------

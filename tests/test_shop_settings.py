@@ -110,6 +110,15 @@ MISTAKES = {
     "none": ({"product": {"a": {"values": []}}}, r"product.a.values must not be empty, got \[\]"),
     "same": ({"product": {"a": {"values": [1, "1"]}}}, r"product.a: values must differ, got \[1, '1'\]"),
     "kind": ({"product": {"a": {"values": [1.5]}}}, "product.a.values must be a text, got 1.5"),
+    "many": (
+        {"customer": {"a": {"values": list(range(8000))}}},
+        r"customer.a.values must have at most 1000 values: use { hashed = 256 } for more, got \[0, 1",
+    ),
+    "all": (
+        {"customer": {name: {"hashed": 2000} for name in "abc"}},
+        "customer: all features together must take at most 4096 numbers, got 6000: list fewer values",
+    ),
+    "null": ({"database": "sqlite:///a\0b"}, "database: it must not have the null character"),
     "hashed": ({"product": {"a": {"hashed": 0}}}, "product.a.hashed must be at least 1, got 0"),
     "line": ({"reference": {"uniform": "x"}}, "reference.uniform must be a number, got 'x'"),
     "mysql": (
@@ -143,6 +152,36 @@ def test_mistakes_in_a_file_name_the_file(tmp_path):
         ShopSettings.from_toml(path)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         ShopSettings.from_toml(tmp_path / "no.toml")
+
+
+@pytest.mark.parametrize("name", ["slots", "product.a", "customer", "serve.port", "reference"])
+@pytest.mark.parametrize("depth", [10, 100, 300, 450, 1000, 100_000])
+def test_deep_nesting_is_refused_in_words(tmp_path, name, depth):
+    for value in ("[" * depth + "]" * depth, "{a=" * depth + "1" + "}" * depth):
+        with pytest.raises(ValueError, match=r"shop\.toml(: .*(must|is missing|no setting)| is nested too)") as it:
+            ShopSettings.from_toml(written(tmp_path, f"{name} = {value}"))
+        assert type(it.value) is ValueError
+
+
+@pytest.mark.parametrize("name", ["slots", "idle", "learning.seed", "reference.a", "product.a.hashed"])
+@pytest.mark.parametrize("digits", [400, 4000, 5000, 100_000])
+def test_huge_numbers_are_refused_in_words(tmp_path, name, digits):
+    for sign in ("", "-", "0x"):
+        with pytest.raises(ValueError, match=rf"shop\.toml(: {name} must .*, got | has a number of tho)") as it:
+            ShopSettings.from_toml(written(tmp_path, f"{name} = {sign}{'9' * digits}"))
+        assert type(it.value) is ValueError
+
+
+@pytest.mark.parametrize("path", [None, 3, 2.5, b"shop.toml", ["shop.toml"], object()])
+def test_what_is_no_path_is_told(path):
+    with pytest.raises(TypeError, match=r"settings must be the path of a file shop.toml or a ShopSettings, got "):
+        ShopSettings.from_toml(path)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a" * 5000], ids=["folder", "null", "long"])
+def test_a_path_that_cannot_be_read_is_told(tmp_path, name):
+    with pytest.raises(ValueError, match=r"cannot be read \(.*\): name the file shop.toml"):
+        ShopSettings.from_toml(tmp_path / name)
 
 
 def test_urls():

@@ -38,7 +38,11 @@ def serve(
     with told(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
-        if not os.environ.get(variable) and host not in LOOPBACK:
+        from rlsvi.serve.hosts import checked_token
+
+        if token := os.environ.get(variable):
+            checked_token(token, f"the token in the variable {variable}")
+        elif host not in LOOPBACK:
             raise ValueError(f"serve.host = {host!r} is open to others: set a token in the variable {variable}")
         from rlsvi.serve.logs import log_as
         from rlsvi.serve.processes import load_products, run

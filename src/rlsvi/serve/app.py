@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,20 +16,26 @@ from rlsvi import __version__
 from rlsvi.serve.batches import Batcher
 from rlsvi.serve.described import DESCRIPTION, describe_token, described
 from rlsvi.serve.guard import Guard
+from rlsvi.serve.hosts import checked_token
 from rlsvi.serve.metrics import Metrics
 from rlsvi.serve.page import HEADERS, page_router
 from rlsvi.serve.reference import reference_page
 from rlsvi.serve.statistics import ShopStatistics
+from rlsvi.shop.events import StoreError
 from rlsvi.shop.ids import asked_name
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, RequestError, ShopRequest
+from rlsvi.shop.samples import NotReady
 
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
+log = logging.getLogger("rlsvi.serve")
 
 
-def create_app(recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None) -> FastAPI:
+def create_app(
+    recommender: Recommender, *, token: str | None = None, metrics: Metrics | None = None, most: int = 1000
+) -> FastAPI:
     """Return the application of a shop.
 
     A router of other routes is added with `app.include_router`. They find the recommender, and in it the events,
@@ -37,9 +44,11 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
     Parameters
     ----------
     recommender : what answers; its owner closes it after the application.
-    token : what requests must show in the header `Authorization: Bearer`; None: nothing, and requests are refused
-        whose header Host is not localhost or a loopback address, or whose Origin is another one.
+    token : what requests must show in the header `Authorization: Bearer`: printable ASCII without spaces;
+        None: nothing, and requests are refused whose header Host is not localhost or a loopback address, or whose
+        Origin is another one.
     metrics : the numbers for Prometheus; None: new ones.
+    most : how many requests are answered at once; the others are refused with 503.
     """
     numbers = Metrics() if metrics is None else metrics
     app = FastAPI(
@@ -48,15 +57,17 @@ def create_app(recommender: Recommender, *, token: str | None = None, metrics: M
         version=__version__,
         docs_url=None,  # those of FastAPI load scripts from the network
         redoc_url=None,
+        redirect_slashes=False,  # the address of a redirect would be what the header Host says
         lifespan=_lifespan,
     )
     app.state.recommender, app.state.metrics = recommender, numbers
     direct = {"/recommend": _recommend, "/feedback": _feedback, "/close": _close}
     app.add_middleware(
         Guard,
-        token=token,
+        token=None if token is None else checked_token(token),
         public=PUBLIC,
         largest=recommender.settings.serve.largest_body,
+        most=most,
         direct={path: partial(answer, app) for path, answer in direct.items()},
         metrics=numbers,
     )
@@ -80,7 +91,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         metrics.batch(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
-    app.state.batcher = Batcher(handle)
+    app.state.batcher, app.state.looking = Batcher(handle), asyncio.Lock()
     yield
     await asyncio.to_thread(app.state.batcher.close)
 
@@ -153,8 +164,13 @@ def _add_products(app: FastAPI) -> None:
 def _add_operation(app: FastAPI) -> None:
     @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
     async def health() -> Response:
-        """Tell whether the shop can answer: the database does, and there are samples to recommend with."""
-        found = await asyncio.to_thread(app.state.recommender.health)
+        """Tell whether the shop can answer, store and learn; if not, the answer is 503 and says why."""
+        try:
+            async with app.state.looking:  # one look at a time: it may have to wait for others that write
+                found = await asyncio.to_thread(app.state.recommender.health)
+        except StoreError as error:
+            log.error("the database failed", extra={"why": str(error)})
+            raise NotReady(f"nothing can be stored: {error.reason or 'the log says why'}") from None
         return _json({"status": "ok", **found})
 
     @app.get("/metrics", response_class=Response, summary="Numbers for Prometheus")

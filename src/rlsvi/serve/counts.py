@@ -101,13 +101,18 @@ class EventCounts:
     event ends it depends on earlier events alone, so that no visit ends twice. Its reward is the sum over the
     answers until then.
 
+    Attributes
+    ----------
     unanswered : the reward of a product that has no answer when its visit is closed; None: it has none.
+    served : the first recommendation that the shop itself made, None if there is none; before, all is imported.
+    buckets : sums by number of the bucket and by whether its events come after that.
     """
 
     def __init__(self, slots: int, unanswered: float | None = None) -> None:
         self.slots, self.unanswered, self.read, self.width = slots, unanswered, 0, SMALLEST
+        self.served: int | None = None
         self._first: list[int] = []  # the events that added the first products, as many as there are slots
-        self.buckets: dict[int, Bucket] = defaultdict(Bucket)
+        self.buckets: dict[tuple[int, bool], Bucket] = defaultdict(Bucket)
         self.products: dict[str, ProductCount] = defaultdict(ProductCount)
 
     def step(self, reading: Connection, last: int) -> None:
@@ -118,12 +123,13 @@ class EventCounts:
         new = and_(events.c.id > self.read, events.c.id <= until)
         catalogue = reading.execute(_catalogue(new)).all()
         first = self._with_first(catalogue)
+        served = reading.execute(_first_served(new)).scalar() if self.served is None else self.served
         ended = _ended(new, self.read, until, first)
-        statements = _sums(new, self.width), _products(new), select(ended.c.end, ended.c.reward)
+        statements = _sums(new, self.width, served), _products(new), select(ended.c.end, ended.c.reward)
         sums, products, ends = (reading.execute(it).all() for it in statements)
         settled, missing = self._settled(reading, ended)
-        for number, *rest in sums:
-            self._add(number, Bucket(0, 0.0, 0.0, *rest))
+        for number, later, *rest in sums:
+            self._add((number, bool(later)), Bucket(0, 0.0, 0.0, *rest))
         for product, shown, answers, total in products:
             count = self.products[product]
             count.shown, count.answers, count.total = (
@@ -139,8 +145,9 @@ class EventCounts:
             count.added, count.offered = count.added or kind == "added", kind == "added"
         for event, reward in ends:
             whole = reward + missing.get(event, 0) * (self.unanswered or 0.0)
-            self._add(event // self.width, Bucket(visits=1, mean=whole))
-        self.read, self._first = until, first
+            later = served is not None and event >= served
+            self._add((event // self.width, later), Bucket(visits=1, mean=whole))
+        self.read, self._first, self.served = until, first, served
 
     def enough(self, event: int) -> int:
         """Return with how many answers a visit has ended if the last of them is the event of this number."""
@@ -162,25 +169,32 @@ class EventCounts:
                 known.add(product)
         return first
 
-    def _add(self, number: int, bucket: Bucket) -> None:
-        self.buckets[number] = self.buckets[number].merged(bucket)
+    def _add(self, key: tuple[int, bool], bucket: Bucket) -> None:
+        self.buckets[key] = self.buckets[key].merged(bucket)
 
     def _widen(self) -> None:
         narrow, self.width, self.buckets = self.buckets, 2 * self.width, defaultdict(Bucket)
-        for number, bucket in sorted(narrow.items()):
-            self._add(number // 2, bucket)
+        for (number, later), bucket in sorted(narrow.items()):
+            self._add((number // 2, later), bucket)
 
 
 def _number(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.sum(case((condition, 1), else_=0))
 
 
-def _sums(new: ColumnElement[bool], width: int) -> Executable:
+def _first_served(new: ColumnElement[bool]) -> Executable:
+    """Return the statement for the first recommendation made with samples, that is by the shop itself."""
+    return select(func.min(events.c.id)).where(new, events.c.kind == "recommended", events.c.sample.is_not(None))
+
+
+def _sums(new: ColumnElement[bool], width: int, served: int | None) -> Executable:
     """Return the statement for the sums of every bucket: recommended, chosen, explored, and when."""
     bucket = events.c.id // width
+    later = literal(0) if served is None else case((events.c.id >= served, 1), else_=0)
     numbers = events.c.kind == "recommended", events.c.explored.is_not(None), events.c.explored
     times = func.min(events.c.at), func.max(events.c.at)
-    return select(bucket, *map(_number, numbers), *times).where(new, events.c.visit != "").group_by(bucket)
+    sums = select(bucket, later.label("later"), *map(_number, numbers), *times)
+    return sums.where(new, events.c.visit != "").group_by(bucket, literal_column("later"))
 
 
 def _ended(new: ColumnElement[bool], read: int, until: int, first: list[int]) -> Subquery:

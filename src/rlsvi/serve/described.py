@@ -24,7 +24,7 @@ ERRORS = {
     408: "The body was not complete within 10 seconds.",
     413: "The body has more bytes than the setting `largest_body` allows.",
     422: "A field is missing, unknown or has a wrong value.",
-    503: "The database or the samples are not there; ask again after the seconds in Retry-After.",
+    503: "The database or the samples are not there, or too many ask; ask again after the seconds in Retry-After.",
 }
 SHAPE = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 

@@ -60,6 +60,7 @@ class Guard:
     token : what `Authorization: Bearer` must show; None: nothing, and only requests to a loopback host pass.
     public : the paths that need no token.
     largest : the most bytes of a body.
+    most : the most requests that are answered at once.
     direct : what answers the body of a POST to a path directly, without the routes of the application: finding and
         calling a route takes as long as a recommendation.
     """
@@ -71,21 +72,25 @@ class Guard:
         token: str | None,
         public: set[str],
         largest: int,
+        most: int,
         direct: dict[str, Callable[[bytes], Awaitable[bytes]]],
         metrics: Metrics,
     ) -> None:
         self._app, self._public, self._largest, self._metrics = app, public, largest, metrics
-        self._direct = direct
+        self._direct, self._most, self._going = direct, most, 0
         self._token = None if token is None else b"Bearer " + token.encode()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Pass a request on, if it may pass."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._pass_other(scope, receive, send)
             return
         exchange = _Exchange(receive, send, self._largest)
         begun = perf_counter()
+        self._going += 1
         try:
+            if self._going > self._most:
+                raise BusyError(f"{self._most} requests are being answered: ask again in a second")
             refusal = self._refusal(scope)
             if refusal is not None:
                 await exchange.refuse(*refusal)
@@ -97,10 +102,21 @@ class Guard:
             status, message = _told(error)
             await exchange.refuse(status, message)
         finally:
+            self._going -= 1
             self._metrics.answered(scope["path"], exchange.status, perf_counter() - begun)
             if exchange.status >= 400:
                 path, status = scope["path"][:200], exchange.status
                 log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
+
+    async def _pass_other(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Pass on the application's start and end, and a WebSocket of another router if it may pass."""
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, send)
+            return
+        await receive()  # that there is one
+        await send({"type": "websocket.close", "code": 1008, "reason": refusal[1][:100]})  # answered with 403
+        log.warning("refused", extra={"path": scope["path"][:200], "status": 403, "why": refusal[1]})
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
         if self._token is None and (why := foreign(scope["headers"])):
@@ -111,7 +127,8 @@ class Guard:
                 shown = value
             elif name == b"content-length":
                 size = value
-        needed = self._token is not None and scope["path"] not in self._public
+        public = scope["type"] == "http" and scope["path"] in self._public
+        needed = self._token is not None and not public
         if needed and not hmac.compare_digest(shown, self._token or b""):
             return 401, "the token is missing or wrong: send the header Authorization: Bearer TOKEN"
         if size and (not size.isdigit() or int(size[:20]) > self._largest):

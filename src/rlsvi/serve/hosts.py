@@ -1,10 +1,11 @@
-"""Hosts: how one is written in a URL, and which requests a service without a token refuses for theirs.
+"""Tokens and hosts: what a token may be, how a host is written, and which are refused without a token.
 
 A service without a token listens on loopback, and still any web page can make the browser send requests to it. A
 page of another site names itself in the header Origin. One whose name was made to point to 127.0.0.1 has that name
 in the header Host.
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
@@ -29,6 +30,15 @@ def foreign(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     if origin is not None and (host is None or origin.lower().partition(b"://")[2] != host.lower()):
         return f"without a token, pages of other sites may not ask: the header Origin differs from Host; {REMEDY}"
     return None
+
+
+def checked_token(token: str, name: str = "token") -> str:
+    """Return a token if a header can show it: printable ASCII characters without spaces."""
+    if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
+        raise ValueError(
+            f"{name} must be a text of printable ASCII characters without spaces: choose another token"
+        )
+    return token
 
 
 def url_of(host: str, port: int) -> str:

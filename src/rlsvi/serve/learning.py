@@ -1,5 +1,6 @@
 """The process that learns: takes events as they come, and writes new samples for the processes that serve."""
 
+import contextlib
 import logging
 import os
 import signal
@@ -9,7 +10,7 @@ import time
 
 from rlsvi.core.regression import FactorError
 from rlsvi.serve.logs import log_as
-from rlsvi.shop.events import StoreError
+from rlsvi.shop.events import Events, StoreError
 from rlsvi.shop.follower import Follower, LearnerReplaced
 from rlsvi.shop.settings import ShopSettings
 
@@ -22,9 +23,22 @@ log = logging.getLogger("rlsvi.serve")
 def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = None) -> None:
     """Learn until `stop` is set, or until the parent has died.
 
-    A step that fails is logged and tried again after longer and longer pauses; the samples stay as they were.
+    A step that fails is logged and tried again after longer and longer pauses; the samples stay as they were. What
+    fails is noted in the database, so that the service can tell.
     """
-    with Follower(settings) as follower:
+    with Events(settings.database, sync=settings.sync) as events:
+        try:
+            _learn(settings, events, stop, parent)
+        except StoreError:  # the database is away, or another learner works
+            raise
+        except Exception as error:
+            with contextlib.suppress(StoreError):
+                events.learner_failed(type(error).__name__)
+            raise
+
+
+def _learn(settings: ShopSettings, events: Events, stop: threading.Event, parent: int | None) -> None:
+    with Follower(settings, events) as follower:
         log.info("learning", extra={"last": follower.last})
         saved, pause = time.monotonic(), PAUSE
         while not stop.is_set() and (parent is None or os.getppid() == parent):
@@ -40,6 +54,7 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
                 raise
             except FAILURES as error:
                 pause = min(2 * pause, LONGEST)
+                follower.failed(error)
                 why = f"{type(error).__name__}: {error}"
                 log.error("a step failed", extra={"why": why, "again_in": pause})
             stop.wait(max(pause, time.monotonic() - begun))  # at most half of the time is spent learning
@@ -51,12 +66,12 @@ def step(follower: Follower) -> None:
     """Take what has happened, and draw new samples if they are due."""
     begun = time.monotonic()
     follower.check()
-    follower.note()
     follower.close_idle(time.time())
     follower.catch_up()
     if follower.due:
         follower.publish()
         log.info("refreshed", extra={"last": follower.last, "seconds": round(time.monotonic() - begun, 3)})
+    follower.note()
 
 
 def main() -> None:

@@ -17,6 +17,7 @@
   const number = (it) => (absent(it) ? "–" : minus((Math.abs(it) >= 1000 ? WHOLE : EVEN).format(it)));
   const tick = (it) => minus((Math.abs(it) >= 10000 ? SHORT : DIGITS).format(it));
   const whole = (it) => WHOLE.format(it);
+  const many = (it, word) => `${whole(it)} ${word}${it === 1 ? "" : "s"}`;
   const percent = (it) => (absent(it) ? "–" : `${DIGITS.format(100 * it)}%`);
   const range = (low, high) => (absent(low) ? "–" : `${number(low)} to ${number(high)}`);
   const clock = (at) => new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
@@ -61,8 +62,8 @@
     return [low - room, high + room];
   }
 
-  // points: {x, y, low, high, words}; lines: {name, value}.
-  function draw(figure, points, lines, format, [low, high]) {
+  // points: {x, y, low, high, words}; lines: {name, value}; began: the visits before the shop served, 0 if none.
+  function draw(figure, points, lines, format, [low, high], began) {
     const picture = figure.querySelector("svg"), { width, height } = picture.getBoundingClientRect();
     const left = 44, right = width - 8, top = 8, bottom = height - 34;
     const end = points.length ? points.at(-1).x : 1;
@@ -77,15 +78,21 @@
     for (const it of ticks(0, end, width < 400 ? 3 : 5).filter(Number.isInteger))
       parts.push(text(SHORT.format(it), { x: x(it), y: bottom + 16, "text-anchor": it ? "middle" : "start" }));
     parts.push(text("visits", { x: right, y: bottom + 31, "text-anchor": "end" }));
-    const banded = points.filter((it) => !absent(it.low));
-    if (banded.length > 1)
+    const sides = [points.filter((it) => it.x <= began), points.filter((it) => it.x > began)];
+    for (const banded of sides.map((side) => side.filter((it) => !absent(it.low))).filter((side) => side.length > 1))
       parts.push(svg("path", {
         class: "band",
         d: `M${path(banded, (it) => it.low)}L${path([...banded].reverse(), (it) => it.high)}Z`,
       }));
     for (const it of lines)
       parts.push(svg("line", { class: "reference", x1: left, x2: right, y1: y(it.value), y2: y(it.value) }));
-    if (points.length > 1) parts.push(svg("path", { class: "curve", d: `M${path(points, (it) => it.y)}` }));
+    for (const side of sides.filter((it) => it.length > 1))
+      parts.push(svg("path", { class: "curve", d: `M${path(side, (it) => it.y)}` }));
+    if (began && began <= end) {
+      const words = x(began) > (left + right) / 2 ? { x: x(began) - 6, "text-anchor": "end" } : { x: x(began) + 6 };
+      parts.push(svg("line", { class: "began", x1: x(began), x2: x(began), y1: top, y2: bottom }),
+        text("serving began", { ...words, y: bottom - 6 }, "name"));
+    }
     if (points.length) parts.push(svg("circle", { class: "dot", r: 4, cx: x(end), cy: y(points.at(-1).y) }));
     else parts.push(text("No visit has ended yet.", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }));
     const ends = points.length ? [points[0], points.at(-1)].map((it) => it.y) : [0, 1];
@@ -116,37 +123,39 @@
     say(figure.querySelector("output"), it ? it.words : "");
   }
 
-  function charts({ points, references }) {
-    const ended = points.filter((it) => !absent(it.mean));
-    const words = (it) => `After ${whole(it.visits)} visits, ${clock(it.to)}: `;
+  function charts({ points, references, before }) {
+    const ended = points.filter((it) => !absent(it.mean)), began = before?.number ?? 0;
+    const lines = before ? [...references, { name: "before serving", value: before.mean }] : references;
+    const words = (it) => `After ${many(it.visits, "visit")}, ${clock(it.to)}: `;
     const rewards = ended.map((it) => ({
       x: it.visits, y: it.mean, low: it.low, high: it.high,
       words: `${words(it)}${number(it.mean)}${absent(it.low) ? "" : ` (${range(it.low, it.high)})`}`,
     }));
     // The band may be wide where few visits ended: the means and a little of it decide what is seen.
-    const means = [...rewards.map((it) => it.y), ...references.map((it) => it.value)];
+    const means = [...rewards.map((it) => it.y), ...lines.map((it) => it.value)];
     const usual = rewards.flatMap((it) => (absent(it.low) ? [] : [it.high - it.y])).sort((a, b) => a - b);
     const half = usual[Math.floor(usual.length / 2)] ?? 0;
     const seen = means.length ? means.flatMap((it, i) => (i < rewards.length ? [it - half, it + half] : [it])) : [0, 1];
-    draw($("rewards"), rewards, references, tick, limits(seen, 0.06));
+    draw($("rewards"), rewards, lines, tick, limits(seen, 0.06), began);
     const shares = ended.filter((it) => !absent(it.explored))
       .map((it) => ({ x: it.visits, y: it.explored, words: `${words(it)}${percent(it.explored)}` }));
-    draw($("exploration"), shares, [], percent, [0, Math.min(1, 1.1 * Math.max(0.05, ...shares.map((it) => it.y)))]);
+    draw($("exploration"), shares, [], percent, [0, Math.min(1, 1.1 * Math.max(0.05, ...shares.map((it) => it.y)))], began);
     replace($("points").tBodies[0], ended.map((it) => html("tr", {},
       ...[whole(it.visits), clock(it.from), clock(it.to), number(it.mean), range(it.low, it.high), percent(it.explored)]
         .map((cell) => html("td", {}, cell)))));
   }
 
   // ---- tiles, products, visits ----------------------------------------------------------------------------
-  function tiles({ lately, visits, recommended, learner }) {
+  function tiles({ lately, before, visits, recommended, learner }) {
     say($("reward"), number(lately.mean));
-    say($("reward-of"), lately.number
-      ? `mean of the last ${whole(lately.number)}${absent(lately.low) ? "" : `; 95% interval ${range(lately.low, lately.high)}`}` : "no visit has ended lately");
+    const interval = absent(lately.low) ? "" : `; 95% interval ${range(lately.low, lately.high)}`;
+    say($("reward-of"), (lately.number ? `mean of the last ${many(lately.number, "visit")}${interval}` : "no visit has ended lately")
+      + (before ? `; before serving ${number(before.mean)}` : ""));
     say($("visits"), whole(visits));
-    say($("visits-of"), `${whole(recommended)} products shown, also in visits that go on`);
+    say($("visits-of"), `${many(recommended, "product")} shown, also in visits that go on`);
     say($("explored"), percent(lately.explored));
-    say($("explored-of"), `of the last ${whole(lately.chosen)} recommendations`);
-    say($("learner"), learner ? `${whole(learner.behind)} events` : "–");
+    say($("explored-of"), `of the last ${many(lately.chosen, "recommendation")}`);
+    say($("learner"), learner ? many(learner.behind, "event") : "–");
     say($("learner-of"), learner
       ? `the newest samples are ${span(learner.age)} old` : "there are no samples yet: nothing can be recommended");
   }

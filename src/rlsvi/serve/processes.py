@@ -1,5 +1,6 @@
 """The parent: it holds the socket, starts the workers and the learner, and starts again those that died."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -16,7 +17,7 @@ from rlsvi.serve.hosts import url_of
 from rlsvi.serve.metrics import FOLDER, forget
 from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.clicks import products_of_file
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Events, StoreError
 from rlsvi.shop.ids import check_names
 from rlsvi.shop.settings import ShopSettings
 
@@ -44,8 +45,8 @@ class Child:
         )
         log.info("started", extra={"role": self.role, "child": self.process.pid})
 
-    def look(self) -> None:
-        """Start the process again if it has ended and the pause is over."""
+    def look(self) -> int:
+        """Start the process again if it has ended and the pause is over; return the signal that killed it."""
         now = time.monotonic()
         if self.process is None:
             if now >= self._again:
@@ -57,7 +58,9 @@ class Child:
                 "ended", extra={"role": self.role, "child": self.process.pid, "code": self.process.returncode}
             )
             forget(self.process.pid)
-            self.process = None
+            code, self.process = self.process.returncode, None
+            return max(0, -code)
+        return 0
 
     def end(self) -> None:
         """End the process: politely, and after a time by force."""
@@ -110,12 +113,19 @@ def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: t
         log.info("listening", extra={"url": url_of(host, port), "workers": workers})
         while not stop.wait(0.1):
             for child in children:
-                child.look()
+                if (number := child.look()) and child.role == "learner":
+                    threading.Thread(target=_note_killed, args=(settings, number), daemon=True).start()
     finally:
         listening.close()
         end(children)
         shutil.rmtree(numbers, ignore_errors=True)
         log.info("ended")
+
+
+def _note_killed(settings: ShopSettings, number: int) -> None:
+    """Note in the database that a signal has killed the learner, which could not do so: perhaps memory ran out."""
+    with contextlib.suppress(StoreError), Events(settings.database) as events:
+        events.learner_failed(f"killed by signal {number}")
 
 
 def end(children: list[Child]) -> None:

@@ -83,14 +83,15 @@ class ShopStatistics:
             }
 
     def _rewards(self) -> dict[str, Any]:
-        """Return rewards and exploration over time, lately and in all."""
-        buckets = [bucket for _, bucket in sorted(self._counts.buckets.items())]
-        lately, total = (
-            reduce(Bucket.merged, buckets[-LATELY:], Bucket()),
-            reduce(Bucket.merged, buckets, Bucket()),
+        """Return rewards and exploration over time, before the shop served, lately and in all."""
+        found = sorted(self._counts.buckets.items())
+        imported, own = ([bucket for (_, later), bucket in found if later is it] for it in (False, True))
+        before, lately, total = (
+            reduce(Bucket.merged, some, Bucket()) for some in (imported, own[-LATELY:], [*imported, *own])
         )
         return {
             "visits": total.visits,
+            "before": {"number": before.visits, **_interval(before)} if before.visits else None,
             "recommended": total.recommended,
             "lately": {
                 "number": lately.visits,
@@ -98,7 +99,7 @@ class ShopStatistics:
                 "chosen": lately.chosen,
                 "explored": _explored(lately),
             },
-            "points": list(_points(buckets)),
+            "points": [*_points(imported), *_points(own, before.visits)],
         }
 
     def _products(self, newest: ServedDraws | None, by: str, descending: bool, count: int) -> dict[str, Any]:
@@ -134,12 +135,11 @@ class ShopStatistics:
         return [_visit(name, rows[name], self._counts) for name in names]
 
 
-def _points(buckets: Iterable[Bucket]) -> Iterator[dict[str, Any]]:
+def _points(buckets: Iterable[Bucket], visits: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the numbers of buckets in which visits ended; one that has just begun joins the one before."""
     found = [bucket for bucket in buckets if bucket.visits]
     if len(found) > 1 and 2 * found[-1].visits < found[-2].visits:
         found[-2:] = [found[-2].merged(found[-1])]
-    visits = 0
     for it in found:
         visits += it.visits
         times = {"from": it.begin, "to": it.end}

@@ -85,6 +85,11 @@ class Events:
             self._database.begin(connection.connection.cursor())
             if not sa.inspect(connection).has_table(identity.name):
                 identity.create(connection)
+            known = {column["name"] for column in sa.inspect(connection).get_columns(identity.name)}
+            for column in identity.columns:  # that an earlier version did not have
+                if column.name not in known:
+                    kind = column.type.compile(self._database.engine.dialect)
+                    connection.execute(sa.text(f"ALTER TABLE {identity.name} ADD COLUMN {column.name} {kind}"))
             shop = connection.execute(sa.select(identity.c.id)).scalar()
             if shop is None:
                 shop = uuid.uuid4().hex
@@ -117,8 +122,19 @@ class Events:
 
     def learned(self) -> None:
         """Note that the learner works."""
+        self._note(self._statements.learned, at=time.time())
+
+    def learner_failed(self, why: str) -> None:
+        """Note that the learner has failed once more."""
+        self._note(self._statements.failed, failure=why)
+
+    def check_writing(self) -> None:
+        """Raise a StoreError if nothing can be written now."""
+        self._note(self._statements.written, at=time.time())
+
+    def _note(self, statement: str, **values: Any) -> None:
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
-            cursor.execute(self._statements.learned, {"at": time.time()})
+            cursor.execute(statement, values)
             self._database.commit(cursor)
 
     # ---- reading ------------------------------------------------------------------------------------------
@@ -138,8 +154,13 @@ class Events:
 
     def learner_at(self) -> float | None:
         """Return when the learner noted last that it works, in seconds since 1970; None if it never did."""
-        rows = self._rows(self._statements.learner_at, {})
-        return rows[0][0] if rows else None
+        return self.learner_state()[0]
+
+    def learner_state(self) -> tuple[float | None, int, str]:
+        """Return when the learner worked last, how often it has failed since then, and the last failure."""
+        rows = self._rows(self._statements.learner, {}) or [(None, None, None)]
+        at, failures, failure = rows[0]
+        return at, failures or 0, failure or ""
 
     def newest_draws(self, known: int) -> tuple[int, bytes] | None:
         """Return the newest draws and their number, None if there are none but those of number `known`."""

@@ -28,6 +28,8 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 FROZEN = ConfigDict(frozen=True, extra="forbid")
 LONGEST = 1000  # characters of a category
+VALUES = 1000  # of a category that is listed
+WIDEST = 4096  # numbers that encode a customer or product: the posterior holds the square of it for each product
 
 
 class NumberFeature(BaseModel):
@@ -70,7 +72,9 @@ class CategoryFeature(BaseModel):
     """One of several values, encoded as one indicator for each. Another value sets none of them."""
 
     model_config = FROZEN
-    values: tuple[Annotated[str, Strict()] | Whole | Annotated[bool, Strict()], ...] = Field(min_length=1)
+    values: tuple[Annotated[str, Strict()] | Whole | Annotated[bool, Strict()], ...] = Field(
+        min_length=1, max_length=VALUES
+    )
 
     @model_validator(mode="after")
     def _different(self) -> "CategoryFeature":
@@ -103,7 +107,7 @@ class HashedFeature(BaseModel):
     """One of many values that are not listed: a hash puts each at one of `hashed` places, with a sign."""
 
     model_config = FROZEN
-    hashed: Whole = Field(ge=1, le=4096)
+    hashed: Whole = Field(ge=1, le=WIDEST)
 
     @property
     def width(self) -> int:
@@ -167,6 +171,15 @@ class Encoder(RootModel[dict[str, Feature]]):
 
     model_config = ConfigDict(frozen=True)
     root: dict[str, Feature] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _narrow(self) -> "Encoder":
+        if self.width > WIDEST:
+            raise ValueError(
+                f"all features together must take at most {WIDEST} numbers, got {self.width}: list fewer values, "
+                "or use a smaller `hashed`"
+            )
+        return self
 
     @cached_property
     def places(self) -> dict[str, slice]:

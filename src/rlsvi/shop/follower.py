@@ -44,7 +44,8 @@ class Follower:
             self._held = stack.enter_context(self.events.learner_lock())
             self.learner = self._restored()
             self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
-            self._refreshed, self._noted = -math.inf, -math.inf  # when, by the clock that is never set
+            self._refreshed = -math.inf  # when, by the clock that is never set
+            self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
             self._stopped = False
             self.catch_up()
             self._stack = stack.pop_all()
@@ -81,10 +82,16 @@ class Follower:
             raise LearnerReplaced("another process has become the learner of this shop: this one ends")
 
     def note(self) -> None:
-        """Note in the database that the learner works, so that the service can tell if it no longer does."""
+        """Note in the database that the learner works, if it has done so for a while: the service looks at it."""
         if time.monotonic() - self._noted >= NOTED:
             self.events.learned()
             self._noted = time.monotonic()
+
+    def failed(self, error: BaseException) -> None:
+        """Note in the database that a step failed, if that can be written."""
+        self._noted = time.monotonic()
+        with contextlib.suppress(StoreError):
+            self.events.learner_failed(type(error).__name__)
 
     @property
     def due(self) -> bool:

@@ -18,6 +18,7 @@ EXPECTED = {
     "less_than_equal": "must be at most {le}",
     "less_than": "must be less than {lt}",
     "literal_error": "must be {expected}",
+    "too_long": "must have at most {max_length} values: use {{ hashed = 256 }} for more",
     "too_short": "must not be empty",
     "string_too_short": "must not be empty",
 }

@@ -1,6 +1,7 @@
 """A shop that learns: products for the slots of visits, rewards for the products, all stored in a database."""
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -34,6 +35,9 @@ from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
 LATE = 120.0  # seconds without a step after which the learner is late
+OFTEN = 3  # failures of the learner in a row
+REFUSED = 10.0  # seconds after a transaction failed in which the shop counts as one that cannot store
+WRITTEN = 1.0  # seconds after a transaction in which no other one is needed to know that writing is possible
 
 
 class Recommender:
@@ -83,6 +87,8 @@ class Recommender:
         self._renewing = threading.Lock()  # taken before the other one
         self._catalogue = 0  # the last event that changed the catalogue that is served
         self._ended = 0  # visits that ended here since the last sample
+        self._written = self._refused = -math.inf  # when a transaction was last committed, and last failed
+        self._reason: StoreError | None = None  # why it failed
         self._due = True  # whether there is another reason for new samples
         self.events = Events(self.settings.database, sync=self.settings.sync)
         self._file = SampleFile(self.settings, self.events)
@@ -167,6 +173,7 @@ class Recommender:
                 self._learn_if_due()
                 return self._handled(requests)
         except StoreError as error:
+            self._refused, self._reason = time.monotonic(), error
             return [error] * len(requests)
 
     def _handled(self, requests: Sequence[ShopRequest]) -> list[Any]:
@@ -178,6 +185,8 @@ class Recommender:
             results = [self._reply(request, visits, new) for request in requests]
             if new:
                 transaction.append(new)
+        if new:
+            self._written, self._reason = time.monotonic(), None
         self._ended += sum(self._has_ended(visits[name]) for name in {event.visit for event in new})
         return results
 
@@ -302,10 +311,20 @@ class Recommender:
             return True
 
     def health(self) -> dict[str, Any]:
-        """Return what is served, or raise an error if the shop cannot answer."""
+        """Return what is served, or raise an error if the shop cannot answer, store or learn."""
         self._find_samples()
         last, sample, now = self.events.last(), self._ready(), time.time()
-        at = now if self._follower is not None else self.events.learner_at()
+        if self._reason is not None and time.monotonic() - self._refused < REFUSED:
+            raise self._reason
+        if time.monotonic() - self._written >= WRITTEN:
+            self.events.check_writing()
+            self._written = time.monotonic()
+        at, failures, failure = (now, 0, "") if self._follower is not None else self.events.learner_state()
+        if failures >= OFTEN:
+            raise NotReady(
+                f"the learner has failed {failures} times in a row ({failure}), and its log says why: "
+                f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
+            )
         age = None if at is None else max(0.0, now - at)
         return {
             "events": last,

@@ -22,7 +22,7 @@ log = logging.getLogger("rlsvi.shop")
 
 
 class NotReady(RuntimeError):
-    """There are no samples yet to recommend with."""
+    """The shop is not ready: it has no samples to recommend with, or its learner fails."""
 
 
 class ServedDraws(NamedTuple):

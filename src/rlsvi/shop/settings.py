@@ -1,17 +1,26 @@
 """The settings of a shop, from a file shop.toml or from Python."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, Strict, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, Field, Strict, ValidationError, field_validator
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from rlsvi.core.checks import shown
 from rlsvi.shop.features import FROZEN, Encoder, Number, Whole
 from rlsvi.shop.mistakes import explained
 
-Text = Annotated[str, Strict()]
+
+def _without_null(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it must not have the null character, which no path or name can have")
+    return text
+
+
+Text = Annotated[str, Strict(), AfterValidator(_without_null)]
 Flag = Annotated[bool, Strict()]
 EXAMPLES = 'such as "sqlite:///shop.db" or "postgresql+psycopg://user@host/shop"'
 
@@ -126,15 +135,28 @@ class ShopSettings(BaseModel):
         return checked_url(url).render_as_string(hide_password=False)
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Self:
+    def from_toml(cls, path: str | os.PathLike[str]) -> Self:
         """Read the settings from a file. Paths in it are relative to its folder."""
+        if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+            raise TypeError(f"settings must be the path of a file shop.toml or a ShopSettings, got {shown(path)}")
         path = Path(path)
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
+            text = path.read_bytes().decode()
         except FileNotFoundError:
             raise FileNotFoundError(f"there is no file {path}: name the settings of a shop, shop.toml") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a TOML file: {error}") from None
+        except (OSError, ValueError) as error:  # a folder, a name that no file can have
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"{shown(str(path))} cannot be read ({why}): name the file shop.toml") from None
+        try:
+            found = tomllib.loads(text)
+        except RecursionError:
+            raise ValueError(f"{path} is nested too deeply: settings are at most tables in tables") from None
+        except tomllib.TOMLDecodeError as error:
+            raise ValueError(f"{path} is not a TOML file: {error}") from None
+        except ValueError:  # Python reads no number of so many digits
+            raise ValueError(f"{path} has a number of thousands of digits: write a smaller one") from None
         try:
             return cls(**found)._beside(path.resolve().parent)
         except ValueError as error:

@@ -6,6 +6,7 @@ from typing import Any
 class StoreError(RuntimeError):
     """The shop's database could not do what was asked; nothing of it was written."""
 
+    reason = ""  # in general words, without names of this shop
     told = "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
 
 
@@ -52,7 +53,10 @@ CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there i
 def explained(error: Any, database: str, what: str) -> StoreError:
     """Return the error that tells what failed on which database, why, and what to do."""
     words = str(error).strip().partition("\n")[0] or type(error).__name__
-    return StoreError(f"the shop's database {database} could not {what}: {_reason(error, words)} ({words})")
+    reason = _reason(error, words)
+    found = StoreError(f"the shop's database {database} could not {what}: {reason} ({words})")
+    found.reason = reason
+    return found
 
 
 def _reason(error: Any, words: str) -> str:

@@ -41,11 +41,14 @@ sa.Index(
     postgresql_where=OF_VISITS,
 )
 sa.Index("events_catalogue", events.c.id, sqlite_where=OF_CATALOGUE, postgresql_where=OF_CATALOGUE)
-identity = sa.Table(  # one row: a name of the database that no other has, and when its learner worked last
+identity = sa.Table(  # one row: a name of the database that no other has, and how its learner and its writers do
     "shop_identity",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("learner_at", sa.Double),
+    sa.Column("learner_at", sa.Double),  # when it worked last
+    sa.Column("failures", sa.Integer),  # of the learner since then
+    sa.Column("failure", sa.Text),  # the class of the last one
+    sa.Column("written_at", sa.Double),  # by a look whether writing is possible
 )
 draws = sa.Table(  # the newest few samples, numbered in the order in which they were written
     "draws",
@@ -80,8 +83,13 @@ class Statements:
         order = draws.c.id.desc()
         kept = sa.select(draws.c.id).order_by(order).suffix_with(sa.text("LIMIT 3")).scalar_subquery()
         self.trim_draws = self._text(sa.delete(draws).where(draws.c.id.not_in(kept)))
-        self.learner_at = self._text(sa.select(identity.c.learner_at))
-        self.learned = self._text(sa.update(identity).values(learner_at=sa.bindparam("at", type_=sa.Double)))
+        self.learner = self._text(sa.select(identity.c.learner_at, identity.c.failures, identity.c.failure))
+        now = sa.bindparam("at", type_=sa.Double)
+        self.learned = self._text(sa.update(identity).values(learner_at=now, failures=sa.literal_column("0")))
+        failures = sa.func.coalesce(identity.c.failures, sa.literal_column("0")) + sa.literal_column("1")
+        why = sa.bindparam("failure", type_=sa.Text)
+        self.failed = self._text(sa.update(identity).values(failures=failures, failure=why))
+        self.written = self._text(sa.update(identity).values(written_at=now))
         self.visits = cache(self._visits)
 
     def _visits(self, count: int) -> str:
