@@ -89,7 +89,7 @@ def imported(tree):
             continue
         for name in names:
             words = name.split(".")
-            if words[0] == "rlsvi" and len(words) > 1 and words[1] != "__version__":
+            if words[0] == "rlsvi" and len(words) > 1 and not words[1].startswith("__"):
                 home = rlsvi._HOME.get(words[1])
                 yield ".".join(words[1:] if home is None else [home, *words[1:]])
 
