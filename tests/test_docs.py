@@ -1,5 +1,6 @@
 """The documentation: every page can be reached, every public name is described, every block of code runs."""
 
+import ast
 import importlib
 import re
 import shlex
@@ -24,6 +25,11 @@ ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
 # A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
 MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
+LAZY = [
+    ".".join(path.parent.relative_to(HOUSE / "src").parts)
+    for path in sorted((HOUSE / "src").rglob("__init__.py"))
+    if "def __getattr__" in path.read_text()
+]
 RUN_BY = {  # pages whose code needs more than to be run from top to bottom, and the tests that do it
     "docs/how-to/callbacks.md": "test_callback_pages.py",
     "docs/how-to/graphics-card.md": "test_docs.py",
@@ -65,6 +71,20 @@ def test_every_public_name_of_a_module_is_described(module):
 def test_every_public_name_of_the_package_is_described():
     missing = [name for name in rlsvi.__all__ if name not in MODULES and f"rlsvi.{name}" not in DESCRIBED]
     assert not missing
+
+
+@pytest.mark.parametrize("package", LAZY)
+def test_names_that_are_loaded_on_first_use_are_imported_in_the_source_as_well(package):
+    """Type checkers and the documentation read the source; they do not call `__getattr__`."""
+    source = (HOUSE / "src" / package.replace(".", "/") / "__init__.py").read_text()
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            found.update(dir(importlib.import_module(node.module)) if names == ["*"] else names)
+        elif isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+    assert not set(importlib.import_module(package).__all__) - found
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -1,7 +1,7 @@
 """A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     from rlsvi.shop.event import Event
@@ -12,6 +12,10 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("pydantic", "sqlalchemy"):
         raise
     raise ModuleNotFoundError(f'a shop needs {error.name}: pip install "rlsvi[serve]"', name=error.name) from None
+
+if TYPE_CHECKING:
+    from rlsvi.shop.exchange import events_frame, export_events, import_events
+    from rlsvi.shop.judging import judge
 
 _LATER = {  # what a server does without is imported when it is asked for
     "events_frame": "rlsvi.shop.exchange",
