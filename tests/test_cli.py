@@ -109,13 +109,14 @@ def test_the_table_shows_the_interval_of_the_regret():
     assert row["regret_low"] < row["regret_high"]
     assert f"{row['regret_low']:.1f} to {row['regret_high']:.1f}" in result.stdout
     assert "95% interval" in result.stdout
+    assert result.stdout == f"{runs}\n"
 
 
 def test_one_seed_has_a_dash_for_an_interval_and_null_in_json():
     one = ("compare", "chain", "-p", "length=4", "--episodes", 30, "--seeds", 1, "--quiet", "--agents", "rlsvi")
     table = run(*one)
     assert table.exit_code == 0, table.stderr
-    assert "30 episodes, 1 seed " in table.stdout
+    assert "30 episodes, 1 seed\n" in table.stdout
     (row,) = [line.split() for line in table.stdout.splitlines() if line.strip().startswith("rlsvi")]
     assert row[2] == "-"
     (found,) = strict_json(run(*one, "--json").stdout)["summary"]

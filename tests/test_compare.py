@@ -1,5 +1,7 @@
 """compare() and what it returns: the same for any number of workers, summarised as plain NumPy would."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -157,6 +159,19 @@ def test_summary_is_what_plain_numpy_says(runs):
         assert row["after"] == (np.median(after) if np.isfinite(np.median(after)) else None)
         np.testing.assert_allclose(runs.cumulative(row["agent"])[:, -1], regret.sum(axis=1))
         assert runs.learning_times(row["agent"]).tolist() == times
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "300"])
+def test_the_text_shows_every_column_on_any_terminal(runs, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = [line.strip() for line in str(runs).splitlines()]
+    assert " ".join(lines).startswith(runs.title)
+    heading = next(line for line in lines if line.startswith("agent"))
+    assert re.split(r"  +", heading) == list(runs.columns)
+    shown = [tuple(re.split(r"  +", line)) for line in lines]
+    assert [row for row in shown if row[0] in runs.agents] == runs.cells()
+    assert " ".join(lines).endswith(runs.caption)
+    assert repr(runs).startswith("Runs(")
 
 
 def test_learning_times_of_seeds_that_never_learned_are_infinite():

@@ -2,7 +2,7 @@
 
     problem = rlsvi.problems.chain(length=50, features=10)
     runs = rlsvi.compare({"RLSVI": rlsvi.RLSVI(), "LSVI": rlsvi.LSVI()}, problem, episodes=2000, seeds=20)
-    print(runs.summary())
+    print(runs)
 
 Importing it is cheap: its parts are loaded on first use.
 """

@@ -151,7 +151,7 @@ def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: boo
     if as_json:
         print(json.dumps(result, indent=1))
     else:
-        _print_table(runs)
+        print(runs)
     if out is not None:
         runs.frame.write_parquet(out / "runs.parquet")
         (out / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -159,17 +159,3 @@ def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: boo
         runs.plot(picture)
         print(f"picture: {picture}", file=sys.stderr)
         print(f"numbers: {out / 'summary.json'}, {out / 'runs.parquet'}", file=sys.stderr)
-
-
-def _print_table(runs: "Runs") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    said = {"title": runs.title, "caption": runs.caption}
-    table = Table(**said, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)  # type: ignore[arg-type]
-    for i, column in enumerate(runs.columns):
-        table.add_column(column, justify="right" if i else "left", no_wrap=True)
-    for cells in runs.cells():
-        table.add_row(*cells)
-    Console().print(table)

@@ -1,5 +1,6 @@
 """The results of a comparison: a table of episodes, a summary, and a figure."""
 
+import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,6 +92,24 @@ class Runs:
 
     def __repr__(self) -> str:
         return f"Runs({self.title}: {', '.join(self.agents)})"
+
+    def __str__(self) -> str:
+        """The table that `rlsvi compare` prints."""
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+
+        said = {"title": self.title, "caption": self.caption}
+        table = Table(**said, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)  # type: ignore[arg-type]
+        for i, column in enumerate(self.columns):
+            table.add_column(column, justify="right" if i else "left", no_wrap=True)
+        for cells in self.cells():
+            table.add_row(*cells)
+        width = max(Console().width, Console(width=10_000).measure(table).maximum)  # no column is left out
+        console = Console(file=io.StringIO(), color_system=None, width=width)
+        with console.capture() as text:
+            console.print(table)
+        return "\n".join(line.rstrip() for line in text.get().splitlines()).strip("\n")
 
     def _repr_html_(self) -> str:
         return html_table(self.title, self.cells(), self.columns, self.caption)
