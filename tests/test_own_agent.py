@@ -18,7 +18,7 @@ PAGE = "docs/how-to/own-agent.md"
 @pytest.fixture(scope="module")
 def own():
     """The class on the page."""
-    (code,) = blocks(PAGE)
+    code, _ = blocks(PAGE)
     names = {"__name__": "own_agent"}
     exec(compile(code, PAGE, "exec"), names)
     return names["Greedy"]
@@ -35,7 +35,17 @@ def test_it_learns_predicts_and_goes_on_after_loading(own, tmp_path):
     assert again.steps == whole.steps
     assert np.array_equal(again._learner.sums, whole._learner.sums)
     assert again.predict(0, deterministic=True) == whole.predict(0, deterministic=True)
-    assert repr(again) == "Greedy(horizon=None, seed=3)"
+    assert repr(again) == "Greedy(seed=3)"
+
+
+def test_it_learns_the_environment_of_the_tutorial(own):
+    """Which has no number of periods that is known before."""
+    names = {"__name__": "my_envs"}
+    code, *_ = blocks("docs/tutorials/own-environment.md")
+    exec(compile(code.partition("\n\n\ngym.register")[0], "own-environment.md", "exec"), names)
+    agent = own(seed=0).learn(names["Heating"](), episodes=3)
+    assert (agent.episodes, agent.steps) == (3, 3 * 48)
+    assert agent._learner.task.horizon == 0
 
 
 def test_it_learns_from_a_log(own):
