@@ -54,7 +54,7 @@ def bsuite(
 ) -> None:
     """Run experiments of the behaviour suite (bsuite), each of which tests one ability of an agent.
 
-    Environments, settings and scores are those of the package bsuite: pip install "rlsvi[bsuite]". An agent has
+    Environments, settings and scores are those of the package bsuite: pip install ".[bsuite]". An agent has
     one setting for all experiments. The whole suite takes hours; settings that are finished are kept whatever
     happens, and the same command goes on where it stopped.
 

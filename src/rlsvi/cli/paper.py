@@ -24,7 +24,7 @@ KINDS = {
     "ours": "checks of our own",
 }
 _EXECUTOR = typer.Option(
-    help="processes, gpu (cores and a graphics card: `pip install rlsvi[cuda]`), ray (on a cluster), or serial."
+    help="processes, gpu (cores and a graphics card: `pip install '.[cuda]'`), ray (on a cluster), or serial."
 )
 
 

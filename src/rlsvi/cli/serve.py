@@ -79,5 +79,5 @@ def shop_settings(file: Path) -> "ShopSettings":
     try:
         from rlsvi.shop.settings import ShopSettings
     except ImportError as error:
-        raise RuntimeError(f'a shop needs more than rlsvi alone: pip install "rlsvi[serve]" ({error})') from None
+        raise RuntimeError(str(error)) from None  # it says what to install
     return ShopSettings.from_toml(file)

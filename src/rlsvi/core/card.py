@@ -39,18 +39,19 @@ def cuda() -> Any:
             warnings.simplefilter("ignore")
             import numba.cuda
     except ImportError as error:
-        raise NoCard(f"numba-cuda is missing ({error}): pip install 'rlsvi[cuda]'") from None
+        raise NoCard(f"numba-cuda is missing ({error}): pip install '.[cuda]' in a clone of rlsvi") from None
     found: Any = numba.cuda
     if is_simulated():
         return found
     if find_spec("numba_cuda") is None:
         raise NoCard(
-            "numba-cuda is missing: pip install 'rlsvi[cuda]', or leave device='cuda' or --executor gpu out"
+            "numba-cuda is missing: pip install '.[cuda]' in a clone of rlsvi, or leave device='cuda' or "
+            "--executor gpu out"
         )
     if not found.is_available():
         raise NoCard(
             "no CUDA device can be used: leave device='cuda' or --executor gpu out to compute on the processor; "
-            "with a card, install its driver and pip install 'rlsvi[cuda]'"
+            "with a card, install its driver and pip install '.[cuda]' in a clone of rlsvi"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""The episodes of a Minari data set as pieces of a log: pip install rlsvi[minari]."""
+"""The episodes of a Minari data set as pieces of a log: pip install ".[minari]"."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any

@@ -11,7 +11,8 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("pydantic", "sqlalchemy"):
         raise
-    raise ModuleNotFoundError(f'a shop needs {error.name}: pip install "rlsvi[serve]"', name=error.name) from None
+    needs = f'a shop needs {error.name}: pip install ".[serve]" in a clone of rlsvi'
+    raise ModuleNotFoundError(needs, name=error.name) from None
 
 if TYPE_CHECKING:
     from rlsvi.shop.exchange import events_frame, export_events, import_events

@@ -146,7 +146,8 @@ class PostgresServer:
                 connect_args={**alive, "options": options},
             )
         except ModuleNotFoundError:
-            raise StoreError('PostgreSQL needs psycopg: pip install "rlsvi[serve,postgres]"') from None
+            needs = 'PostgreSQL needs psycopg: pip install ".[serve,postgres]" in a clone of rlsvi'
+            raise StoreError(needs) from None
 
     def begin(self, cursor: Any) -> None:
         """Begin a transaction that writes, when it is its turn."""

@@ -64,7 +64,7 @@ def compare(
         too. Agents and problem must then be defined at the top level of a module (for "ray" they need not), and a
         script must compare under `if __name__ == "__main__":`.
     device : "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results
-        (`pip install rlsvi[cuda]`). It pays from about a thousand seeds on.
+        (`pip install ".[cuda]"`). It pays from about a thousand seeds on.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     numbers = _numbers(seeds)
