@@ -32,6 +32,7 @@ def quiet(expected=None):
 def small(monkeypatch):
     """The tour, of seconds."""
     monkeypatch.setattr(cart_pole, "EPISODES", 2)
+    monkeypatch.setattr(cart_pole, "SEEDS", 3)
     monkeypatch.setattr(cart_pole, "FRAMES", 3)
     monkeypatch.setattr(tetris, "FRAMES", 3)
     monkeypatch.setattr(tetris, "GAMES", 20)
@@ -137,6 +138,10 @@ def test_the_tour_ends_with_its_page(tmp_path):
     assert text.count("data:image/gif") == text.count("data:image/svg+xml") == 2
     assert '<section id="claims">' in text
     assert "episode  2: the pole stood for" in result.output
+    found = sorted(int(n) for n in re.findall(r"Seed \d, ten fresh episodes.*?: (\d+)", result.output, flags=re.S))
+    assert len(found) == 3
+    assert f"the median of 3 seeds, of which the worst has {found[0]}." in text
+    assert f"balances the pole for {found[1]} of 500 steps" in text
 
 
 @pytest.mark.slow

@@ -15,9 +15,9 @@ from rlsvi.core.files import check_folder
 if TYPE_CHECKING:
     from rlsvi.cli.tour.guide import Guide
 
-SECONDS = {"ready": 1.0, "cart-pole": 7.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
+SECONDS = {"ready": 1.0, "cart-pole": 20.0, "chain": 4.0, "recommendation": 3.0, "tetris": 5.0, "claims": 4.0}
 CLAIMS = 35.0  # of the last stop, if no claim has been judged there before
-FIRST = {"ready": 26.0, "cart-pole": 9.0, "chain": 6.0, "recommendation": 10.0, "tetris": 22.0, "claims": 7.0}
+FIRST = {"ready": 26.0, "cart-pole": 22.0, "chain": 6.0, "recommendation": 10.0, "tetris": 22.0, "claims": 7.0}
 
 
 def demo(
