@@ -19,7 +19,7 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 BESIDE = ("claims", "store", "study_statistics", "means", "report", "sweep")
-FIRST = ("architecture", *BESIDE, "figures", "statistics", "readme", "value_iteration", "cli_paper")
+FIRST = ("architecture", *BESIDE, "figures", "statistics", "pages", "value_iteration", "cli_paper")
 LONG = ("contract", "bounds", "contract_files")
 
 

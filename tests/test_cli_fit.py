@@ -1,7 +1,6 @@
 """`rlsvi fit`: from a log to a saved agent."""
 
 import json
-import shlex
 import subprocess
 import sys
 
@@ -14,7 +13,6 @@ from typer.testing import CliRunner
 import rlsvi
 from contract.environments import drifting, numbered
 from contract.state import assert_equal, everything
-from pages import blocks, commands
 from rlsvi.cli import app
 
 OWN = """
@@ -55,14 +53,6 @@ def test_the_default_agent_of_an_environment(tmp_path):
     assert_equal(everything(found, tmp_path), everything(expected, tmp_path))
     done = run("evaluate", "policy.rlsvi", "--episodes", 2)
     assert done.exit_code == 0, done.output
-
-
-def test_the_page_on_logged_data():
-    page = "docs/how-to/logged-data.md"
-    exec(blocks(page)[0], {})
-    for command in commands(page):
-        done = run(*shlex.split(command))
-        assert done.exit_code == 0, done.output
 
 
 def test_spaces_of_the_log_and_other_names(tmp_path):

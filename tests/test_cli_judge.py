@@ -1,7 +1,6 @@
 """`rlsvi judge`: what a saved agent is worth, by a log."""
 
 import json
-import shlex
 import sys
 
 import gymnasium as gym
@@ -11,7 +10,6 @@ from typer.testing import CliRunner
 
 import rlsvi
 from contract.environments import numbered
-from pages import blocks, commands
 from rlsvi.cli import app
 
 pytestmark = pytest.mark.filterwarnings("always:importance sampling rests on")
@@ -73,16 +71,6 @@ def test_errors_of_the_command(log):
     done = run("judge", "policy.rlsvi", "log.parquet", "--gamma", 2)
     assert done.exit_code == 2
     assert "gamma must lie in [0, 1]" in done.stderr
-
-
-def test_the_page_on_judging():
-    page = "docs/how-to/judge-a-policy.md"
-    names = {}
-    for block in blocks(page):
-        exec(block, names)
-    for command in commands(page):
-        done = run(*shlex.split(command))
-        assert done.exit_code == 0, done.output
 
 
 def test_the_environment_of_the_file_can_be_changed_and_columns_are_as_for_fit():

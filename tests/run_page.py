@@ -1,0 +1,71 @@
+"""Run all blocks of a page in their order, in the current folder: `python -c "$(cat run_page.py)" PAGE MISSING`.
+
+Python is run in one interpreter, as a reader would type it, and commands in a shell. A block whose first line is
+the name of a file, such as `# shop.toml`, is written to that file. MISSING are modules, separated by commas, that
+the page says have to be installed and that are not there: a block that imports one is left out, and reported.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+page, missing = Path(sys.argv[1]), set(sys.argv[2].split(","))
+names = {"__name__": "__main__"}
+state = Path(os.environ["STATE"])  # what the shell exports
+state.touch()
+SHELL = f"""
+set -eu
+source {state}
+pip() {{ :; }}  # what it would install is there, or cannot be imported
+make() {{ :; }}
+rlsvi() {{  # a service goes on in the background
+    if [ "$1" = serve ]; then
+        command rlsvi "$@" &
+        for _ in $(seq 300); do
+            curl --silent --output /dev/null http://127.0.0.1:8000/health && return
+            sleep 0.5
+        done
+        return 1
+    fi
+    command rlsvi "$@"
+}}
+"""
+
+
+def run(kind, code, line):
+    """Run one block, which begins at a line of the page."""
+    file = re.match(r"# ([\w-]+\.(?:py|toml))\n", code)
+    if file:
+        Path(file[1]).write_text(code)
+    elif kind == "python":
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+    elif kind == "bash":
+        shell = ["bash", "-c", f"{SHELL}\n{code}\nexport -p > {state}"]
+        if status := subprocess.run(shell, stdin=subprocess.DEVNULL, check=False).returncode:
+            sys.exit(f"{page}:{line}: a command ended with status {status}")
+    elif kind == "toml":
+        tomllib.loads(code)
+    else:
+        sys.exit(f"{page}:{line}: a block of {kind or 'no kind'}: it must be python, bash or toml")
+
+
+def cause(error):
+    """The module that could not be imported, if that is why a block failed."""
+    while error is not None and not getattr(error, "name", None):
+        error = error.__cause__
+    return error and error.name.partition(".")[0]
+
+
+text = page.read_text()
+for block in re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
+    line = text.count("\n", 0, block.start()) + 2
+    print(f"---- {page}:{line}", flush=True)
+    try:
+        run(block[1], block[2], line)
+    except ImportError as error:
+        if cause(error) not in missing:
+            raise
+        print(f"LEFT OUT: line {line} of the page, without {cause(error)}", flush=True)

@@ -1,0 +1,308 @@
+"""Every block of code of the documentation runs as it is printed, in the order of its page, in an empty folder.
+
+Only the packages that `pip install .` installs can be imported, and what else the page says to install.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from pages import HOUSE, blocks
+from rlsvi.cli.simulate_shop import NEW
+from rlsvi.core.card import NoCard, cuda
+from test_gpu import simulated
+
+NOT_RUN = {  # pages of measurements, whose commands take hours and fetch data
+    "docs/behaviour-suite.md": "the suite takes most of a day, and needs bsuite",
+    "docs/shop-quality.md": "the benchmark takes hours, and needs data from elsewhere",
+}
+PAGES = [
+    page
+    for path in [HOUSE / "README.md", *sorted((HOUSE / "docs").rglob("*.md"))]
+    if "\n```" in path.read_text() and (page := path.relative_to(HOUSE).as_posix()) not in NOT_RUN
+]
+QUICK = ()  # all others take more than a few seconds
+BEFORE = {  # what a page relies on, and says so
+    "docs/shop-operate.md": """
+from rlsvi.shop import Recommender
+from pathlib import Path
+Path("shop.toml").write_text('database = "sqlite:///operated.db"\\nslots = 2\\n')
+shop = Recommender("shop.toml")
+shop.add("tea")
+shop.feedback("visit 1", shop.recommend("visit 1"), 1.0)
+shop.stop()
+""",
+}
+AFTER = {  # what a page promises, beyond that its code runs
+    "README.md": """
+assert returns[0] <= returns[2] <= 500 and returns[2] >= 200  # a policy that does nothing gets 10
+assert Path("cartpole.rlsvi").exists() and Path("regret.png").stat().st_size > 10_000
+assert Path("out/paper/report.html").exists()
+""",
+    "docs/quick-start.md": """
+assert returns[2] >= 200
+assert Path("cartpole.gif").exists() and Path("out/regret.png").exists()
+""",
+    "docs/tutorials/first-agent.md": """
+assert agent.episodes == 21 and returns[2] >= 200 and Path("cartpole.gif").exists()
+""",
+    "docs/tutorials/own-environment.md": """
+assert len(returns) == 20 and env.action_space.n == 5
+assert rlsvi.evaluate(agent, gym.make("my_envs:Heating-v0"), 50).mean > -70  # by hand -42, always off -500
+""",
+    "docs/tutorials/own-basis.md": """
+again = [rlsvi.agent_for(env, basis=basis, seed=seed).learn(env, episodes=20) for seed in (0, 2, 3)]
+assert sorted(rlsvi.evaluate(agent, env, episodes=5).mean for agent in again)[1] >= 200
+""",
+    "docs/tutorials/last-layer.md": """
+assert log["episode"].n_unique() == 20 + 3 * 50
+x = np.array([0.3, -0.5])
+assert np.allclose(last_layer(net)(x)[1:] @ net.coefs_[-1] + net.intercepts_[-1], net.predict(x[None])[0])
+assert caught(raw) < 0.4  # random play catches a fifth
+assert caught(deep) > 0.7  # with seven seeds, at least 0.92
+""",
+    "docs/tutorials/when-not.md": """
+assert abs(blind_mean - 0.5) < 5 * 0.5 / 200**0.5  # a fair coin
+assert seeing_mean == 1.0
+""",
+    "docs/how-to/callbacks.md": """
+assert agent.episodes <= 30 and rlsvi.load("agent.rlsvi").episodes == 15
+assert [row["episodes"] for row in evaluation.results] == [10, 20]
+assert len(Path("log.csv").read_text().splitlines()) == 31
+""",
+    "docs/how-to/own-figure.md": """
+assert Path("treasure.png").stat().st_size > 5_000
+assert "RLSVI finds the treasure" in Path("out/report.html").read_text()
+""",
+    "docs/shop.md": """
+assert following != product
+assert shop.products == ["kind of blue", "harvest"]  # and none of the first shop
+""",
+    "docs/studies.md": """
+assert len(list(Path("results").glob("*.parquet"))) == 20
+""",
+}
+SAID = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 2000 rows, 500 visits, 8 products\n"}
+
+
+def named(text):
+    """The requirements of the package itself, and those that the text of a page says to install."""
+    project = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    found = [*project["dependencies"], "pip", "setuptools"]
+    for several in re.findall(r"pip install \"\.\[([\w,-]+)\]\"", text):
+        found += [requirement for extra in several.split(",") for requirement in extras[extra]]
+    for line in re.findall(r"pip install ([^`\n#]+)", text):
+        found += [word for word in shlex.split(line) if not word.startswith(".")]
+    return [Requirement(requirement) for requirement in found]
+
+
+def installed(requirements):
+    """The names of the distributions that come with these, and of those which are not here."""
+    here, gone, seen, left = set(), set(), set(), [(it, "") for it in requirements]
+    while left:
+        requirement, extra = left.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        try:
+            needs = [Requirement(text) for text in distribution(name).requires or []]
+        except PackageNotFoundError:
+            gone.add(name.replace("-", "_"))
+            continue
+        here.add(name)
+        for asked in {"", *requirement.extras} - {e for n, e in seen if n == name}:
+            seen.add((name, asked))
+            left += [(it, asked) for it in needs]
+    return here, gone
+
+
+def kept_out(here):
+    """The modules that cannot be imported where only these distributions are installed."""
+    return sorted(
+        module
+        for module, owners in packages_distributions().items()
+        if not {canonicalize_name(owner) for owner in owners} & {*here, "rlsvi"}
+        and module not in sys.stdlib_module_names
+    )
+
+
+WITHOUT = """
+import sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name in KEPT_OUT else super().find_spec(name, path, target)
+
+sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+def read(text, folder):
+    """Run the text of a page in an empty folder; its exit code, and what it prints."""
+    here, gone = installed(named(text))
+    hook, empty, output = folder / "hook", folder / "empty", folder / "output"
+    hook.mkdir()
+    empty.mkdir()
+    (hook / "sitecustomize.py").write_text(f"KEPT_OUT = {kept_out(here)}\n{WITHOUT}")
+    page = folder / "page.md"
+    page.write_text(text)
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", (HOUSE / "tests" / "run_page.py").read_text(), str(page), ",".join(gone)],
+            cwd=empty,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "PYTHONPATH": f"{hook}:{HOUSE / 'src'}",
+                "STATE": str(folder / "state"),
+                "WANDB_MODE": "offline",
+            },
+        )
+        try:
+            code = process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # a service that the page has started
+    return code, output.read_text()
+
+
+def no_card():
+    try:
+        cuda()
+    except NoCard as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "page", [page if page in QUICK else pytest.param(page, marks=pytest.mark.slow) for page in PAGES]
+)
+def test_the_blocks_of_a_page_run_as_they_are_printed(page, tmp_path):
+    text = (HOUSE / page).read_text()
+    if "rlsvi serve" in "".join(blocks(page, "bash")):
+        if shutil.which("curl") is None:
+            pytest.skip("the page uses curl")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", 8000)) == 0:
+                pytest.skip("another program listens at port 8000")
+    if ".[cuda]" in "".join(blocks(page, "bash")) and (reason := no_card()):
+        pytest.skip(reason)
+    before = "```python\n" + BEFORE[page] + "```\n" if page in BEFORE else ""
+    after = "\n```python\nfrom pathlib import Path\n" + AFTER[page] + "```\n" if page in AFTER else ""
+    code, said = read(before + text + after, tmp_path)
+    assert code == 0, said.replace(str(tmp_path / "page.md"), page)
+    assert SAID.get(page, "") in said
+    assert len(re.findall("^---- ", said, flags=re.MULTILINE)) >= text.count("\n```") // 2  # none was overlooked
+    if left_out := re.findall(r"^LEFT OUT: (.*)$", said, flags=re.MULTILINE):
+        pytest.skip("; ".join(left_out))
+
+
+def test_every_shop_has_a_database_of_its_own():
+    """What is tried in one folder, page after page, does not meet the products of another page."""
+    pages = [HOUSE / "README.md", *sorted((HOUSE / "docs").rglob("*.md"))]
+    code = [block for page in pages for kind in ("python", "toml") for block in blocks(page, kind)]
+    found = re.findall(r'"sqlite:///(\S+?)"', "\n".join([*code, NEW]))
+    assert len(found) > 4
+    assert len(set(found)) == len(found), found
+
+
+def test_pages_that_are_not_run_are_neither_how_to_nor_tutorial():
+    navigation = (HOUSE / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    started = navigation[: navigation.index("- Concepts:")]
+    assert not [page for page in NOT_RUN if page.removeprefix("docs/") in started]
+
+
+def test_only_what_a_page_says_to_install_can_be_imported(tmp_path):
+    code = "```python\nimport numpy\nimport sqlalchemy\n```\n"
+    for i, (named, expected) in enumerate({"": 1, 'First `pip install ".[serve]"`.\n': 0}.items()):
+        (tmp_path / str(i)).mkdir()
+        exit_code, said = read(named + code, tmp_path / str(i))
+        assert exit_code == expected, said
+        assert expected == 0 or "No module named 'sqlalchemy'" in said
+    command = "```bash\npython -c 'import sqlalchemy'\n```\n"
+    (tmp_path / "command").mkdir()
+    assert read(command, tmp_path / "command")[0] == 1
+
+
+PAGE = """
+```python
+# mine.py
+x = 7
+```
+```bash
+export GREETING="hello you"
+test -f mine.py && ls > before
+```
+```python
+from mine import x
+y = x + 1
+```
+```bash
+echo "$GREETING"
+```
+```python
+print(y, open("before").read().split())
+```
+"""
+
+
+def test_blocks_run_in_their_order_and_share_what_they_leave(tmp_path):
+    code, said = read(PAGE, tmp_path)
+    assert code == 0, said
+    assert "hello you" in said
+    assert "8 ['before', 'mine.py']" in said
+
+
+@pytest.mark.parametrize("block", ["\nrlsvi list\n", "bash\nfalse\ntrue\n", "python\n1 / 0\n", "toml\n= 2\n"])
+def test_a_block_that_fails_or_has_no_kind_is_found(block, tmp_path):
+    assert read(f"```{block}```\n", tmp_path)[0] == 1
+
+
+def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
+    text = "Say `pip install not-a-package`.\n```python\nimport not_a_package\n```\n```python\nprint(6 * 7)\n```\n"
+    code, said = read(text, tmp_path)
+    assert code == 0, said
+    assert "LEFT OUT: line 3 of the page, without not_a_package" in said
+    assert "42" in said
+
+
+def test_what_is_said_to_be_installed_is_installed_from_a_clone():
+    """The name rlsvi is not one that pip finds."""
+    folders = (HOUSE / "README.md", *(HOUSE / "docs").rglob("*.md"), *(HOUSE / "src").rglob("*.py"))
+    assert not [str(path) for path in folders if "rlsvi[" in path.read_text()]
+
+
+@pytest.mark.slow
+def test_many_seeds_on_a_graphics_card(tmp_path):
+    """With a simulated card, which is slow, and so with few and short runs."""
+    comparison, module, script = blocks("docs/how-to/graphics-card.md")
+    for many, few in (("=50", "=6"), ("=10)", "=3)"), ("=2000", "=3"), ("=10_000", "=2")):
+        assert many in comparison
+        comparison = comparison.replace(many, few)
+    assert re.search(r"RLSVI +\d", simulated(comparison))
+    (tmp_path / "treasure.py").write_text(module)
+    together = "from rlsvi.study import executors; executors.FEWEST = 2\n"  # else the cores compute so few
+    (tmp_path / "study.py").write_text(together + script.replace("=10,", "=2,").replace("1000", "2"))
+    command = f"import os, runpy; os.chdir({str(tmp_path)!r}); runpy.run_path('study.py', run_name='__main__')"
+    assert "│ 0.01  ┆" in simulated(command)
+    assert len(list((tmp_path / "results").glob("*.parquet"))) == 6
