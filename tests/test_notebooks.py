@@ -1,7 +1,17 @@
-"""The notebooks under examples/: their code runs without Jupyter, and what they show is stored in them."""
+"""The notebooks under examples/ run without Jupyter, and store what a fresh run shows.
 
+`PYTHONPATH=src python tests/test_notebooks.py examples/NAME.ipynb` runs a notebook and stores its outputs anew.
+"""
+
+import ast
+import base64
+import io
 import json
 import re
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
 
 import matplotlib
 import pytest
@@ -11,6 +21,11 @@ from pages import HOUSE
 
 NOTEBOOKS = sorted((HOUSE / "examples").glob("*.ipynb"))
 MACHINE = re.compile(r"/(home|root|tmp|usr|work|Users|private|var)/|[A-Z]:\\\\|0x[0-9a-f]{6}")
+NUMBER = re.compile(r"(?<!\w)-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+TOLERANCE = {  # relative and absolute; by default a quarter, and .02
+    "first_agent": (float("inf"), 0.0),  # which seeds are unlucky depends on how a processor rounds
+    "shop": (0.5, 1.0),  # it learns in a thread, while it serves
+}
 TIME = re.compile(r"\d{1,2}:\d\d|\b20\d\d-\d\d|\b\d+(\.\d+)? ?(ms|s|seconds|minutes)\b")
 
 
@@ -38,29 +53,85 @@ def test_the_notebooks_were_found():
     }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_code_runs(path, tmp_path, monkeypatch):
+def run(source, names, number):
+    """Run one cell; its outputs, as a notebook stores them."""
     from matplotlib import pyplot
 
-    monkeypatch.chdir(tmp_path)
+    tree, said, value = ast.parse(source), io.StringIO(), None
+    quiet = source.rstrip().endswith(";") or not isinstance(tree.body[-1], ast.Expr)
+    last = None if quiet else tree.body.pop()
+    with redirect_stdout(said):
+        exec(compile(tree, f"cell {number}", "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+    outputs = []
+    if said.getvalue():
+        outputs.append(
+            {"name": "stdout", "output_type": "stream", "text": said.getvalue().splitlines(keepends=True)}
+        )
+    if value is not None:
+        data = (
+            {"text/html": value._repr_html_().splitlines(keepends=True)} if hasattr(value, "_repr_html_") else {}
+        )
+        data["text/plain"] = repr(value).splitlines(keepends=True)
+        result = {"data": data, "execution_count": number, "metadata": {}, "output_type": "execute_result"}
+        outputs.append(result)
+    for figure in map(pyplot.figure, pyplot.get_fignums()):
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", bbox_inches="tight", metadata={"Software": None})
+        data = {"image/png": base64.b64encode(picture.getvalue()).decode(), "text/plain": [repr(figure)]}
+        outputs.append({"data": data, "metadata": {}, "output_type": "display_data"})
+    pyplot.close("all")
+    return outputs
+
+
+def execute(path):
+    """Run a notebook; the outputs of its cells, and the names it leaves."""
     names = {}
-    try:
-        with matplotlib.rc_context({"backend": "agg"}), threadpool_limits(1):
-            for cell in cells(path, "code"):
-                exec(compile("".join(cell["source"]), f"{path.name}, {cell['id']}", "exec"), names)
-        if path.stem == "first_agent":
-            assert max(names["returns"][10:]) > 200  # a policy that does nothing gets 10, the most is 500
-        elif path.stem == "shop":
-            assert names["np"].mean(names["liked"]) > 2.4  # products at random bring 2
-        else:
-            regret = {row["agent"]: row["regret"] for row in names["runs"].summary().to_dicts()}
-            assert min(regret, key=regret.get) == "RLSVI"
-            assert names["axes"].lines
-        if path.stem == "own_agent_and_log":
-            assert names["evaluation"].mean > names["optimum"] - 0.15  # a random policy gets 0.014
-    finally:
-        pyplot.close("all")
+    settings = {"backend": "agg", "figure.dpi": 100}
+    with (
+        matplotlib.rc_context(settings),
+        threadpool_limits(1),
+        patch("rlsvi.study.plot.in_notebook", lambda: True),
+    ):
+        found = [run("".join(cell["source"]), names, i) for i, cell in enumerate(cells(path, "code"), 1)]
+    return found, names
+
+
+def form(text):
+    """A text without its numbers, and without what depends on how long they are."""
+    return re.sub(r"[\s─═]+", " ", NUMBER.sub("#", text)).strip()
+
+
+def test_texts_are_compared_by_their_form():
+    assert form("took 3.25 (2 to -1e-3) of f64") == form("took 7  (99 to\n4) of f64") == "took # (# to #) of f64"
+    assert form("learned: never") != form("learned: 3")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_fresh_run_shows_what_is_stored(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found, names = execute(path)
+    rel, absolute = TOLERANCE.get(path.stem, (0.25, 0.02))
+    for cell, fresh in zip(cells(path, "code"), found, strict=True):
+        assert [sorted(it.get("data", it)) for it in fresh] == [
+            sorted(it.get("data", it)) for it in cell["outputs"]
+        ]
+        for new, old in zip(map(text_of, fresh), map(text_of, cell["outputs"]), strict=True):
+            assert form(new) == form(old)
+            numbers = [[float(number) for number in NUMBER.findall(text)] for text in (new, old)]
+            assert numbers[0] == pytest.approx(numbers[1], rel=rel, abs=absolute), f"{new}\n\nstored:\n{old}"
+    if path.stem == "first_agent":
+        assert sorted(names["means"])[2] > 200  # a policy that does nothing gets 10, the most is 500
+    elif path.stem == "shop":
+        assert names["np"].mean(names["liked"]) > 2.4  # products at random bring 2
+    else:
+        regret = {row["agent"]: row["regret"] for row in names["runs"].summary().to_dicts()}
+        assert min(regret, key=regret.get) == "RLSVI"
+        assert names["axes"].lines
+    if path.stem == "own_agent_and_log":
+        assert names["evaluation"].mean > names["optimum"] - 0.15  # a random policy gets 0.014
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -87,3 +158,12 @@ def test_paths_and_times_are_seen():
     for text in ("0:00:03 left", "took 3.2 s", "2026-11-16"):
         assert TIME.search(text)
     assert not TIME.search("1500 episodes, 10 seeds, 0.7224672001371107")
+
+
+if __name__ == "__main__":
+    for notebook in map(Path, sys.argv[1:]):
+        whole = json.loads(notebook.read_text())
+        code = [cell for cell in whole["cells"] if cell["cell_type"] == "code"]
+        for i, (cell, outputs_of_cell) in enumerate(zip(code, execute(notebook)[0], strict=True), 1):
+            cell.update(execution_count=i, outputs=outputs_of_cell)
+        notebook.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
