@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import tomllib
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
@@ -186,6 +187,11 @@ def read(text, folder):
     return code, output.read_text()
 
 
+def is_taken(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def no_card():
     try:
         cuda()
@@ -202,9 +208,11 @@ def test_the_blocks_of_a_page_run_as_they_are_printed(page, tmp_path):
     if "rlsvi serve" in "".join(blocks(page, "bash")):
         if shutil.which("curl") is None:
             pytest.skip("the page uses curl")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", 8000)) == 0:
+        until = time.monotonic() + 20  # the service of another page ends within seconds
+        while is_taken(8000):
+            if time.monotonic() > until:
                 pytest.skip("another program listens at port 8000")
+            time.sleep(0.2)
     if ".[cuda]" in "".join(blocks(page, "bash")) and (reason := no_card()):
         pytest.skip(reason)
     before = "```python\n" + BEFORE[page] + "```\n" if page in BEFORE else ""
