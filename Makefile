@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test lint bench bounds docs smoke-lowest clean
+.PHONY: demo paper test test-all lint bench bounds docs smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -17,10 +17,14 @@ paper: $(INSTALLED)
 	@$(BIN)/rlsvi paper --scale quick --out out/paper
 	@$(BIN)/rlsvi report out/paper
 
-# Two processes take the files in the order of tests/conftest.py, each file as a whole. A single test:
-# `pytest tests/...`.
+# Lint, types and the tests that end soon; test-all runs the others. Two processes take the files in the order of
+# tests/conftest.py, each file as a whole. A single test: `pytest tests/test_x.py::test_y`.
+PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 test: lint
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	$(PYTEST)
+
+test-all: $(READY)
+	$(PYTEST) --thorough
 
 lint: $(READY)
 	$(BIN)/ruff check .
