@@ -19,8 +19,10 @@ class Contents(NamedTuple):
     arrays: dict
 
     def without(self, *names):
-        """The same without some arrays."""
-        return self._replace(arrays={name: a for name, a in self.arrays.items() if name not in names})
+        """The same without some arrays, and without their digests in the header."""
+        declared = {name: each for name, each in self.header["arrays"].items() if name not in names}
+        kept = {name: array for name, array in self.arrays.items() if name not in names}
+        return self._replace(header={**self.header, "arrays": declared}, arrays=kept)
 
 
 def entries_of(path):

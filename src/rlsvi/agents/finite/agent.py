@@ -42,8 +42,10 @@ class FiniteHorizonAgent(Agent):
 
     def notice(self) -> None:
         """Warn if there was never a reward and hardly anything new is found any more."""
-        memory = getattr(getattr(self._learner, "mind", None), "memory", None)
-        if memory is None or not is_checked(self.episodes) or memory.squares.any():
+        if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
+            return
+        memory = self._learner.mind.memory
+        if memory.squares.any():
             return
         met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
         if is_explored(memory.into_count[met], self.episodes):
