@@ -201,5 +201,6 @@ COMPILED |= {
     ),
 }
 
+del COMPILED["rlsvi-by-evidence-fused-features"]  # of several peaks, rounding decides which is found
 ROUNDED = {name for name in COMPILED if name.startswith("bounded-") or "by-evidence" in name}
 ROUNDED |= {"evidence", "exported", "coherent-features"}

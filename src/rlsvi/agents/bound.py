@@ -6,10 +6,17 @@ from rlsvi.agents.task import Task
 from rlsvi.bases import Features, Tabular
 from rlsvi.core.archive import ArchiveError
 
+MOST = 2**20  # states of a file whose arrays do not show how many there are
 
-def restored_features(agent: Any, task: Task, blocks: int, dim: int) -> Features:
-    """Return the agent's features and check their size; unless states are numbered, on the first observation."""
+
+def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted: bool = True) -> Features:
+    """Return the agent's features and check their size; unless states are numbered, on the first observation.
+
+    counted : whether the arrays of the file show that there are so many states.
+    """
     if task.states is not None:
+        if not counted and task.states > MOST:
+            raise ArchiveError(f"is damaged: it declares {task.states} states, at most {MOST} are read")
         table = isinstance(agent.basis or agent._problem_basis or Tabular(), Tabular)
         if table and (task.states * task.actions, 1) != (blocks, dim):  # before it is made
             raise ArchiveError(f"is damaged: {blocks} blocks of {dim} weights are not the table of {task}")

@@ -92,7 +92,7 @@ class ContextualBandit(Agent):
             raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
         arrays = {"U": file.take("factor.U", (P, B, d, d)), "inv": file.take("factor.inv", (P, B, d))}
         arrays |= {name: file.take(name, (P, B, d)) for name in ("reward", "error")}
-        learner = self._learner_of(task, restored_features(self, task, B, d))
+        learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
         factor = Factor(arrays.pop("U"), arrays.pop("inv"))
         counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
         learner.mind = learner.mind._replace(factor=factor, counters=counters, **arrays)

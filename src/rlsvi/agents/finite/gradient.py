@@ -73,7 +73,7 @@ class GradientRLSVI(FiniteHorizonAgent):
         blocks, dim = (int(n) for n in file.take_within("features", (2,), "int64", 1, 2**31))
         shape = self.ensemble, task.horizon, blocks * dim
         arrays = {name: file.take(name, shape) for name in ("theta", "start", "mass")}
-        learner = self.learner_of(task, restored_features(self, task, blocks, dim))
+        learner = self.learner_of(task, restored_features(self, task, blocks, dim, counted=False))
         for name, array in arrays.items():
             getattr(learner, name)[...] = array
         learner.keys[:] = file.take("keys", learner.keys.shape, "uint64")
