@@ -150,3 +150,19 @@ def test_wrong_arguments_are_named_and_change_nothing(shop, function, tmp_path, 
                 if not (meant and told and shop.events.last() == before):
                     wrong.append((name, label, repr(error)))
     assert not wrong
+
+
+def test_errors_are_sentences_on_one_line(shop):
+    for call, words in (
+        (lambda: judge(None), "settings must be a ShopSettings, such as"),
+        (lambda: import_events(shop.events, None, None), "settings must be a ShopSettings, such as"),
+        (lambda: shop.add_all(["tea"]), "products must be a dictionary of products and their features, such as {"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    clicks = pl.DataFrame({"visit": ["new"], "product": ["8"], "reward": [[1.0, 2.0]]})
+    if shop.settings.ids == "integer":
+        clicks = clicks.with_columns(visit=99, product=8)
+    with pytest.raises(ValueError, match=r"must be a finite number, got shape: \(2,\) Series") as caught:
+        import_events(shop.events, shop.settings, clicks)
+    assert len(str(caught.value).splitlines()) == 2  # "nothing was imported:", and the row

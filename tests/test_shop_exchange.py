@@ -142,6 +142,8 @@ def test_any_events_come_back_from_files(tmp_path_factory, visits, suffix):
 def test_only_files_that_can_be_written_and_read(events, tmp_path):
     with pytest.raises(ValueError, match=r"must end in .csv or .parquet"):
         export_events(events, tmp_path / "events.xlsx")
+    with pytest.raises(ValueError, match="path must be the name of a file"):
+        export_events(events, "a\0.csv")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         export_events(events, tmp_path / "no" / "events.csv")
     with pytest.raises(ValueError, match=r"must end in .csv or .parquet"):
@@ -271,6 +273,13 @@ def test_clicks_become_visits(events, tmp_path):
         Event("answered", "b", "x", reward=1.0, at=late),
         Event("closed", "b", at=late),
     ]
+
+
+def test_only_visits_and_products_of_the_table_are_counted(events, tmp_path):
+    listed = ShopSettings(serve={"products": str(table(tmp_path, "product\ntea\ncocoa\n", "products.csv"))})
+    imported = import_events(events, listed, table(tmp_path, "visit,product,reward\na,tea,1\n"))
+    assert imported == (1, 1, 1, 2 + 3)
+    assert list(events.catalogue()) == ["tea", "cocoa"]
 
 
 def test_clicks_say_what_could_have_been_shown(events, tmp_path):

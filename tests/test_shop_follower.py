@@ -15,6 +15,8 @@ import time
 import numpy as np
 import pytest
 
+from contract.interrupts import Lines, interrupted, some
+
 pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
 from rlsvi.core.regression import FactorError
 from rlsvi.serve import learning
@@ -335,6 +337,61 @@ def test_a_step_that_fails_is_tried_again_after_longer_pauses(tmp_path, monkeypa
     assert len(failed) == 8
     assert str(failure) in failed[0].why
     assert caplog.messages[-1] == "ended"
+
+
+@pytest.mark.parametrize("most", [25, pytest.param(10**6, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, most):
+    where = settings(tmp_path, learning={**QUICK, "remember": 3}, product={"price": {"low": 0, "high": 1}})
+    with Follower(where) as follower:
+        write(follower.events, *catalogue("tea", "coffee"))
+        follower.catch_up()
+
+        def happen(n):
+            """A visit that ends with its last answer, one that is closed, one that goes on, and a new price."""
+            tea, open_visit = visit(f"tea{n}", "tea"), [Event("recommended", f"open{n}", "tea", 0)]
+            complete = visit(f"both{n}", "tea", "coffee", closed=False)
+            price = Event("added", product="tea", features={"price": 0.5 * (n % 3)})
+            write(follower.events, *tea, *complete, *open_visit, price)
+
+        def work():
+            follower.catch_up()
+            follower.refresh()
+
+        for n in range(4):  # enough to forget some
+            happen(n)
+            work()
+        happen(4)
+        with Lines() as lines:
+            work()
+        ours = ("/shop/follower.py", "/shop/model/learner.py", "/shop/model/chains.py", "/shop/model/histories.py")
+        places = {place: at for at, place in enumerate(lines.seen) if place[0].endswith(ours)}
+        twin = ShopLearner(where)
+        for n, at in enumerate(some(sorted(places.values()), most), 5):
+            happen(n)
+            assert interrupted(work, at)
+            follower.save()  # which leaves out what is half changed
+            work()
+            for event in follower.events.since(twin.last, 1000):
+                twin.take(event)
+            twin.refresh()
+            assert known(follower.learner) == known(twin), lines.seen[at]
+            follower.save()
+
+
+def known(learner):
+    """What was learned, as whole numbers and their sums, which do not depend on when samples were drawn."""
+    chains, products = learner.chains, learner.chains.products.part(learner.chains.count)
+    remembered = chains.visits.histories()
+    answers = chains.forgotten[0].sum() + np.count_nonzero(remembered.x)
+    assert products.mass[:, :, 0].sum() == chains.forgotten[0].sum()
+    assert answers == chains.statistics.answers
+    return (
+        *(learner.last, learner.products, learner.visits, learner.ignored),
+        {name: vars(visit) for name, visit in learner.open.items()},
+        *(products.shown.tolist(), products.answers.tolist(), products.z.tolist()),
+        products.gram[:, :5, :5].tolist(),  # without prices: forgotten visits keep those of their time
+        *(chains.statistics.total, chains.statistics.squares, chains.statistics.recent[:, 0].tobytes()),
+    )
 
 
 def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch, caplog):

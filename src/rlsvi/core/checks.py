@@ -111,10 +111,10 @@ def _gigabytes(count: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """Format a value for a message; Python refuses to format numbers with thousands of digits."""
+    """Format a value for a message, on one line; Python refuses to format numbers with thousands of digits."""
     if isinstance(value, int) and abs(value) >= 10**30:
         return "a number of more than 30 digits"
     try:
-        return f"{value!r:.80}"
+        return " ".join(line.strip() for line in repr(value).splitlines())[:80]
     except ValueError:
         return "something with a number of thousands of digits"

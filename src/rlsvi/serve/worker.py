@@ -23,11 +23,9 @@ from rlsvi.shop.settings import ShopSettings
 GRACE = 20  # seconds that accepted requests may take when the process ends
 WATCHING = 0.2  # seconds between two looks for new samples
 LEARNER = 25  # looks for new samples for one at the learner
-HEADER, KEPT, ANSWER = (
-    10.0,
-    60.0,
-    120.0,
-)  # seconds for a header, between two requests, and until the answer is taken
+HEADER = 10.0  # seconds for a header
+KEPT = 60.0  # seconds between two requests
+ANSWER = 120.0  # seconds until the answer is taken
 LARGEST = 65_536  # bytes of a header
 CONNECTIONS = 1000  # at most, and no more than half of the files that the process may open
 log = logging.getLogger("rlsvi.serve")

@@ -1,10 +1,10 @@
 """The events of a shop as a polars frame, a CSV file or a Parquet file, and back."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rlsvi.core.archive import path_of
 from rlsvi.core.checks import one_of
 from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import check_folder, whole_file
@@ -52,8 +52,7 @@ def _text(value: Any) -> Any:
 def export_events(events: Events, path: str | Path) -> int:
     """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
     an_instance("events", events, Events, OPENED)
-    an_instance("path", path, (str, os.PathLike), "a file to write, which ends in .csv or .parquet")
-    path = Path(path)
+    path = path_of(path)
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"path must end in .csv or .parquet, got {path}")
     check_folder(path)
@@ -72,8 +71,8 @@ class Imported(NamedTuple):
     Attributes
     ----------
     rows : the rows of the table.
-    visits, products : how many of them it had.
-    events : the events that were appended: several for a row of clicks.
+    visits, products : how many different ones the table names in the columns `visit` and `product`.
+    events : the events that were appended: several for a row of clicks, and one for each product that was added.
     """
 
     rows: int
@@ -105,12 +104,13 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     counted from 1.
     """
     an_instance("events", events, Events, OPENED)
-    an_instance("settings", settings, ShopSettings, 'such as ShopSettings.from_toml("shop.toml")')
+    an_instance("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
     frame = read_table(source)
     whole_table = "kind" in frame.columns
     listed = [] if whole_table else products_of_file(settings)
     events_in = _events_of if whole_table else events_of_clicks
     found = events_in(frame, settings, source)
+    visits, products = {event.visit for event in found} - {""}, {event.product for event in found} - {""}
     with events.writing() as writer:
         if whole_table and writer.last():
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
@@ -123,8 +123,6 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
             found = [*new, *(Event("added", product=name) for name in shown if name not in known), *found]
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
-    visits, products = {event.visit for event in found}, {event.product for event in found}
-    visits, products = visits - {""}, products - {""}
     return Imported(frame.height, len(visits), len(products), len(found))
 
 

@@ -46,7 +46,7 @@ class Follower:
             self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
             self._refreshed = -math.inf  # when, by the clock that is never set
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
-            self._stopped = False
+            self._stopped = self._working = False  # it is still working later if it failed or was interrupted
             self.catch_up()
             self._stack = stack.pop_all()
 
@@ -64,15 +64,24 @@ class Follower:
         return self.learner.last
 
     def catch_up(self) -> int:
-        """Take all events that are new, and return how many. One that makes no sense is left out and logged."""
+        """Take all events that are new, and return how many. One that makes no sense is left out and logged.
+
+        A learner that failed or was interrupted may be half changed: it is restored, and takes all events since
+        its snapshot again.
+        """
+        if self._working:
+            self.learner = self._restored()
+            self._seen, self._changed, self._working = self.learner.last, True, False
         count = 0
         while events := self.events.since(self._seen, CHUNK):
+            self._working = True
             for event in events:
                 try:
                     self.learner.take(event)
                 except ValueError as error:
                     log.warning("event left out", extra={"why": str(error)})
                 self._seen, self._changed = event.id, self._changed or event.visit == ""
+            self._working = False
             count += len(events)
         return count
 
@@ -101,7 +110,11 @@ class Follower:
 
     def refresh(self) -> tuple[Draws, dict[str, Any]]:
         """Return new samples of the posterior, and what they are of."""
+        if self._working:
+            self.catch_up()
+        self._working = True
         draws = self.learner.refresh()
+        self._working = False
         self._changed, self._refreshed = False, time.monotonic()
         return draws, {**self.learner.header(), "shop": self.events.shop}
 
@@ -127,9 +140,10 @@ class Follower:
                 transaction.append([Event("closed", visit=name) for name in idle])
 
     def save(self) -> None:
-        """Write a snapshot of the learner, so that its next start is quick."""
+        """Write a snapshot of the learner, so that its next start is quick, unless it is to be restored itself."""
         self.check()
-        save_learner(self.settings.file("learner"), self.learner, self.events.shop)
+        if not self._working:
+            save_learner(self.settings.file("learner"), self.learner, self.events.shop)
 
     def stop(self) -> None:
         """Save, and let another process learn. If that fails, the next start takes longer, and nothing is lost."""

@@ -233,7 +233,8 @@ class Recommender:
 
     def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:
         """Offer several products: all of them, or none if one is refused."""
-        an_instance("products", products, Mapping, "products with their features or None, such as {'tea': None}")
+        example = "a dictionary of products and their features, such as {'tea': {'price': 3}, 'water': None}"
+        an_instance("products", products, Mapping, example)
         asked = []
         for product, features in products.items():
             try:

@@ -83,7 +83,7 @@ def judge(
     too low in 8 of 8 logs, and a 95% interval contained the truth in one. The other estimates need no such model,
     but at least 100 effective visits.
     """
-    an_instance("settings", settings, ShopSettings, 'such as ShopSettings.from_toml("shop.toml")')
+    an_instance("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
     if events is None:
