@@ -183,6 +183,7 @@ def test_arrays_of_one_number_are_as_good_as_the_number():
         ("FrozenLake-v1", "optimsm", "agent_for has no argument optimsm .*: did you mean optimism?"),
         ("rlsvi/Chain-v0", "sigmaa", "agent_for has no argument sigmaa .* RLSVI: did you mean sigma?"),
         ("rlsvi/Chain-v0", "gamma", "agent_for has no argument gamma for this environment, .* makes a RLSVI"),
+        ("CartPole-v1", "seeed", "agent_for has no argument seeed for this environment: did you mean seed?"),
     ],
 )
 def test_agent_for_speaks_of_itself_and_of_the_nearest_argument(id, wrong, words):
@@ -203,10 +204,14 @@ def test_learn_says_what_to_write():
             rlsvi.RLSVI(seed=0).learn(env, **arguments)
     with pytest.raises(TypeError, match=r"too many positional arguments: .* have names, such as steps="):
         rlsvi.RLSVI(seed=0).learn(env, 5, 100)
+    with pytest.raises(TypeError, match=r"missing a required argument: 'env': write learn\(env, 20\)$"):
+        rlsvi.RLSVI(seed=0).learn()
     with pytest.raises(ValueError, match=r"learn\(env, 20\) means 20 episodes"):
         rlsvi.RLSVI(seed=0).learn(env)
     endless = rlsvi.ContinualRLSVI(seed=0)
     with pytest.raises(TypeError, match="names, such as steps=1000"):
         endless.learn(env, 5)
+    with pytest.raises(TypeError, match=r"argument: 'steps': write learn\(env, steps=1000\)$"):
+        endless.learn(env)
     with pytest.raises(TypeError, match="no argument total_timesteps: write steps="):
         endless.learn(env, total_timesteps=5)

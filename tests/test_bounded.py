@@ -275,6 +275,7 @@ def test_values_that_diverge_are_noticed_told_and_recovered_from():
     with pytest.warns(DivergenceWarning, match="the values diverged") as told:
         ours.learn(Walk(), episodes=12)
     assert len(told) == ours.recoveries > 0
+    assert {each.filename for each in told} == {__file__}
     largest = ours._learner._largest(0.999, (-np.inf, np.inf))
     assert largest == pytest.approx(0.9 * min(1000, ours.steps))
     assert not diverged(ours.planned, largest)

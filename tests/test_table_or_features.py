@@ -229,13 +229,26 @@ def warned(agent, env, episodes):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         agent.learn(env, episodes)
-    return [str(each.message) for each in caught if each.category is NoProgressWarning]
+    told = [each for each in caught if each.category is NoProgressWarning]
+    assert {each.filename for each in told} <= {__file__}, "a warning points at the line that called learn"
+    return [str(each.message) for each in told]
 
 
 def numbered(env):
     """Return the line with numbered observations."""
     space = Discrete(7)
     return gymnasium.wrappers.TransformObservation(env, lambda x: int(x.argmax()), space)
+
+
+TABULAR = (
+    rlsvi.PSRL,
+    rlsvi.GaussianPSRL,
+    rlsvi.UCBVI,
+    rlsvi.UCRL2,
+    rlsvi.LSVIUCB,
+    rlsvi.HomogeneousRLSVI,
+    rlsvi.WorstCaseRLSVI,
+)
 
 
 @pytest.mark.parametrize(
@@ -254,6 +267,14 @@ def numbered(env):
         (BoundedRLSVI(seed=0), numbered(Unpaid()), 200, "or rlsvi.DiscountedPSRL()"),
         (rlsvi.RLSVI(horizon=8, seed=0), numbered(Unpaid()), 200, "or try a smaller lam= or a larger sigma="),
         (rlsvi.LSVI(horizon=8, seed=0), numbered(Unpaid()), 200, "or try rlsvi.RLSVI, which explores"),
+        *((kind(horizon=8, seed=0), numbered(Unpaid()), 130, "or try another agent") for kind in TABULAR),
+        (rlsvi.StationaryRLSVI(seed=0), numbered(Unpaid()), 130, "or try a smaller lam= or a larger sigma="),
+        (
+            rlsvi.StationaryLSVI(basis=rlsvi.bases.StateFeatures(np.copy), seed=0),
+            Unpaid(),
+            130,
+            "or try rlsvi.StationaryRLSVI, which explores",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -261,6 +282,30 @@ def test_a_run_that_never_finds_a_reward_says_so_once(agent, env, episodes, trie
     (said,) = warned(agent, env, episodes)
     assert "there was no reward in any of" in said
     assert tries in said
+
+
+def test_rewards_that_cancel_each_other_are_rewards():
+    class Cancelling(Unpaid):
+        gain = -1.0
+
+        def step(self, action):
+            observation, *_, info = super().step(action)
+            self.gain = -self.gain
+            return observation, self.gain, True, False, info
+
+    agent = rlsvi.HomogeneousRLSVI(horizon=1, seed=0)
+    env = gymnasium.wrappers.TransformAction(numbered(Cancelling()), lambda action: 0, Discrete(1))
+    assert warned(agent, env, 64) == []
+    assert not agent._learner.mind.counts.reward.any()
+
+
+@pytest.mark.parametrize(
+    ("agent", "episodes"),
+    [(rlsvi.PSRL(seed=0), 64), (rlsvi.StationaryRLSVI(seed=0), 64)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_table_that_still_explores_does_not_warn(agent, episodes):
+    assert warned(agent, deep_sea(20), episodes) == []
 
 
 def deep_sea(size):

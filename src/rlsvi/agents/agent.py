@@ -1,7 +1,6 @@
 """What every agent does: learn, fit, predict, save, export and clone. Each family only defines its learner."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from gymnasium import Env, Wrapper
 from gymnasium.wrappers import TimeLimit
 
 from rlsvi.agents import contract, export, files
-from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values
+from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values, warn
 from rlsvi.agents.explore import Explore, choose, exploration
 from rlsvi.agents.fitting import Fitting
 from rlsvi.agents.learning import Learning
@@ -107,6 +106,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
         self._missed_reward = False  # whether it has warned that there is no reward
+        self._found_reward = False  # whether a step that it has played was rewarded
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
 
@@ -142,7 +142,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
     def _episode(self, env: Env[Any, Any]) -> float:
         """Play and learn one episode, and return its return. If anything fails, the agent is unchanged."""
         assert self._task is not None
-        total, played = 0.0, 0
+        total, played, rewarded = 0.0, 0, self._found_reward
         with self.undone_unless_learned():
             observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             self.settle()
@@ -154,10 +154,11 @@ class Agent(Learning, Fitting, Predicting, Parameters):
                 plan = learner.plan(self.sampled(learner), self._streams[POSTERIOR], learning=True)
                 steps, paid, place, going_on = self._play(env, learner, plan, place)
                 learner, total = learner.remember(steps, plan, not going_on), total + paid
-                played += len(steps)
+                played, rewarded = played + len(steps), rewarded or any(step.reward for step in steps)
                 if going_on and played >= LONG > played - len(steps):
                     warn_of_endless(env, played)
             self._learner = learner
+        self._found_reward = rewarded
         self.notice()
         return total
 
@@ -201,8 +202,8 @@ class Agent(Learning, Fitting, Predicting, Parameters):
         return steps, total, place, True
 
     def _miss_reward(self, remedy: str) -> None:
-        """Warn, once, that no reward was found."""
-        if not self._missed_reward:
+        """Warn, once, that no reward was found. Sums of rewards may be 0 though rewards were not."""
+        if not (self._missed_reward or self._found_reward):
             self._missed_reward = True
             warn_of_no_reward(self.episodes, remedy)
 
@@ -267,10 +268,9 @@ class Agent(Learning, Fitting, Predicting, Parameters):
 def warn_of_endless(env: Env[Any, Any], played: int) -> None:
     """Warn if an environment has no time limit: `learn` returns after complete episodes only."""
     if not has_time_limit(env):
-        warnings.warn(
+        warn(
             f"the episode has not ended after {played} steps and the environment has no time limit: learn returns "
             "after complete episodes only, so wrap it by gymnasium.wrappers.TimeLimit(env, max_episode_steps)",
-            stacklevel=2,
         )
 
 

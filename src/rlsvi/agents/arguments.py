@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.core.checks import finite, shaped
 from rlsvi.core.compile import Floats
 
 
@@ -12,14 +11,6 @@ def checked_basis(basis: Any) -> None:
     """Raise an error if this is not a basis."""
     if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
         raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {basis!r}")
-
-
-def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
-    """Return a number in [0, 1), or in [0, 1] if `closed`."""
-    number = float(shaped(name, finite(name, value), ()))
-    if not 0 <= number < 1 and not (closed and number == 1):
-        raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {value!r}")
-    return number
 
 
 def weights_shaped(prior_mean: float | Floats, shape: tuple[int, int, int]) -> Floats:

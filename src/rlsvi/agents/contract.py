@@ -14,6 +14,8 @@ An agent that learns within an episode (`update_every`) keeps the learner of the
 end: a learner returned with ended=False belongs to the episode, and the next call may change it.
 """
 
+import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -125,3 +127,11 @@ def diverged() -> FactorError:
 
 class DivergenceWarning(UserWarning):
     """Targets have grown beyond what rewards and discount can explain."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package, however deep inside of it this call is."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "rlsvi" and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -68,10 +68,10 @@ def _known(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[str,
     takes = signature(kind).parameters
     for name in arguments:
         if name not in takes:
-            near = instead(name, [*takes, *(signature(other).parameters if other else ())])
-            raise TypeError(
-                f"agent_for has no argument {name} for this environment, where it makes a {kind.__name__}: {near}"
-            )
+            others = signature(other).parameters if other else {}
+            made = f", where it makes a {kind.__name__}" if name in others or not other else ""
+            near = instead(name, [*takes, *others])
+            raise TypeError(f"agent_for has no argument {name} for this environment{made}: {near}")
     return arguments
 
 

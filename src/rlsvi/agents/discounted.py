@@ -1,14 +1,13 @@
 """Common parts of agents with one discounted value function: validation of arguments, and a divergence warning."""
 
-import warnings
 from typing import Any
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.arguments import checked_basis, in_unit_interval
-from rlsvi.agents.contract import DivergenceWarning, diverged
+from rlsvi.agents.arguments import checked_basis
+from rlsvi.agents.contract import DivergenceWarning, diverged, warn
 from rlsvi.agents.noise import noise_of
 from rlsvi.agents.task import Task
-from rlsvi.core.checks import finite, positive
+from rlsvi.core.checks import finite, in_unit_interval, positive
 
 
 class DiscountedAgent(Agent):
@@ -50,10 +49,9 @@ class DiscountedAgent(Agent):
         if self.diverged and not self._warned:
             self._warned = True
             explained = self._learner.watched()[2]
-            warnings.warn(
+            warn(
                 f"the values diverge: a target of size {self.excess * explained:.3g} after {self.steps} steps, "
                 f"where rewards, prior and discount explain {explained:.3g}; use a smaller gamma, features of a "
                 "smaller scale, a larger lam, or fewer features",
                 DivergenceWarning,
-                stacklevel=5,
             )

@@ -35,8 +35,12 @@ def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
                 if name not in takes.parameters:
                     remedy = SB3.get(name) or instead(name, list(takes.parameters)[1:])
                     raise TypeError(f"learn has no argument {name}: {remedy}") from None
-            first = "learn(env, 20)" if "episodes" in takes.parameters else "learn(env)"
-            raise TypeError(f"{error}: in {first}, all further arguments have names, such as steps=1000") from None
+            counts = "episodes" in takes.parameters
+            remedy = "write learn(env, 20)" if counts else "write learn(env, steps=1000)"
+            if len(given) > sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in takes.parameters.values()):
+                first = "learn(env, 20)" if counts else "learn(env)"
+                remedy = f"in {first}, all further arguments have names, such as steps=1000"
+            raise TypeError(f"{error}: {remedy}") from None
         return learn(*given, **named)
 
     return called

@@ -9,10 +9,9 @@ the next episode shows (outcomes met once) / (episodes) new outcomes. Below 1/16
 features, it has ended if the later half of the episodes did not widen the range of any observed number by a tenth.
 """
 
-import warnings
-
 import numpy as np
 
+from rlsvi.agents.contract import warn
 from rlsvi.core.compile import Floats
 
 FIRST = 8  # episodes that count as random
@@ -49,11 +48,10 @@ def warn_if_behind(first: Floats, recent: float, episodes: int, remedy: str) -> 
     """Warn if the recent episodes earn less than most of the first ones."""
     usual = float(np.quantile(first, 0.25))
     if recent < usual - 1e-9 * abs(usual):
-        warnings.warn(
+        warn(
             f"after {episodes} episodes, the recent ones earn {recent:.4g}, where most of the first {FIRST}, "
             f"played almost at random, earned more than {usual:.4g}: {remedy}",
             NoProgressWarning,
-            stacklevel=6,
         )
 
 
@@ -71,9 +69,8 @@ def is_no_wider(x: Floats, before: int) -> bool:
 
 def warn_of_no_reward(episodes: int, remedy: str) -> None:
     """Warn that no reward was found, and that exploration has come to an end."""
-    warnings.warn(
+    warn(
         f"there was no reward in any of {episodes} episodes, and exploration makes no headway any more: make "
         f"sure that a reward can be reached before an episode ends, reward steps on the way to it, or {remedy}",
         NoProgressWarning,
-        stacklevel=6,
     )

@@ -24,11 +24,11 @@ def positive(name: str, value: Any) -> float:
     return float(value)
 
 
-def in_unit_interval(name: str, value: Any) -> float:
-    """Return `value` if it is a number in [0, 1]."""
+def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
+    """Return `value` if it is a number in [0, 1), or in [0, 1] if `closed`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {shown(value)}")
+    if not number or not (0 <= value < 1 or (closed and value == 1)):
+        raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {shown(value)}")
     return float(value)
 
 

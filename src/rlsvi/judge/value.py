@@ -130,7 +130,7 @@ def value_of(
 
 def checks(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
     """Raise an error that names the first argument that is wrong."""
-    in_unit_interval("gamma", gamma)
+    in_unit_interval("gamma", gamma, closed=True)
     if isinstance(level, bool) or not isinstance(level, int | float | np.integer | np.floating):
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
     whole("draws", draws, 1, 10**6)

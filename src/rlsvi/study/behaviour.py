@@ -29,7 +29,7 @@ class Behaviour:
                 "policy must be an agent, anything else with a method predict, a function of an observation, or "
                 f"None for random actions, got {policy!r:.80}"
             )
-        chance = in_unit_interval("epsilon", epsilon)
+        chance = in_unit_interval("epsilon", epsilon, closed=True)
         self.policy, self.epsilon = policy, 1.0 if policy is None else chance
         self.first, self.n = int(actions.start), int(actions.n)
         own = isinstance(policy, Predicting) and type(policy).predict is Predicting.predict

@@ -21,14 +21,13 @@ features are stored.
 
 from dataclasses import dataclass
 
-from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.bound import restored_features
 from rlsvi.agents.finite.agent import FiniteHorizonAgent
 from rlsvi.agents.finite.gradient_learner import GradientLearner, Settings, read_past
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import in_unit_interval, positive, whole
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -16,7 +16,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.episodes import EpisodeHistory
@@ -31,7 +30,7 @@ from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import finite, in_unit_interval, shaped, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None

@@ -1,14 +1,13 @@
 """The learner of the practice agent: a counted history, and one regression over all of it."""
 
 import logging
-import warnings
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step
+from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.empirical_bayes import empirical_prior
 from rlsvi.agents.practice.episodes import EpisodeHistory
@@ -277,11 +276,10 @@ def steadied(swept: Callable[[Model, bool], SweptValues], model: Model, largest:
         if not diverged(outcome, largest):
             return outcome._replace(recoveries=trial)
         least, greatest = outcome.span
-        warnings.warn(
+        warn(
             f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "
             "times the ridge; a larger lam, or bounds of the targets, would prevent it",
             DivergenceWarning,
-            stacklevel=3,
         )
         model = model._replace(ridge=10 * model.ridge)
     raise FactorError(

@@ -3,13 +3,13 @@
 The resulting policy can be exported as plain arrays.
 """
 
-import warnings
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
+from rlsvi.agents.contract import warn
 from rlsvi.agents.task import Task
 from rlsvi.bases import Fourier, Observed, PixelPairs, Radial, Waves
 from rlsvi.bases.binding import bound
@@ -117,11 +117,10 @@ def warn_outside(x: Floats, least: Floats, most: Floats) -> None:
         return
     slack = TOLERATED * np.where(np.isfinite(most - least), most - least, 0.0)
     if ((x < least - slack) | (x > most + slack)).any():
-        warnings.warn(  # the same words every time, so that Python shows them once
+        warn(  # the same words every time, so that Python shows them once
             "observations lie outside of the bounds of the observation space, and are taken as if they lay on the "
             "bounds: correct observation_space, or give the environment another one by "
             "gymnasium.wrappers.TransformObservation(env, lambda x: x, space)",
-            stacklevel=2,
         )
 
 

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from rlsvi.agents.arguments import weights_shaped
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.noise import Model, noise_of
+from rlsvi.agents.progress import is_checked, is_no_wider
 from rlsvi.agents.stationary.features import BoundFeatures, bound_features
 from rlsvi.agents.stationary.learner import StationaryLearner
 from rlsvi.agents.stationary.mind import new_mind
@@ -43,6 +46,17 @@ class StationaryAgent(DiscountedAgent):
         if self.memory is not None:
             whole("memory", self.memory, 1)
         whole("regressions", self.regressions, 1)
+
+    def notice(self) -> None:
+        """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
+        super().notice()
+        ring, steps = self._learner.mind.ring, self.steps
+        if not is_checked(self.episodes) or ring.reach[0] > 0.0 or ring.size[0] < steps:  # some were dropped
+            return
+        x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
+        if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
+            more = "a smaller lam= or a larger sigma=" if self.samples else "rlsvi.StationaryRLSVI, which explores"
+            self._miss_reward(self.remedy or f"try {more}")
 
     @property
     def setting(self) -> dict[str, Any]:

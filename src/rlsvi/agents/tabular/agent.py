@@ -12,6 +12,7 @@ from rlsvi.agents.bound import restored_features
 from rlsvi.agents.contract import Place, Step, broken
 from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import plan
+from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.tabular.mind import (
     ROWS,
     LinearFeatures,
@@ -109,6 +110,12 @@ class TabularAgent(Agent):
         flag("homogeneous", self.homogeneous)
         self.numbers(1, 1, 1, 1)
         self.prior_weights(np.size(getattr(self, "alpha_P", 1.0)))
+
+    def notice(self) -> None:
+        """Warn if there was never a reward and hardly anything new is found any more."""
+        counts = self._learner.mind.counts
+        if is_checked(self.episodes) and not counts.reward.any() and is_explored(counts.into, self.episodes):
+            self._miss_reward(self.remedy or "try another agent, such as rlsvi.RLSVI")
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """Return the parameters of the planner, after checking them."""

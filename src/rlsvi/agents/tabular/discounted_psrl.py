@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.arguments import in_unit_interval
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.progress import FIRST, is_checked, is_explored, warn_if_behind
 from rlsvi.agents.tabular.observations import vector_or_bytes
@@ -28,7 +27,7 @@ from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, layout_of
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import in_unit_interval, positive, whole
 from rlsvi.core.random import Seed
 
 REMEDY = "try another gamma= or optimism="
