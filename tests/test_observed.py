@@ -125,7 +125,7 @@ def test_the_budget_decides_what_is_combined(n, order, features, expected):
 @pytest.mark.parametrize(("n", "features"), [(6, 256), (4, 100), (5, 300), (22, 254)])
 def test_where_not_all_products_fit_the_smoothest_waves_are_taken(n, features):
     waves, size = frequencies(n, None, features, None)
-    c = np.rint(waves.T / np.pi)
+    c = np.rint(2 * waves.T)  # waves are in turns
     longest = (c**2).sum(axis=1).max()
     assert len(np.unique(c, axis=0)) == len(c) <= features
     if n < 7:  # all up to the longest, and with those just longer the budget would be exceeded
