@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.core.regression import FactorError
 from rlsvi.serve import learning
 from rlsvi.serve.logs import log_as
