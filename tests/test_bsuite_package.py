@@ -14,7 +14,7 @@ from rlsvi.bsuite.scores import score_of
 from rlsvi.study.executors import serial
 from test_cli import run, strict_json
 
-pytest.importorskip("bsuite", reason='needs pip install "rlsvi[bsuite]"')
+pytest.importorskip("bsuite", reason='needs pip install ".[bsuite]"')
 PLAYED = [name for name in EXPERIMENTS if not name.startswith("mnist")]
 
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import rlsvi
 from rlsvi.cli import AGENTS, PROBLEMS, app
 from rlsvi.core.card import NoCard
+from rlsvi.study.runs import Runs
 
 SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
 CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL)
@@ -151,6 +152,16 @@ def test_compare_writes_readable_files(tmp_path):
     assert "regret.png" in result.stderr
 
 
+def test_files_are_written_before_a_table_that_cannot_be_printed(tmp_path, monkeypatch):
+    def full(runs):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Runs, "__str__", full)
+    result = run(*CHAIN, "--out", tmp_path)
+    assert (result.exit_code, result.stderr) == (2, "error: no space left\n")
+    assert {path.name for path in tmp_path.iterdir()} == {"runs.parquet", "summary.json", "regret.png"}
+
+
 @pytest.mark.parametrize(
     "problem",
     [
@@ -282,6 +293,13 @@ def command(*arguments, **environment):
         timeout=300,
         env={**os.environ, "NO_COLOR": "1", **environment},
     )
+
+
+def test_the_table_has_only_characters_that_stdout_can_encode():
+    table = command(*map(str, CHAIN), PYTHONIOENCODING="ascii")
+    assert table.returncode == 0, table.stderr
+    assert "-" * 20 in table.stdout
+    assert "lsvi-epsilon" in table.stdout
 
 
 def test_the_program_keeps_results_and_progress_apart():

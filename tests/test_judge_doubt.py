@@ -1,6 +1,7 @@
 """`rlsvi.value_of` where the log says little: actions without rows, rewards that never came, ends that mislead."""
 
 import re
+from contextlib import contextmanager
 
 import gymnasium as gym
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import rlsvi
 from rlsvi.envs import Spaces
+from rlsvi.judge import value
 from rlsvi.judge.doubt import doubts, scales
 from rlsvi.judge.linear import designed, factored
 from rlsvi.judge.question import Question
@@ -244,6 +246,26 @@ def test_a_policy_is_asked_once_at_each_observation():
     found = rlsvi.value_of(judged, log, env, horizon=5)
     assert found.robust is not None
     assert len(asked) == len(set(asked)) + 20 * 4  # of the first 20, several times
+
+
+@pytest.mark.filterwarnings("ignore:importance sampling rests on", "ignore:.*never tried in the log")
+@pytest.mark.parametrize("propensities", [True, False])
+@pytest.mark.parametrize("basis", [None, rlsvi.bases.StateFeatures(lambda s: np.ones(1))])
+@pytest.mark.parametrize("per_period", [True, False])
+def test_progress_ends_at_its_total(propensities, basis, per_period, monkeypatch):
+    total, done = [], []
+
+    @contextmanager
+    def counted(work, what, show):
+        total.append(work)
+        yield lambda n, words="": done.append(n)
+
+    monkeypatch.setattr(value, "bar", counted)
+    log = halving(4) if propensities else halving(4).drop("propensity")
+    options = {"horizon": 3, "draws": 50, "basis": basis, "per_period": per_period}
+    found = rlsvi.value_of(lambda s: [0.5, 0.5], log, ONE_STATE, **options)
+    assert (found.robust is not None) == propensities
+    assert total == [sum(done)]
 
 
 def test_progress_is_shown_where_it_is_asked_for(capfd):

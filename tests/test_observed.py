@@ -9,9 +9,11 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Te
 
 import rlsvi
 from rlsvi import bases
+from rlsvi.agents.practice.lookup import _functions
 from rlsvi.bases.fourier import chosen, count, frequencies
 from rlsvi.bases.layout import layout_of, vector_of
 from rlsvi.bases.scaling import grown, ranges_of, scaled
+from rlsvi.core.elementary import exp, log, power
 
 RNG = np.random.default_rng(0)
 MIXED = Dict({"place": Box(-1.0, 3.0, (2,), np.float64), "mode": Discrete(3, start=5), "flags": MultiBinary(2)})
@@ -108,6 +110,22 @@ def test_fourier_features_are_cosines_of_all_products(smoothness):
     assert np.array_equal(phi[2:3], bases.Fourier(order=2, smoothness=smoothness).rows(x[2:3]))  # bit for bit
 
 
+@pytest.mark.parametrize("smoothness", [0.5, 1.7, 2.0, 3.0])
+def test_fourier_features_have_the_same_bits_on_every_processor(smoothness):
+    """The power is made of operations that IEEE 754 defines, and what is exported has the same."""
+    basis = bases.Fourier(features=200, smoothness=smoothness)
+    size = np.unique(np.maximum(1, np.linalg.norm(list(itertools.product(range(6), repeat=2)), axis=1)))
+    plain_exp, plain_log, plain_power = (getattr(it, "py_func", it) for it in (exp, log, power))
+    whole = smoothness == int(smoothness)
+    expected = [
+        1 / (plain_power(x, int(smoothness)) if whole else plain_exp(smoothness * plain_log(x)))
+        for x in size.tolist()
+    ]
+    phi = basis.rows(np.zeros((1, 2)))[0]
+    assert np.array_equal(np.unique(phi), expected[::-1])
+    assert np.array_equal(_functions(2, basis)[1]["scale"], phi)
+
+
 @pytest.mark.parametrize(
     ("n", "order", "features", "expected"),
     [
@@ -124,8 +142,8 @@ def test_the_budget_decides_what_is_combined(n, order, features, expected):
 
 @pytest.mark.parametrize(("n", "features"), [(6, 256), (4, 100), (5, 300), (22, 254)])
 def test_where_not_all_products_fit_the_smoothest_waves_are_taken(n, features):
-    waves, size = frequencies(n, None, features, None)
-    c = np.rint(2 * waves.T)  # waves are in turns
+    waves, size = frequencies(n, None, features, None, 1.0)
+    c = 2 * waves.T
     longest = (c**2).sum(axis=1).max()
     assert len(np.unique(c, axis=0)) == len(c) <= features
     if n < 7:  # all up to the longest, and with those just longer the budget would be exceeded

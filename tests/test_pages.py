@@ -96,7 +96,7 @@ assert shop.products == ["kind of blue", "harvest"]  # and none of the first sho
 assert len(list(Path("results").glob("*.parquet"))) == 20
 """,
 }
-SAID = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 2000 rows, 500 visits, 8 products\n"}
+PRINTED = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 2000 rows, 500 visits, 8 products\n"}
 
 
 def named(text):
@@ -217,11 +217,11 @@ def test_the_blocks_of_a_page_run_as_they_are_printed(page, tmp_path):
         pytest.skip(reason)
     before = "```python\n" + BEFORE[page] + "```\n" if page in BEFORE else ""
     after = "\n```python\nfrom pathlib import Path\n" + AFTER[page] + "```\n" if page in AFTER else ""
-    code, said = read(before + text + after, tmp_path)
-    assert code == 0, said.replace(str(tmp_path / "page.md"), page)
-    assert SAID.get(page, "") in said
-    assert len(re.findall("^---- ", said, flags=re.MULTILINE)) >= text.count("\n```") // 2  # none was overlooked
-    if left_out := re.findall(r"^LEFT OUT: (.*)$", said, flags=re.MULTILINE):
+    code, printed = read(before + text + after, tmp_path)
+    assert code == 0, printed.replace(str(tmp_path / "page.md"), page)
+    assert PRINTED.get(page, "") in printed
+    assert len(re.findall("^---- ", printed, flags=re.MULTILINE)) >= text.count("\n```") // 2  # all of them
+    if left_out := re.findall(r"^LEFT OUT: (.*)$", printed, flags=re.MULTILINE):
         pytest.skip("; ".join(left_out))
 
 
@@ -244,9 +244,9 @@ def test_only_what_a_page_says_to_install_can_be_imported(tmp_path):
     code = "```python\nimport numpy\nimport sqlalchemy\n```\n"
     for i, (named, expected) in enumerate({"": 1, 'First `pip install ".[serve]"`.\n': 0}.items()):
         (tmp_path / str(i)).mkdir()
-        exit_code, said = read(named + code, tmp_path / str(i))
-        assert exit_code == expected, said
-        assert expected == 0 or "No module named 'sqlalchemy'" in said
+        exit_code, printed = read(named + code, tmp_path / str(i))
+        assert exit_code == expected, printed
+        assert expected == 0 or "No module named 'sqlalchemy'" in printed
     command = "```bash\npython -c 'import sqlalchemy'\n```\n"
     (tmp_path / "command").mkdir()
     assert read(command, tmp_path / "command")[0] == 1
@@ -275,10 +275,10 @@ print(y, open("before").read().split())
 
 
 def test_blocks_run_in_their_order_and_share_what_they_leave(tmp_path):
-    code, said = read(PAGE, tmp_path)
-    assert code == 0, said
-    assert "hello you" in said
-    assert "8 ['before', 'mine.py']" in said
+    code, printed = read(PAGE, tmp_path)
+    assert code == 0, printed
+    assert "hello you" in printed
+    assert "8 ['before', 'mine.py']" in printed
 
 
 @pytest.mark.parametrize("block", ["\nrlsvi list\n", "bash\nfalse\ntrue\n", "python\n1 / 0\n", "toml\n= 2\n"])
@@ -288,16 +288,17 @@ def test_a_block_that_fails_or_has_no_kind_is_found(block, tmp_path):
 
 def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
     text = "Say `pip install not-a-package`.\n```python\nimport not_a_package\n```\n```python\nprint(6 * 7)\n```\n"
-    code, said = read(text, tmp_path)
-    assert code == 0, said
-    assert "LEFT OUT: line 3 of the page, without not_a_package" in said
-    assert "42" in said
+    code, printed = read(text, tmp_path)
+    assert code == 0, printed
+    assert "LEFT OUT: line 3 of the page, without not_a_package" in printed
+    assert "42" in printed
 
 
 def test_what_is_said_to_be_installed_is_installed_from_a_clone():
     """The name rlsvi is not one that pip finds."""
-    folders = (HOUSE / "README.md", *(HOUSE / "docs").rglob("*.md"), *(HOUSE / "src").rglob("*.py"))
-    assert not [str(path) for path in folders if "rlsvi[" in path.read_text()]
+    kinds = {"docs": "*.md", "src": "*.py", "tests": "*.py", "examples": "*.ipynb"}
+    files = [path for folder, kind in kinds.items() for path in (HOUSE / folder).rglob(kind)]
+    assert not [str(path) for path in [HOUSE / "README.md", *files] if "rlsvi" + "[" in path.read_text()]
 
 
 @pytest.mark.slow

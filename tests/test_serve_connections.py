@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-pytest.importorskip("fastapi", reason="needs rlsvi[serve]")
+pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 pytest.importorskip("resource", reason="workers need Unix")
 
 from rlsvi.serve.processes import bound

@@ -15,7 +15,7 @@ from html import unescape
 
 import pytest
 
-pytest.importorskip("fastapi", reason="needs rlsvi[serve]")
+pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 
 import httpx
 import uvicorn

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-pytest.importorskip("sqlalchemy", reason="needs rlsvi[serve]")
+pytest.importorskip("sqlalchemy", reason='needs pip install ".[serve]"')
 
 import sqlalchemy as sa
 

@@ -12,7 +12,7 @@ import pytest
 
 import rlsvi
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.shop import Event, Events, Recommender, ShopSettings, events_frame, export_events, import_events, judge
 
 THINGS = {

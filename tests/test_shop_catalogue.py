@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.serve.processes import load_products
 from rlsvi.serve.statistics import ShopStatistics
 from rlsvi.shop import Events, Recommender, import_events, judge

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError

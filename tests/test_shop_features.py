@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.shop.features import Encoder
 
 SCHEMA = {

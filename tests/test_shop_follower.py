@@ -17,7 +17,7 @@ import pytest
 
 from contract.interrupts import Lines, interrupted, some
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.core.regression import FactorError
 from rlsvi.serve import learning
 from rlsvi.serve.logs import log_as

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop import Recommender
 

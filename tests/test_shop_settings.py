@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.shop.settings import ShopSettings, checked_url, sqlite_file
 
 FULL = """

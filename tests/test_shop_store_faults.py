@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
 from rlsvi.shop.event import Event
 from rlsvi.shop.events import Events, StoreError
@@ -212,7 +212,7 @@ def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
 @pytest.fixture
 def own_server():
     """A server that a test may kill."""
-    pytest.importorskip("psycopg", reason='needs pip install "rlsvi[postgres]"')
+    pytest.importorskip("psycopg", reason='needs pip install ".[postgres]"')
     if binaries() is None:
         pytest.skip("PostgreSQL is not installed: on Debian, apt-get install postgresql")
     server = LocalServer()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("pydantic", reason='needs pip install "rlsvi[serve]"')
+pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.shop import Event, Events, Recommender, judge
 from rlsvi.shop.exchange import export_events, import_events
 from rlsvi.shop.follower import Follower

@@ -12,6 +12,7 @@ import numpy as np
 from rlsvi.bases.waves import fill_waves
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.elementary import exp, log, power
 from rlsvi.core.plain import storable
 
 
@@ -41,23 +42,30 @@ class Fourier:
         """Return the features (N, d) of x (N, n)."""
         if not 0 <= self.smoothness <= 10:
             raise ValueError(f"smoothness must lie in [0, 10], got {self.smoothness!r}")
-        waves, size = frequencies(x.shape[-1], self.order, self.features, self.together)
-        phi = np.empty((len(x), len(size)))
+        waves, divisor = frequencies(x.shape[-1], self.order, self.features, self.together, self.smoothness)
+        phi = np.empty((len(x), len(divisor)))
         numbers = np.ascontiguousarray(x, dtype=np.float64)
-        fill_waves(numbers, waves, np.zeros(len(size)), 1.0, np.empty(len(size)), phi)
-        phi /= size**self.smoothness
+        fill_waves(numbers, waves, np.zeros(len(divisor)), 1.0, np.empty(len(divisor)), phi)
+        phi /= divisor
         return phi
 
 
 @cache
-def frequencies(n: int, order: int | None, features: int, together: int | None) -> tuple[Floats, Floats]:
-    """Return the waves as columns (n, d) in turns, which are c / 2, and max(1, |c|)."""
+def frequencies(
+    n: int, order: int | None, features: int, together: int | None, smoothness: float
+) -> tuple[Floats, Floats]:
+    """Return the waves as columns (n, d) in turns, which are c / 2, and max(1, |c|)^smoothness."""
     budget = whole("features", features, 2)
     if order is None and together is None and count(n, 1, 2) <= budget < count(n, 3, n):
         c = smoothest(n, budget)
     else:
         c = products(n, *chosen(n, order, budget, together))
-    return np.ascontiguousarray(c.T / 2), np.maximum(1.0, np.sqrt((c**2).sum(axis=1)))
+    size = np.maximum(1.0, np.sqrt((c**2).sum(axis=1))).tolist()
+    if smoothness == int(smoothness):
+        divisor = [power(x, int(smoothness)) for x in size]
+    else:
+        divisor = [exp(smoothness * log(x)) for x in size]
+    return np.ascontiguousarray(c.T / 2), np.array(divisor)
 
 
 def products(n: int, order: int, together: int) -> Floats:

@@ -146,16 +146,14 @@ def compare(
 
 
 def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: bool) -> None:
-    """The summary on stdout, and everything in the folder `out`."""
+    """Everything in the folder `out`, and then the summary on stdout, which may not be able to show it."""
     result = {"settings": settings, "summary": runs.summary().to_dicts()}
-    if as_json:
-        print(json.dumps(result, indent=1))
-    else:
-        print(runs)
     if out is not None:
         runs.frame.write_parquet(out / "runs.parquet")
         (out / "summary.json").write_text(json.dumps(result, indent=1) + "\n")
         picture = out / ("regret.png" if runs.exact else "returns.png")
         runs.plot(picture)
+    print(json.dumps(result, indent=1) if as_json else runs)
+    if out is not None:
         print(f"picture: {picture}", file=sys.stderr)
         print(f"numbers: {out / 'summary.json'}, {out / 'runs.parquet'}", file=sys.stderr)

@@ -92,7 +92,8 @@ def value_of(
     estimates: dict[str, Interval] = {}
     absent: dict[str, str] = {}
     table = has_table(question, basis)
-    asked = draws if table else replay.log.steps * (periods - 1 if question.periodic else 1)
+    goes_on = int((question.used & ~question.over).sum())
+    asked = draws if table else goes_on * (periods - 1 if question.periodic else 1)
     work = asked + (0 if replay.log.propensity is None else replay.log.steps)
     with bar(work, "judging", progress) as advance:
         question = question._replace(advance=advance)

@@ -1,6 +1,5 @@
 """The results of a comparison: a table of episodes, a summary, and a figure."""
 
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,14 +98,14 @@ class Runs:
         from rich.console import Console
         from rich.table import Table
 
-        said = {"title": self.title, "caption": self.caption}
-        table = Table(**said, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)  # type: ignore[arg-type]
+        table = Table(title=self.title, title_justify="left", box=SIMPLE_HEAD)
+        table.caption, table.caption_justify = self.caption, "left"
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="right" if i else "left", no_wrap=True)
         for cells in self.cells():
             table.add_row(*cells)
         width = max(Console().width, Console(width=10_000).measure(table).maximum)  # no column is left out
-        console = Console(file=io.StringIO(), color_system=None, width=width)
+        console = Console(color_system=None, width=width)  # with lines that stdout can encode
         with console.capture() as text:
             console.print(table)
         return "\n".join(line.rstrip() for line in text.get().splitlines()).strip("\n")
@@ -124,8 +123,8 @@ class Runs:
         """What the columns mean, and which agents were stepped."""
         slow = [agent for agent, loop in self.loops.items() if loop != FUSED]
         regret = ", so that regret is that of the actions taken" if self.exact else ""
-        told = f" Stepped through the environment{regret}: {', '.join(slow)}." if slow else ""
-        return (CAPTION if self.exact else RETURN_CAPTION) + told
+        stepped = f" Stepped through the environment{regret}: {', '.join(slow)}." if slow else ""
+        return (CAPTION if self.exact else RETURN_CAPTION) + stepped
 
     @property
     def title(self) -> str:

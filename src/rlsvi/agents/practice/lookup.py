@@ -167,5 +167,5 @@ def _functions(measured: int, basis: Any) -> tuple[int, dict[str, Any]]:
     if isinstance(basis, PixelPairs):
         pairs = pairs_of(basis)
         return 1 + measured + len(pairs.scale), {**pairs._asdict(), "single": SINGLE}
-    waves, size = frequencies(measured, basis.order, basis.features, basis.together)
-    return len(size), {"waves": 2 * np.pi * waves, "scale": size**-basis.smoothness}
+    waves, divisor = frequencies(measured, basis.order, basis.features, basis.together, basis.smoothness)
+    return len(divisor), {"waves": 2 * np.pi * waves, "scale": 1 / divisor}
