@@ -4,21 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Floats
 
 
 def checked_basis(basis: Any) -> None:
     """Raise an error if this is not a basis."""
     if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
-        raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {basis!r}")
+        raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {shown(basis)}")
 
 
 def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
     """Return a number in [0, 1), or in [0, 1] if `closed`."""
     number = float(shaped(name, finite(name, value), ()))
     if not 0 <= number < 1 and not (closed and number == 1):
-        raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {value!r}")
+        raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {shown(value)}")
     return number
 
 

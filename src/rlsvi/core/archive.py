@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.core.checks import shown
 from rlsvi.core.files import whole_file
 
 FORMAT, VERSION, WITHOUT_DIGESTS = "rlsvi agent", 3, 2
@@ -56,9 +57,9 @@ def write(path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mappi
         raise type(error)(error.errno, f"cannot save to {target}: {error.strerror}") from error
 
 
-def checked_target(path: str | os.PathLike[str], verb: str = "save") -> Path:
+def checked_target(path: str | os.PathLike[str], verb: str = "save", name: str = "path") -> Path:
     """Return a path that a file can be written to, as far as folders are concerned."""
-    target = _path(path)
+    target = path_of(path, name)
     if target.is_dir() or not target.name:
         raise IsADirectoryError(f"cannot {verb} to {target}: it is a folder, name a file in it")
     if not target.parent.is_dir():
@@ -69,7 +70,7 @@ def checked_target(path: str | os.PathLike[str], verb: str = "save") -> Path:
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator["Archive"]:
     """Open a file for reading. Errors in it are raised as an ArchiveError that begins with its name."""
-    _path(path)
+    path_of(path)
     try:
         with zipfile.ZipFile(path) as file:
             archive = Archive(file)
@@ -194,9 +195,16 @@ class Archive:
         return array
 
 
-def _path(path: Any) -> Path:
+def path_of(path: Any, name: str = "path") -> Path:
+    """Return `path` if it can be the name of a file or a folder."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be the name of a file, got {path!r:.80}")
+        raise TypeError(f"{name} must be the name of a file, got {shown(path)}")
+    try:
+        found = b"\0" in os.fsencode(path)
+    except (TypeError, UnicodeEncodeError):
+        found = True
+    if found:
+        raise ValueError(f"{name} must be the name of a file, which cannot be {shown(path)}")
     return Path(path)
 
 
