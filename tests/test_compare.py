@@ -216,7 +216,7 @@ def test_improvement_is_the_share_of_pairs_of_runs_with_less_regret(runs):
     assert found.low <= found.value <= found.high
     assert found.high - found.low > 0.3  # three seeds say little
     assert runs.improvement("dithering", over="RLSVI").value == pytest.approx(1 - found.value)
-    with pytest.raises(ValueError, match="there is no agent 'nobody': there are RLSVI, dithering"):
+    with pytest.raises(ValueError, match="over must be one of the agents RLSVI, dithering, got 'nobody'"):
         runs.improvement("RLSVI", over="nobody")
 
 

@@ -494,7 +494,7 @@ def test_bad_predictions_are_refused_and_change_nothing(kind, arguments, message
 def test_predicting_with_other_features_is_refused_and_changes_nothing(deterministic):
     agent = taught()
     before = state_of(agent)
-    with pytest.raises(ValueError, match="same number of features"):
+    with pytest.raises(ValueError, match="observation must be numbers of shape"):
         agent.predict(np.zeros(3), deterministic=deterministic)
     assert_same(state_of(agent), before)
 

@@ -175,7 +175,7 @@ def test_units_names_and_types():
     assert smallest_dtype(BERTSEKAS, rules(30, 10)) is np.int16
     assert smallest_dtype(DELLACHERIE, rules(100, 32)) is np.int32
     assert (kind_of("bertsekas"), kind_of("dellacherie")) == (BERTSEKAS, DELLACHERIE)
-    with pytest.raises(ValueError, match="features must be one of bertsekas, dellacherie, got 'best'"):
+    with pytest.raises(ValueError, match=r"features must be .*bertsekas.* or .*dellacherie.*, got 'best'"):
         kind_of("best")
 
 

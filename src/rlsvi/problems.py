@@ -10,6 +10,7 @@ import numpy as np
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.dense import Dense
+from rlsvi.core.checks import shown
 from rlsvi.core.random import sequence
 from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
@@ -26,9 +27,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {self.mdp!r:.80}")
+            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {shown(self.mdp)}")
         if isinstance(self.basis, type) or not hasattr(self.basis, "bind"):
-            raise TypeError(f"basis must be one of rlsvi.bases, such as Tabular(), got {self.basis!r:.80}")
+            raise TypeError(f"basis must be one of rlsvi.bases, such as Tabular(), got {shown(self.basis)}")
 
     @cached_property
     def solution(self) -> Solution:
@@ -139,7 +140,7 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
     import gymnasium as gym
 
     if not isinstance(env_id, str):
-        raise TypeError(f"env_id must be the name of an environment, such as 'FrozenLake-v1', got {env_id!r:.80}")
+        raise TypeError(f"env_id must be the name of an environment, such as 'FrozenLake-v1', got {shown(env_id)}")
     env = gym.make(env_id, **options)
     table = getattr(env.unwrapped, "mdp", None)
     return Problem(table if isinstance(table, FiniteMDP) and horizon is None else mdp.from_gymnasium(env, horizon))

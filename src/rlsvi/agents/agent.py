@@ -1,5 +1,6 @@
 """What every agent does: learn, fit, predict, save, export and clone. Each family only defines its learner."""
 
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env, Wrapper
+from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeLimit
 
 from rlsvi.agents import contract, export, files
@@ -18,11 +20,12 @@ from rlsvi.agents.parameters import Parameters
 from rlsvi.agents.predicting import Predicting
 from rlsvi.agents.progress import warn_of_no_reward
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
-from rlsvi.bases import Basis, Features, Tabular
+from rlsvi.bases import ActionFeatures, Basis, Features, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import same_table
 from rlsvi.bases.binding import bound
+from rlsvi.bases.functions import check_like
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import flag, number, shown, whole
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.envs.making import Made
@@ -92,11 +95,14 @@ class Agent(Learning, Fitting, Predicting, Parameters):
 
     def _start(self) -> None:
         """Validate the arguments that a constructor has stored, and reset what was learned."""
-        shaped("reward_offset", finite("reward_offset", self.reward_offset), ())
+        number("reward_offset", self.reward_offset)
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if parameter.annotation in (bool, "bool"):
+                flag(name, getattr(self, name))
         if self.horizon is not None:
             whole("horizon", self.horizon, 1)
         if not isinstance(self.explore, Explore):
-            raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {self.explore!r}")
+            raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {shown(self.explore)}")
         exploration(self.explore, 0, 1)
         self.check()
         self._streams: Words = new_streams(self.seed)
@@ -148,7 +154,7 @@ class Agent(Learning, Fitting, Predicting, Parameters):
             self.settle()
             learner = self._learner
             if learner is None:
-                learner = self.new_learner(self._task, self._task.checked(observation))
+                learner = self.new_learner(self._task, self._first(env, observation))
             place, going_on = learner.look(0, observation, info.get("action_mask")), True
             while going_on:
                 plan = learner.plan(self.sampled(learner), self._streams[POSTERIOR], learning=True)
@@ -161,6 +167,14 @@ class Agent(Learning, Fitting, Predicting, Parameters):
         self._found_reward = rewarded
         self.notice()
         return total
+
+    def _first(self, env: Env[Any, Any], observation: Any) -> Any:
+        """Return the first observation of a task, checked before a function of the user looks at it."""
+        assert self._task is not None
+        space: Any = env.observation_space
+        if isinstance(self.basis, StateFeatures | ActionFeatures | Transformer) and isinstance(space, Box):
+            check_like(np.zeros(space.shape, space.dtype), observation)
+        return self._task.checked(observation)
 
     @contextmanager
     def undone_unless_learned(self) -> Iterator[None]:

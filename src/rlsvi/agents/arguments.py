@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats
 
 
 def checked_basis(basis: Any) -> None:
     """Raise an error if this is not a basis."""
     if basis is not None and (isinstance(basis, type) or not hasattr(basis, "bind")):
-        raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {basis!r}")
+        raise TypeError(f"basis must be a basis such as rlsvi.bases.Tabular(), got {shown(basis)}")
 
 
 def weights_shaped(prior_mean: float | Floats, shape: tuple[int, int, int]) -> Floats:

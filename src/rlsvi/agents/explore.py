@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import finite, number, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.elementary import exp, power
 from rlsvi.core.plain import storable
@@ -26,7 +26,7 @@ class Linear:
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
-            shaped(name, finite(name, getattr(self, name)), ())
+            number(name, getattr(self, name))
         whole("episodes", self.episodes, 1)
 
     def __call__(self, episode: int) -> float:
@@ -45,7 +45,7 @@ class Exponential:
 
     def __post_init__(self) -> None:
         for name in ("start", "decay", "end"):
-            shaped(name, finite(name, getattr(self, name)), ())
+            number(name, getattr(self, name))
 
     def __call__(self, episode: int) -> float:
         """Return the value in an episode."""
@@ -73,7 +73,7 @@ class EpsilonGreedy:
         """Return the rule, and its parameter in `episodes` episodes from `first` on."""
         values = scheduled("epsilon", self.epsilon, first, episodes)
         if not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon!r}")
+            raise ValueError(f"epsilon must lie in [0, 1], got {shown(self.epsilon)}")
         return GREEDY, values
 
 
@@ -88,7 +88,7 @@ class Boltzmann:
         """Return the rule, and its parameter in `episodes` episodes from `first` on."""
         values = scheduled("eta", self.eta, first, episodes)
         if not ((values > 0) & (values < np.inf)).all():
-            raise ValueError(f"eta must be positive and finite, got {self.eta!r}")
+            raise ValueError(f"eta must be positive and finite, got {shown(self.eta)}")
         return BOLTZMANN, values
 
 
@@ -99,7 +99,7 @@ def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Float
     """Return the rule and its checked parameter in `episodes` episodes from `first` on, for compiled code."""
     rule, parameters = explore.parameters(first, episodes)
     if rule not in (GREEDY, BOLTZMANN):
-        raise ValueError(f"explore must follow one of the rules of Greedy and Boltzmann, got {rule!r}")
+        raise ValueError(f"explore must follow one of the rules of Greedy and Boltzmann, got {shown(rule)}")
     values = shaped("the parameters of explore", finite("explore", parameters), (episodes,))
     return rule, np.ascontiguousarray(values)
 

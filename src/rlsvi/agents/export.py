@@ -13,12 +13,12 @@ docs/interoperability.md has a reader.
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rlsvi.bases.layout import Layout
+from rlsvi.core.archive import checked_target
 from rlsvi.core.files import whole_file
 
 MOST = 1_000_000  # the largest number of table cells
@@ -26,7 +26,7 @@ MOST = 1_000_000  # the largest number of table cells
 
 def export(agent: Any, path: str | os.PathLike[str]) -> None:
     """Write the policy, completely or not at all."""
-    task = agent._task
+    target, task = checked_target(path, "write"), agent._task
     if task is None or agent.steps == 0:
         raise RuntimeError("this agent has learned nothing yet: call learn first")
     if task.states is None and hasattr(agent._learner, "exported"):
@@ -41,7 +41,7 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
             "it by rlsvi.load"
         )
     whole = {"layout": json.dumps(layout.tree), "counts": np.array(layout.counts, dtype=np.int64), **arrays}
-    with whole_file(Path(path)) as file:
+    with whole_file(target) as file:
         np.savez(file, **whole)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.task import begun, taken
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats
 
 LIMIT = 10_000  # steps after which an episode is cut off
@@ -48,7 +49,7 @@ def play(
         action, state = agent.predict(observation, state, deterministic=deterministic, **options)
         observation, reward, terminated, truncated, info = taken(env, action)
         if np.size(reward) != 1:
-            raise TypeError(f"env.step must return one reward, got {reward!r:.80}: env is of several at once")
+            raise TypeError(f"env.step must return one reward, got {shown(reward)}: env is of several at once")
         total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
         show()
     return total, steps, over
@@ -67,4 +68,4 @@ def check_function(policy: Any) -> None:
 def check_player(agent: Any) -> None:
     """Raise an error if the agent cannot play."""
     if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
-        raise TypeError(f"agent must have a method predict, as agents that have learned do, got {agent!r:.80}")
+        raise TypeError(f"agent must have a method predict, as agents that have learned do, got {shown(agent)}")

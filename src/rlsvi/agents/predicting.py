@@ -11,7 +11,7 @@ from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.task import Task
 from rlsvi.bases import Observed
 from rlsvi.bases.layout import Layout
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import check_even, flag, shown, whole
 from rlsvi.core.compile import Words
 
 ONE = -1  # the key of the sample for a single environment
@@ -82,10 +82,16 @@ class Predicting:
         environment then plays its episode with its own sample, and `episode_start` says for each whether a new
         episode begins. With a single observation, `state` and `episode_start` may be arrays of size one.
         """
+        flag("deterministic", deterministic)
         if self._task is None or not self._can_predict():
             raise NothingLearned("this agent has learned nothing yet: call learn first")
         basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
         layout = basis.layout if isinstance(basis, Observed) else None
+        given: Any
+        for name, given in (("state", state), ("episode_start", episode_start), ("action_mask", action_mask)):
+            check_even(name, given)
+        if isinstance(observation, list):
+            check_even("observation", observation)
         arrays = [np.size(given) for given in (state, episode_start) if np.ndim(given) > 0]
         batch = is_batch(self._task, layout, observation, max(arrays, default=0))
         count = rows_in(observation) if batch else 1
@@ -110,7 +116,7 @@ class Predicting:
         assert self._task is not None
         h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
         if self._task.horizon and h >= self._task.horizon:
-            raise ValueError(f"state is period {h} of {self._task.horizon}: start a new episode")
+            raise ValueError(f"state is period {shown(h)} of {self._task.horizon}: start a new episode")
         self.settle()
         place = self._learner.look(h, observation, mask, learning=False)
         Q = checked_values(self._learner.values(self.plan(deterministic, key, h == 0), place), place)

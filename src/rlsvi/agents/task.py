@@ -8,7 +8,7 @@ from gymnasium import Env
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv
 
-from rlsvi.core.checks import LARGEST, finite, shaped, whole
+from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
 from rlsvi.core.compile import Bools
 from rlsvi.tetris.game import Rules
 
@@ -50,12 +50,12 @@ class Task(NamedTuple):
             return observation
         zero_d = isinstance(observation, np.ndarray) and observation.shape == () and observation.dtype.kind in "iu"
         if not (isinstance(observation, int | np.integer) or zero_d):
-            raise ValueError(f"observation must be a state number, got {observation!r}")
+            raise ValueError(f"observation must be a state number, got {shown(observation)}")
         state = int(observation) - self.first_state
         if not 0 <= state < self.states:
             last = self.first_state + self.states - 1
             raise ValueError(
-                f"observation must lie in {self.first_state}..{last}, got {observation}: correct the "
+                f"observation must lie in {self.first_state}..{last}, got {shown(observation)}: correct the "
                 "observation_space of the environment"
             )
         return state
@@ -69,7 +69,7 @@ class Task(NamedTuple):
         if states is not None:
             whole("states", states, 1)
         if max(horizon, actions, states or 0) >= 2**31 or len(first) != 2:
-            raise ValueError(f"a task cannot be {plain!r}")
+            raise ValueError(f"a task cannot be {shown(plain)}")
         return cls(horizon, actions, states, *(whole("the first number", n, -(2**62)) for n in first))
 
 
@@ -137,7 +137,7 @@ def task_of(env: Any, horizon: int | None) -> Task:
             "max_episode_steps"
         )
     if horizon is not None and known and horizon > min(known):
-        raise ValueError(f"horizon is {horizon}, but env stops after {min(known)} steps: leave horizon out")
+        raise ValueError(f"horizon is {shown(horizon)}, but env stops after {min(known)} steps: leave horizon out")
     return _task(env, int(horizon) if horizon is not None else min(known))
 
 
@@ -157,7 +157,7 @@ def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
     """Return the result of `env.reset(seed=seed)`, checked against Gymnasium: an observation and a dictionary."""
     returned = env.reset(seed=seed)
     if not isinstance(returned, tuple) or len(returned) != 2:
-        raise TypeError(f"env.reset must return (observation, info), got {returned!r:.100}")
+        raise TypeError(f"env.reset must return (observation, info), got {shown(returned)}")
     return returned[0], _info("reset", returned[1])
 
 
@@ -176,7 +176,7 @@ def taken(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mappin
 
 def _info(verb: str, info: Any) -> Mapping[str, Any]:
     if not isinstance(info, Mapping):
-        raise TypeError(f"env.{verb} must return a dictionary as its info, got {info!r:.100}")
+        raise TypeError(f"env.{verb} must return a dictionary as its info, got {shown(info)}")
     return info
 
 
@@ -185,7 +185,7 @@ def _flag(name: str, value: Any) -> bool:
         return bool(value)
     if isinstance(value, np.ndarray) and value.size == 1 and value.dtype == np.bool_:
         return bool(value.item())
-    raise TypeError(f"env.step must return True or False as {name}, got {value!r:.100}")
+    raise TypeError(f"env.step must return True or False as {name}, got {shown(value)}")
 
 
 def checked_reward(reward: Any) -> float:

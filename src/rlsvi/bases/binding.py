@@ -20,7 +20,7 @@ from rlsvi.bases.basis import (
     table_at,
     within,
 )
-from rlsvi.core.checks import LARGEST, fits, whole
+from rlsvi.core.checks import LARGEST, fits, flag, shown, whole
 from rlsvi.core.compile import Floats, Ints
 
 
@@ -43,7 +43,13 @@ def bound(
     """
     if isinstance(basis, type) or not callable(getattr(basis, "bind", None)):
         remedy = f"{basis.__name__}(..)" if isinstance(basis, type) else "one of rlsvi.bases, such as Tabular()"
-        raise TypeError(f"basis must be an object with a method bind: pass {remedy}, not {basis!r:.80}")
+        raise TypeError(f"basis must be an object with a method bind: pass {remedy}, not {shown(basis)}")
+    flag("factors", factors)
+    for what, size in (("states", states), ("actions", actions), ("horizon", horizon)):
+        if what != "states" or size is not None:
+            whole(what, size, 1, 2**31 - 1)
+    cells = (states or 1) * actions * horizon
+    fits("tables of states, actions and horizon", cells, "make states, actions or horizon smaller")
     name = type(basis).__name__
     features = basis.bind(states, actions, horizon, example)
     if not isinstance(features, Features):
@@ -53,7 +59,7 @@ def bound(
     if features.table is not None:
         return _with_table(name, features, states, actions, horizon)
     if not callable(features.at):
-        raise TypeError(f"{name}.bind must give a function at(h, observation), got {features.at!r:.80}")
+        raise TypeError(f"{name}.bind must give a function at(h, observation), got {shown(features.at)}")
     return _with_numbers(name, features._replace(at=checked_at(name, features.at, actions, blocks, dim)), actions)
 
 
@@ -107,7 +113,7 @@ def _with_numbers(name: str, features: Features, actions: int) -> Features:
         found = np.array(units, dtype=np.float64, order="C")
         if found.shape != (features.dim,) or not np.isfinite(found).all() or not found.all():
             raise ValueError(
-                f"units of {name} must be {features.dim} finite numbers other than 0, got {units!r:.80}"
+                f"units of {name} must be {features.dim} finite numbers other than 0, got {shown(units)}"
             )
         units, numbers = found, _of_shape(f"{name}.numbers", numbers, (actions, features.dim), whole_only=True)
     if rewards is not None:
@@ -129,7 +135,7 @@ def _of_shape(
         if found.dtype.kind == "f":
             check_finite(name, found)
             if whole_only and (found != np.floor(found)).any():
-                raise ValueError(f"{name} must return whole numbers, got {found!r:.80}")
+                raise ValueError(f"{name} must return whole numbers, got {shown(found)}")
         return found
 
     return checked

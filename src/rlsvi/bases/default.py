@@ -3,10 +3,13 @@
 from math import prod
 from typing import Any
 
+from gymnasium import Space
+
 from rlsvi.bases.layout import Layout
 from rlsvi.bases.observed import Observed, of
 from rlsvi.bases.pixel_pairs import MOST, PixelPairs
 from rlsvi.bases.tabular import Tabular
+from rlsvi.core.checks import shown
 
 CELLS = 10_000  # the largest number of states for a table
 SIDE = 5  # the shortest side of a picture; an array with a shorter one is rather a stack of vectors
@@ -20,6 +23,8 @@ def default(env: Any) -> Tabular | Observed:
     `env` is an environment or its observation space. If all numbers are discrete, the features are zeros and ones.
     """
     space = getattr(env, "observation_space", env)
+    if not isinstance(space, Space):
+        raise TypeError(f"env must be a Gymnasium environment or an observation space, got {shown(env)}")
     if len(getattr(space, "shape", None) or ()) == 0 and hasattr(space, "n") and int(space.n) <= CELLS:
         return Tabular()
     return of(space)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
-from rlsvi.core.checks import LARGEST, fits, flag, one_of, whole
+from rlsvi.core.checks import LARGEST, finite, fits, flag, one_of, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 from rlsvi.core.random import Seed, sequence
@@ -21,12 +21,12 @@ class Dense:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block of K weights."""
-        phi = np.asarray(self.phi, dtype=np.float64)
+        phi = finite("phi", self.phi)
         phi = phi[None] if phi.ndim == 3 else phi
         if phi.ndim != 4 or phi.shape[0] not in (1, horizon) or phi.shape[1:3] != (states, actions):
             raise ValueError(
                 f"phi must have shape (S, A, K) or (H, S, A, K) with S = {states}, A = {actions}, "
-                f"H = {horizon}, got {np.shape(self.phi)}"
+                f"H = {horizon}, got {phi.shape}"
             )
         return from_table(phi, np.zeros((phi.shape[1], actions), dtype=np.int32), 1, "Dense")
 
@@ -56,7 +56,7 @@ def coherent(
     q = _optimal_values(Q)
     whole("features", features, 2)
     if features > q.size:
-        raise ValueError(f"features must be at most HSA = {q.size}, got {features!r}")
+        raise ValueError(f"features must be at most HSA = {q.size} for this Q, got {shown(features)}")
     one_of("scale", scale, ("HSA", "sqrt(HSA)"))
     rng = np.random.default_rng(sequence(seed))
     parts = q if flag("per_period", per_period) else [q]
@@ -82,9 +82,13 @@ def _projected(q: Floats, K: int, scale: str, rng: np.random.Generator) -> Float
 
 def _optimal_values(Q: Floats) -> Floats:
     """Return Q with 0 for illegal entries."""
-    q = np.where(np.isneginf(Q), 0.0, Q)
-    if q.ndim != 3 or not np.isfinite(q).all():
-        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {np.shape(Q)}")
+    try:
+        q = np.asarray(Q)
+        q = finite("Q", np.where(np.isneginf(q), 0.0, q))
+    except (TypeError, ValueError):
+        raise ValueError(f"Q must be finite values of shape (H, S, A), got {shown(Q)}") from None
+    if q.ndim != 3 or not q.size:
+        raise ValueError(f"Q must be finite values of shape (H, S, A), got shape {q.shape}")
     return q
 
 
@@ -97,8 +101,9 @@ def agnostic(
     """
     q = _optimal_values(Q)
     fits("features", q.size * whole("features", features, 1), "draw fewer")
-    if isinstance(rho, bool) or not isinstance(rho, int | float | np.number) or not 0 <= rho <= LARGEST:
-        raise ValueError(f"rho must be finite and not negative, got {rho!r:.80}")
+    real = isinstance(rho, int | float | np.integer | np.floating) and not isinstance(rho, bool)
+    if not real or not 0 <= rho <= LARGEST:
+        raise ValueError(f"rho must be finite and not negative, got {shown(rho)}")
     std = np.sqrt(float(rho)) if one_of("rho_is", rho_is, ("variance", "std")) == "variance" else rho
     noise = np.random.default_rng(sequence(seed)).standard_normal((*q.shape, features))
     return Dense(q[..., None] + std * noise)

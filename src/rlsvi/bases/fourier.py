@@ -10,7 +10,7 @@ from math import comb, isqrt
 import numpy as np
 
 from rlsvi.bases.waves import fill_waves
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import check_rows, number, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.elementary import exp, log, power
 from rlsvi.core.plain import storable
@@ -40,9 +40,14 @@ class Fourier:
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
-        if not 0 <= self.smoothness <= 10:
-            raise ValueError(f"smoothness must lie in [0, 10], got {self.smoothness!r}")
-        waves, divisor = frequencies(x.shape[-1], self.order, self.features, self.together, self.smoothness)
+        check_rows(x)
+        smoothness = number("smoothness", self.smoothness)
+        if not 0 <= smoothness <= 10:
+            raise ValueError(f"smoothness must lie in [0, 10], got {smoothness!r}")
+        order = None if self.order is None else whole("order", self.order, 1)
+        together = None if self.together is None else whole("together", self.together, 1)
+        features = whole("features", self.features, 2)
+        waves, divisor = frequencies(x.shape[-1], order, features, together, smoothness)
         phi = np.empty((len(x), len(divisor)))
         numbers = np.ascontiguousarray(x, dtype=np.float64)
         fill_waves(numbers, waves, np.zeros(len(divisor)), 1.0, np.empty(len(divisor)), phi)
@@ -125,10 +130,10 @@ def chosen(n: int, order: int | None, features: int, together: int | None) -> tu
         if count(n, wanted if most > 1 else order or 1, most) <= features:
             return order or _highest(n, features, most), most
     raise ValueError(
-        f"{n} numbers need {count(n, order or 1, 1)} Fourier features, the budget is features={features}: "
-        "make a picture smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation, keep what "
-        "matters by TransformObservation, or give basis=bases.Fourier(features=..) or one of fewer numbers, such "
-        "as bases.StateFeatures(function)"
+        f"{n} numbers need {shown(count(n, order or 1, 1))} Fourier features with order={shown(order or 1)}, the "
+        f"budget is features={features}: make a picture smaller by gymnasium.wrappers.ResizeObservation and "
+        "GrayscaleObservation, keep what matters by TransformObservation, or give "
+        "basis=bases.Fourier(features=..) or one of fewer numbers, such as bases.StateFeatures(function)"
     )
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table, vector
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats, Ints
 
 
@@ -18,10 +20,12 @@ class StateFeatures:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block of d weights per action."""
+        _check_function(self.function)
         block = np.arange(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example)))
 
         def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            check_like(example, observation)
             x = _of_length(dim, vector("function", self.function(observation)))
             return block, np.broadcast_to(x, (actions, dim))
 
@@ -36,10 +40,12 @@ class ActionFeatures:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block of K weights."""
+        _check_function(self.function)
         block = np.zeros(actions, dtype=np.int32)
         dim = len(vector("function", self.function(example, 0)))
 
         def at(h: int, observation: Any) -> tuple[Ints, Floats]:
+            check_like(example, observation)
             rows = [vector("function", self.function(observation, a)) for a in range(actions)]
             return block, np.stack([_of_length(dim, x) for x in rows])
 
@@ -54,7 +60,7 @@ class Transformer:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block per action and one weight per output of the transformer."""
-        if not hasattr(self.transformer, "transform"):
+        if isinstance(self.transformer, type) or not callable(getattr(self.transformer, "transform", None)):
             raise TypeError(f"transformer must have a transform method, got {type(self.transformer).__name__}")
 
         def features(observation: Any) -> Floats:
@@ -63,6 +69,34 @@ class Transformer:
             return vector("transformer", row[0])
 
         return StateFeatures(features).bind(states, actions, horizon, example)
+
+
+def _check_function(function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"function must be a function of an observation, got {shown(function)}")
+
+
+def check_like(example: Any, observation: Any) -> None:
+    """Raise an error if an observation is not of the kind and shape of `example`, which a function can use."""
+    if isinstance(example, np.ndarray):
+        try:
+            like = np.shape(observation) == example.shape and np.asarray(observation).dtype.kind in "fiub"
+        except ValueError:  # rows of different lengths
+            like = False
+        like = like or example.dtype.kind not in "fiub"
+    elif isinstance(example, dict):
+        like = isinstance(observation, dict) and set(example) <= set(observation)
+        for key in example if like else ():
+            check_like(example[key], observation[key])
+    elif isinstance(example, tuple):
+        like = isinstance(observation, tuple) and len(observation) == len(example)
+        for one, other in zip(example, observation, strict=True) if like else ():
+            check_like(one, other)
+    else:
+        like = isinstance(example, Number | np.generic) == isinstance(observation, Number | np.generic)
+    if not like:
+        what = f"numbers of shape {example.shape}" if isinstance(example, np.ndarray) else f"like {shown(example)}"
+        raise ValueError(f"observation must be {what}, got {shown(observation)}: correct the environment")
 
 
 def _bound(blocks: int, dim: int, at: Any, states: int | None) -> Features:

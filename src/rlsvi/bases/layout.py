@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rlsvi.bases.unserved import refuse_unserved
-from rlsvi.core.checks import LARGEST, whole
+from rlsvi.core.checks import LARGEST, shown, whole
 from rlsvi.core.compile import Floats
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
@@ -49,7 +49,11 @@ class Layout(NamedTuple):
             raise ValueError("low and high must be numbers, or None where there is no bound")
         if not all(isinstance(n, int) and 1 <= n <= EXACT for n in counts):
             raise ValueError("counts must be positive whole numbers")
-        if not (low or counts) or _sizes(self.tree) != (len(low), len(counts)):
+        try:
+            sizes = _sizes(self.tree)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"tree must be that of a space, as bases.of makes it: {error!s:.200}") from None
+        if not (low or counts) or sizes != (len(low), len(counts)):
             raise ValueError("tree must have as many numbers as low and counts")
 
 
@@ -126,14 +130,14 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
     if not (np.abs(x) <= LARGEST).all():
         raise ValueError(
-            f"observation holds NaN, infinity or more than {LARGEST:g}: {observation}. Correct the environment, "
-            "or replace such numbers by gymnasium.wrappers.TransformObservation"
+            f"observation holds NaN, infinity or more than {LARGEST:g}: {shown(observation)}. Correct the "
+            "environment, or replace such numbers by gymnasium.wrappers.TransformObservation"
         )
     whole = x[layout.measured :]
     if whole.size and not ((whole >= 0) & (whole < layout.counts) & (whole == np.floor(whole))).all():
         raise ValueError(
-            f"observation {observation!r} lies outside of the observation space of the environment: correct one "
-            "of them, or wrap it by gymnasium.wrappers.TransformObservation, which takes another space"
+            f"observation {shown(observation)} lies outside of the observation space of the environment: correct "
+            "one of them, or wrap it by gymnasium.wrappers.TransformObservation, which takes another space"
         )
     return x
 
@@ -150,15 +154,17 @@ def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any
                 _collect(part, value, measured, counted)
             return
         x, exact = np.asarray(observation, dtype=np.float64), is_exact(np.asarray(observation))
-    except (TypeError, KeyError, IndexError, ValueError) as error:
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError) as error:
         if isinstance(error, ValueError) and str(error).startswith("observation"):
             raise
-        raise ValueError(f"observation {observation!r} is not of the environment's observation space") from None
+        raise ValueError(
+            f"observation {shown(observation)} is not of the environment's observation space"
+        ) from None
     if list(x.shape) != parts[-1]:
-        raise ValueError(f"observation must have shape {tuple(parts[-1])}, got {x.shape}: {observation!r}")
+        raise ValueError(f"observation must have shape {tuple(parts[-1])}, got {x.shape}: {shown(observation)}")
     if not exact:
         raise ValueError(
-            f"observation holds whole numbers beyond 2^53, which float64 cannot tell apart: {observation!r:.80}. "
+            f"observation holds whole numbers beyond 2^53, which float64 cannot tell apart: {shown(observation)}. "
             "Split or divide them by gymnasium.wrappers.TransformObservation"
         )
     (measured if kind == "box" else counted).append(x.ravel() if kind == "box" else x.ravel() - parts[0])

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any, Protocol
 
 import numpy as np
+from gymnasium import Space
 
 from rlsvi.bases.basis import Features
 from rlsvi.bases.fourier import Fourier
@@ -13,7 +14,7 @@ from rlsvi.bases.functions import StateFeatures
 from rlsvi.bases.layout import Layout, TableOnlyError, layout_of, vector_of
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
-from rlsvi.core.checks import finite
+from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 
@@ -49,6 +50,10 @@ class Observed:
 
     def __post_init__(self) -> None:
         self.layout.check()
+        if isinstance(self.basis, type) or not hasattr(self.basis, "rows"):
+            raise TypeError(
+                f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {shown(self.basis)}"
+            )
 
     @property
     def layout(self) -> Layout:
@@ -83,10 +88,11 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     basis : features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
     low, high : bounds of the measured numbers, (m,). If None, those of the space.
     """
-    layout = layout_of(getattr(space, "observation_space", space))
+    space = getattr(space, "observation_space", space)
+    if not isinstance(space, Space):
+        raise TypeError(f"space must be a Gymnasium space or an environment, got {shown(space)}")
+    layout = layout_of(space)
     basis = usual(layout.measured) if basis is None else basis
-    if not hasattr(basis, "rows"):
-        raise TypeError(f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {basis!r}")
     low, high = (_bounds(name, v, layout) for name, v in (("low", low), ("high", high)))
     for least, most in zip(low, high, strict=True):
         if least is not None and most is not None and not least < most:
@@ -106,9 +112,11 @@ def usual(n: int) -> RowBasis:
 def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
     if given is None:
         return list(getattr(layout, name))
-    bounds = np.asarray(given, dtype=np.float64)
-    if bounds.shape != (layout.measured,) or not np.isfinite(bounds).all():
-        raise ValueError(f"{name} must be {layout.measured} finite numbers, one a measured number; got {given!r}")
+    bounds = finite(name, given)
+    if bounds.shape != (layout.measured,):
+        raise ValueError(
+            f"{name} must be {layout.measured} finite numbers, one a measured number; got {shown(given)}"
+        )
     return [float(v) for v in bounds]
 
 

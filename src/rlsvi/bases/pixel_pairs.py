@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.bases.scaling import Ranges, Seen
-from rlsvi.core.checks import flag, whole
+from rlsvi.core.checks import check_rows, flag, whole
 from rlsvi.core.compile import Floats, Longs, compiled
 from rlsvi.core.plain import storable
 
@@ -59,7 +59,9 @@ class PixelPairs:
 
     def planes(self) -> Longs:
         """Return which number of an observation each pixel is, (channels, height, width), after all checks."""
-        height, width, channels = (whole(name, getattr(self, name), 1) for name in ("height", "width", "channels"))
+        height, width, channels = (
+            whole(name, getattr(self, name), 1, MOST) for name in ("height", "width", "channels")
+        )
         whole("features", self.features, 1, 2**14)
         if (n := height * width * channels) > MOST:
             raise ValueError(
@@ -80,10 +82,11 @@ class PixelPairs:
     def planes_in(self, x: Floats) -> Longs:
         """Return the planes, after checking that x (N, n) holds such pictures."""
         planes = self.planes()
-        if x.ndim != 2 or x.shape[1] != planes.size:
+        check_rows(x)
+        if x.shape[1] != planes.size:
             raise ValueError(
-                f"{self} is for pictures of {planes.size} numbers, got an array of shape {x.shape}: give the "
-                "height, width and channels of the observations"
+                f"x must hold pictures of {planes.size} numbers, got an array of shape {x.shape}, for {self}: "
+                "give the height, width and channels of the observations"
             )
         return planes
 

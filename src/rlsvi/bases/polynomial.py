@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.plain import storable
 
@@ -32,7 +32,9 @@ class Polynomial:
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
-        powers = exponents(x.shape[-1], self.degree, self.features)
+        check_rows(x)
+        degree = None if self.degree is None else whole("degree", self.degree, 1)
+        powers = exponents(x.shape[-1], degree, whole("features", self.features, 2))
         single = legvander(2 * x - 1, int(powers.max()))  # (N, n, degree + 1)
         out = np.ones((len(x), len(powers)))
         for i in range(x.shape[-1]):
@@ -43,13 +45,12 @@ class Polynomial:
 @cache
 def exponents(n: int, degree: int | None, features: int) -> Longs:
     """Return the degrees of each product, (d, n)."""
-    whole("features", features, 2)
     if degree is None:
         degree = max((k for k in range(1, 9) if comb(n + k, k) <= features), default=1)
-    if comb(n + whole("degree", degree, 1), degree) > features:
+    if degree >= features or comb(n + degree, degree) > features:  # there are more than the degree
         raise ValueError(
-            f"polynomials of degree {degree} in {n} numbers are {comb(n + degree, degree)} features, the budget "
-            f"is features={features}: allow more, or lower the degree"
+            f"polynomials of degree {shown(degree)} in {n} numbers are more features than the budget, "
+            f"features={features}: allow more, or lower the degree"
         )
     products = (places for k in range(degree + 1) for places in combinations_with_replacement(range(n), k))
     return np.array([np.bincount(np.array(places, dtype=np.int64), minlength=n) for places in products])

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import LARGEST, check_rows, positive, shown, whole
 from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.elementary import exp
 from rlsvi.core.plain import storable
@@ -30,8 +30,12 @@ class Radial:
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
-        centres, apart = centres_of(x.shape[-1], self.features, self.seed)
+        check_rows(x)
+        features, seed = whole("features", self.features, 2, 2**14), whole("seed", self.seed, 0)
+        centres, apart = centres_of(x.shape[-1], features, seed)
         width = apart if self.width is None else positive("width", self.width)
+        if not 1 / LARGEST <= width <= LARGEST:  # its square would not be within float64
+            raise ValueError(f"width must lie between {1 / LARGEST:g} and {LARGEST:g}, got {shown(width)}")
         phi = np.ones((len(x), 1 + len(centres)))
         numbers = np.ascontiguousarray(x, dtype=np.float64)
         fill_bumps(numbers, np.ascontiguousarray(centres.T), width * width, phi)
@@ -57,11 +61,11 @@ def fill_bumps(x: Floats, centres: Floats, square: float, phi: Floats) -> None:
 @cache
 def centres_of(n: int, features: int, seed: int) -> tuple[Floats, float]:
     """Return the centres (d - 1, n), and the distance between neighbours."""
-    room = whole("features", features, 2, 2**14) - 1
+    room = features - 1
     side = next(k for k in range(room + 1, 0, -1) if k**n <= room)
     if side >= 3:
         return np.array(list(product(np.linspace(0, 1, side), repeat=n))), 1 / (side - 1)
-    centres = np.random.default_rng(whole("seed", seed, 0)).random((room, n))
+    centres = np.random.default_rng(seed).random((room, n))
     between = np.sqrt(((centres[:, None] - centres) ** 2).sum(axis=-1))
     np.fill_diagonal(between, np.inf)
     return centres, float(np.median(between.min(axis=1))) if room > 1 else 1.0

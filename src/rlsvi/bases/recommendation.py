@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats, Ints
 from rlsvi.core.plain import storable
 from rlsvi.mdp.recommendation import count_histories, histories
@@ -57,6 +58,6 @@ def _history(observation: Any, products: int) -> Floats:
     if x.shape != (products,) or x.dtype.kind not in "if" or not np.isin(x, (-1, 0, 1)).all():
         raise ValueError(
             f"the recommendation basis needs a history of {products} numbers -1, 0 or 1, one a product, "
-            f"got {observation!r:.80}"
+            f"got {shown(observation)}"
         )
     return x.astype(np.float64)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.checks import shown
 from rlsvi.core.plain import storable
 
 
@@ -18,8 +19,8 @@ class Tabular:
         """Return features with a block of one number for each state and action."""
         if states is None:
             raise ValueError(
-                f"the tabular basis needs observations that are numbered 0..S-1 (a Discrete space), "
-                f"not {example!r}: use bases.StateFeatures, or wrap the environment"
+                f"the tabular basis needs observations that are numbered 0..S-1, states (a Discrete space), "
+                f"not {shown(example)}: use bases.StateFeatures, or wrap the environment"
             )
         block = np.arange(states * actions, dtype=np.int32).reshape(states, actions)
         return from_table(np.ones((1, states, actions, 1)), block, states * actions, "Tabular")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.bases.basis import Features
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Ints
 from rlsvi.core.plain import storable
 from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
@@ -63,11 +63,11 @@ class Tetris:
     def _units(self, desk: "BoardRoom") -> Floats:
         if isinstance(self.units, str):
             if self.units not in ("scaled", "raw"):
-                raise ValueError(f'units must be "scaled", "raw" or a vector of numbers, got {self.units!r}')
+                raise ValueError(f'units must be "scaled", "raw" or a vector of numbers, got {shown(self.units)}')
             return natural_units(desk.kind, desk.rules, self.units == "scaled")
         units = shaped("units", finite("units", self.units), (len(names(desk.kind, desk.rules.width)),))
         if not (units > 0).all():
-            raise ValueError(f"units must be positive, got {self.units!r}")
+            raise ValueError(f"units must be positive, got {shown(self.units)}")
         return units
 
     def afterstates(self, observation: Any) -> Afterstates:
@@ -104,7 +104,7 @@ def _parts(observation: Any) -> tuple[NDArray[Any], int]:
     if not fits:
         raise ValueError(
             'the Tetris basis needs observations {"board": (height, width) zeros and ones, "piece": number} as of '
-            f"rlsvi/Tetris-v0, got {observation!r}"
+            f"rlsvi/Tetris-v0, got {shown(observation)}"
         )
     return board, piece
 
@@ -115,7 +115,7 @@ def _look(desk: BoardRoom, observation: Any, actions: int) -> int:
     shaped("board", board, (desk.rules.height, desk.rules.width))
     filled = board == 1
     if not (filled | (board == 0)).all():
-        raise ValueError(f"board must hold zeros and ones only, 1 for a filled cell, got {board!r}")
+        raise ValueError(f"board must hold zeros and ones only, 1 for a filled cell, got {shown(board)}")
     if not 0 <= piece < len(LETTERS):
         raise ValueError(f"piece must be a number from 0 to {len(LETTERS) - 1}, a place in {LETTERS}, got {piece}")
     set_board(desk.game, filled, piece)

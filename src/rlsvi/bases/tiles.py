@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.plain import storable
 
@@ -30,6 +30,7 @@ class Tiles:
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
+        check_rows(x)
         n, grids, tiles = x.shape[-1], whole("grids", self.grids, 1), self.along(x.shape[-1])
         out = np.zeros((len(x), grids * (tiles + 1) ** n))
         for g in range(grids):
@@ -42,8 +43,10 @@ class Tiles:
     def along(self, n: int) -> int:
         """Return the number of tiles along each number."""
         grids, budget = whole("grids", self.grids, 1), whole("features", self.features, 2)
+        if grids > budget:
+            raise ValueError(f"grids must be at most features={budget}, the budget, got {shown(grids)}")
         fits = [k for k in range(1, 9) if grids * (k + 1) ** n <= budget]
-        tiles = max(fits, default=0) if self.tiles is None else whole("tiles", self.tiles, 1)
+        tiles = max(fits, default=0) if self.tiles is None else whole("tiles", self.tiles, 1, budget)
         if not tiles or grids * (tiles + 1) ** n > budget:
             raise ValueError(
                 f"{grids} grids of {max(tiles, 1) + 1} tiles along {n} numbers are "

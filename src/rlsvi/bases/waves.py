@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import check_rows, positive, whole
 from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.elementary import cosine
 from rlsvi.core.plain import storable
@@ -38,6 +38,7 @@ class Waves:
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, 1 + n + features) of x (N, n)."""
+        check_rows(x)
         n = x.shape[-1]
         length = n / 4 if self.length is None else positive("length", self.length)
         count, seed = whole("features", self.features, 1, 2**14), whole("seed", self.seed, 0)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import Env
 
+from rlsvi.core.checks import shown
+
 Numbers = dict[str, float]
 FIELDS = ("episodes", "steps", "return", "length", "seconds", "cpu_seconds")  # of every agent
 DIAGNOSTICS = ("sweeps", "noise", "bounds_hit")  # of agents that have them
@@ -57,7 +59,7 @@ def callbacks_of(on_episode: OnEpisode | None) -> list[Callback]:
         if isinstance(one, type) or not (isinstance(one, Callback) or callable(one)):
             raise TypeError(
                 "on_episode must be a function of the agent and the return, a callback such as "
-                f"rlsvi.callbacks.CSV(path), or a list of these, got {one!r:.80}"
+                f"rlsvi.callbacks.CSV(path), or a list of these, got {shown(one)}"
             )
     return [one if isinstance(one, Callback) else FunctionCallback(one) for one in given]
 

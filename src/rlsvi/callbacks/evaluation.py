@@ -12,7 +12,7 @@ from rlsvi.agents.files import load_like
 from rlsvi.agents.playing import played
 from rlsvi.callbacks.calling import Callback, Numbers
 from rlsvi.core.archive import checked_target
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import shown, whole
 
 
 class Evaluate(Callback):
@@ -44,9 +44,11 @@ class Evaluate(Callback):
     ) -> None:
         self.every, self.given = whole("every", every, 1), env
         if env is not None and not isinstance(env, Env):
-            raise TypeError(f"the environment to evaluate in must be a Gymnasium environment, got {env!r:.80}")
+            raise TypeError(
+                f"env (evaluation_env in learn) must be a Gymnasium environment, to evaluate in, got {shown(env)}"
+            )
         self.episodes, self.seed = whole("episodes", episodes, 1, 10**8), whole("seed", seed, 0)
-        self.keep_best = None if keep_best is None else checked_target(keep_best)
+        self.keep_best = None if keep_best is None else checked_target(keep_best, name="keep_best")
         self.results: list[dict[str, float]] = []  # episodes and steps learned from, mean return, standard error
         self.best = -np.inf  # the largest mean return so far
         self._env: Env[Any, Any] | None = None

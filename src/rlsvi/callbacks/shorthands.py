@@ -6,6 +6,7 @@ from typing import Any
 from rlsvi.callbacks.calling import Callback
 from rlsvi.callbacks.evaluation import Evaluate
 from rlsvi.callbacks.saving import Checkpoint
+from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import whole
 
 
@@ -31,7 +32,8 @@ def saving(checkpoint_every: Any, checkpoint: Any, keep_best: Any) -> list[Callb
         )
     if checkpoint is None:
         return []
-    saved = Checkpoint(whole("checkpoint_every", checkpoint_every, 1), checkpoint)
+    target = checked_target(checkpoint, name="checkpoint")
+    saved = Checkpoint(whole("checkpoint_every", checkpoint_every, 1), target)
     if keep_best is not None and saved.path == Path(keep_best):
         raise ValueError(f"checkpoint and keep_best are both {keep_best}: name two files")
     return [saved]

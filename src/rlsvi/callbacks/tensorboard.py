@@ -3,13 +3,13 @@
 import os
 import socket
 import time
-from pathlib import Path
 from typing import Any, Literal
 
 from gymnasium import Env
 
 from rlsvi.callbacks.appending import AppendedFile, cannot_write
 from rlsvi.callbacks.calling import Callback, Numbers
+from rlsvi.core.archive import path_of
 from rlsvi.core.checks import one_of
 
 VERSION = "brain.Event:2"  # of the format of such files, in which restarts are marked
@@ -30,7 +30,7 @@ class TensorBoard(Callback):
     """
 
     def __init__(self, folder: str | os.PathLike[str], against: Literal["episodes", "steps"] = "episodes") -> None:
-        self.folder, self.against = Path(folder), one_of("against", against, ("episodes", "steps"))
+        self.folder, self.against = path_of(folder, "folder"), one_of("against", against, ("episodes", "steps"))
         self._file: AppendedFile | None = None
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:

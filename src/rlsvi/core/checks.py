@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +45,12 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 def finite(name: str, values: Any) -> "Floats":
     """Return `values` as an array if they are all finite and not too large."""
     try:
-        array = np.asarray(float(values) if np.ndim(values) == 0 else values, dtype=np.float64)
+        array = np.asarray(float(values) if np.ndim(values) == 0 else values)
+        if isinstance(values, str | bytes | Decimal) or array.dtype.kind not in "fiubO":
+            raise TypeError  # complex numbers, dates and text
+        array = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number or an array of numbers, got {values!r:.80}") from None
+        raise ValueError(f"{name} must be a number or an array of numbers, got {shown(values)}") from None
     except OverflowError:
         raise ValueError(f"{name} must be finite, got more than {LARGEST:g}: clean the data") from None
     if not (np.abs(array) <= LARGEST).all():
@@ -85,6 +89,25 @@ def fits(what: str, numbers: int, remedy: str) -> None:
         )
 
 
+def check_even(name: str, value: Any) -> None:
+    """Raise an error if lists within a list have different lengths, or are nested too deeply for an array."""
+    try:
+        np.ndim(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array, or lists of one length, got {shown(value)}") from None
+
+
+def number(name: str, value: Any) -> float:
+    """Return `value` if it is one finite number."""
+    return float(shaped(name, finite(name, value), ()))
+
+
+def check_rows(x: Any) -> None:
+    """Raise an error if x is not an array of numbers (N, n)."""
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or not x.shape[1] or x.dtype.kind not in "fiub":
+        raise ValueError(f"x must be an array of numbers of shape (N, n), one row each, got {shown(x)}")
+
+
 def shaped(name: str, array: "Floats", shape: tuple[int, ...]) -> "Floats":
     """Return `array` if it has the shape."""
     if array.shape != shape:
@@ -107,6 +130,8 @@ def ridge_of(lam: Any, sigma: Any) -> float:
 
 
 def _gigabytes(count: int) -> str:
+    if count >= 10**30:
+        return "more than 10^21 GB"
     return f"{count // 10**9} GB" if count >= 10**13 else f"{count / 1e9:.3g} GB"
 
 
@@ -116,5 +141,5 @@ def shown(value: Any) -> str:
         return "a number of more than 30 digits"
     try:
         return " ".join(line.strip() for line in repr(value).splitlines())[:80]
-    except ValueError:
-        return "something with a number of thousands of digits"
+    except Exception:  # of any kind: it is what the class of the user raises
+        return f"something of the type {type(value).__name__}"

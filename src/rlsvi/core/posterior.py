@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.core.checks import finite, positive, ridge_of, shaped, whole
+from rlsvi.core.checks import finite, fits, positive, ridge_of, shaped, shown, whole
 from rlsvi.core.cholesky import rank_one, solve_lower
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import Seed, stream
@@ -27,6 +27,7 @@ class Posterior:
         self, blocks: int, dim: int, lam: float = 1.0, sigma: float = 1.0, prior_mean: float | Floats = 0.0
     ) -> None:
         shape = whole("blocks", blocks, 1), whole("dim", dim, 1)
+        fits(f"blocks and dim, {shown(blocks)} and {shown(dim)},", blocks * dim * (dim + 4), "make them smaller")
         self.ridge = ridge_of(lam, sigma)
         self.lam, self.sigma = positive("lam", lam), positive("sigma", sigma)
         mean = finite("prior_mean", prior_mean)
@@ -56,7 +57,9 @@ class Posterior:
     def sample(self, rng: Words | Seed = None) -> Floats:
         """Return one exact sample of the weights, (blocks, dim); `rng` is a seed or a stream to draw from."""
         if isinstance(rng, np.ndarray) and (rng.shape != (4,) or rng.dtype != np.uint64):
-            raise ValueError(f"rng must be a seed or a stream of four 64-bit words, got {rng!r}")
+            raise ValueError(f"rng must be a seed or a stream of four 64-bit words, got {shown(rng)}")
+        if not isinstance(rng, np.ndarray | np.random.SeedSequence | None):
+            whole("rng", rng, 0)
         state = rng if isinstance(rng, np.ndarray) else stream(rng)
         theta = self._y()
         for b, (U, inv) in enumerate(zip(*self.factor, strict=True)):

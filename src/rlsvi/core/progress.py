@@ -11,6 +11,8 @@ from datetime import timedelta
 from multiprocessing import parent_process
 from threading import Lock, Timer
 
+from rlsvi.core.checks import flag
+
 PATIENCE = 2.0  # seconds
 COMPILING = "compiling, the first time only: about ten seconds"
 Draw = Callable[[int, str], None]
@@ -38,7 +40,7 @@ def bar(total: int, what: str, show: bool | None) -> Iterator[Callable[..., None
 
     show : True always draws the bar, False never; None draws it after two seconds if stderr is interactive.
     """
-    if show is False or (show is None and not is_watched()):
+    if (show is not None and not flag("progress", show)) or (show is None and not is_watched()):
         yield lambda n, words="": None
         return
     begin, done, turn = time.monotonic(), 0, Lock()

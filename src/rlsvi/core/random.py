@@ -12,6 +12,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import ONE, Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.elementary import exp, log
 
@@ -23,7 +24,7 @@ def sequence(seed: Seed) -> np.random.SeedSequence:
     if isinstance(seed, np.random.SeedSequence):
         return seed
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
-        raise ValueError(f"seed must be a non-negative integer, a SeedSequence or None, got {seed!r}")
+        raise ValueError(f"seed must be a non-negative integer, a SeedSequence or None, got {shown(seed)}")
     return np.random.SeedSequence(seed)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import shown, whole
 
 MOST = 1000  # maximum number of actions
 
@@ -27,7 +27,7 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
 
     def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:
         if not isinstance(env, gymnasium.Env):
-            raise TypeError(f"env must be a Gymnasium environment, got {env!r:.80}")
+            raise TypeError(f"env must be a Gymnasium environment, got {shown(env)}")
         self.actions = _actions(env.action_space, choices)
         RecordConstructorArgs.__init__(self, choices=choices)
         super().__init__(env)
@@ -36,31 +36,38 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
     def action(self, action: Any) -> Any:
         """Return the environment's action with this number."""
         if not self.action_space.contains(action):
-            raise ValueError(f"action {action!r} is not one of 0..{len(self.actions) - 1}")
+            raise ValueError(f"action {shown(action)} is not one of 0..{len(self.actions) - 1}")
         return self.actions[int(action)]
 
 
 def _actions(space: Any, choices: Any) -> list[Any]:
     """Return the actions to choose from."""
-    if choices is not None and np.ndim(choices) > 0:
-        listed = [np.asarray(action, dtype=space.dtype) for action in choices]
-        strange = [action for action in listed if not space.contains(action)]
+    if choices is not None and not isinstance(choices, int | np.integer):
+        try:
+            listed = [np.asarray(action, dtype=space.dtype) for action in choices]
+            strange = [action for action in listed if not space.contains(action)]
+        except (TypeError, ValueError, OverflowError):
+            listed, strange = [], []
         if strange or not listed:
-            raise ValueError(f"choices must be actions of {space}, got {strange or choices!r}")
+            raise ValueError(
+                f"choices must be actions of {space}, got {shown(strange[0] if strange else choices)}"
+            )
         return listed
     if isinstance(space, spaces.Box):
         if choices is None:
             raise ValueError(f"say by choices= how many values each number of the actions {space} may take")
         if not space.is_bounded():
             raise ValueError(f"the actions {space} have no bounds: give the actions themselves as choices=[..]")
-        count, ends = whole("choices", choices, 2), zip(space.low.ravel(), space.high.ravel(), strict=True)
+        count, ends = whole("choices", choices, 2, MOST), zip(space.low.ravel(), space.high.ravel(), strict=True)
         values: list[Any] = [np.linspace(low, high, count) for low, high in ends]
     elif isinstance(space, spaces.MultiDiscrete) and choices is None:
         values = [np.arange(k) + first for k, first in zip(space.nvec.ravel(), space.start.ravel(), strict=True)]
     elif isinstance(space, spaces.MultiBinary) and choices is None:
         values = [np.arange(2)] * int(np.prod(space.shape))
     else:
-        raise ValueError(f"the actions {space} cannot be offered as a finite choice, with choices={choices!r}")
+        raise ValueError(
+            f"the actions {space} cannot be offered as a finite choice, with choices={shown(choices)}"
+        )
     many = float(np.prod([float(len(v)) for v in values]))
     if many > MOST:
         raise ValueError(f"{many:.0f} actions are more than {MOST}: give fewer as choices, or list the actions")

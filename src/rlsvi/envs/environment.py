@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium.error import ResetNeeded
 
+from rlsvi.core.checks import shown, whole
 from rlsvi.core.random import reseed
 
 Info = dict[str, Any]
@@ -22,16 +23,16 @@ class Environment(gymnasium.Env[Any, Any]):
     def __init__(self, render_mode: str | None) -> None:
         modes = self.metadata["render_modes"]
         if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in modes):
-            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {render_mode!r:.80}")
+            raise ValueError(f"render_mode must be one of {', '.join(modes)} or None, got {shown(render_mode)}")
         self.render_mode = render_mode
         self._stream = np.zeros(4, dtype=np.uint64)  # an invalid state, which no seed gives
         self._started = self._running = False
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> Any:
         """Start an episode. A seed restarts the stream; without one it continues, or is seeded at random."""
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else whole("seed", seed, 0))
         if seed is not None and seed >= 2**64:
-            raise ValueError(f"seed must be below 2**64, got {seed}")
+            raise ValueError(f"seed must be below 2**64, got {shown(seed)}")
         if seed is not None or not self._stream.any():
             word = int(self.np_random.integers(2**63)) if seed is None else seed
             reseed(self._stream, np.uint64(word))
@@ -42,7 +43,7 @@ class Environment(gymnasium.Env[Any, Any]):
         if not self._running:
             raise ResetNeeded("the episode is over: call reset()" if self._started else "call reset() first")
         if not (type(action) is int and 0 <= action < actions) and not self.action_space.contains(action):
-            raise ValueError(f"action {action!r} is not one of 0..{actions - 1}")
+            raise ValueError(f"action {shown(action)} is not one of 0..{actions - 1}")
         return int(action)
 
     def render(self) -> Any:

@@ -7,6 +7,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.checks import flag, shown
 from rlsvi.core.random import pick
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import GREY, INK, Canvas, mix
@@ -32,9 +33,9 @@ class FiniteMDPEnv(Environment):
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
         if not isinstance(mdp, FiniteMDP):
-            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {mdp!r:.80}")
+            raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {shown(mdp)}")
         super().__init__(render_mode)
-        if endless:
+        if flag("endless", endless):
             check_alike(mdp)
         self.mdp, self.endless = mdp, endless
         self.observation_space = gymnasium.spaces.Discrete(mdp.states)

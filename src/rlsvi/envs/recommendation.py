@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core.checks import flag
 from rlsvi.core.random import bits, uniform
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import CORAL, GREY, INK, Canvas, mix
@@ -55,7 +56,7 @@ class RecommendationEnv(Environment):
         self.taste = draw_taste(products, **taste)
         self.reward_values = coding(reward_values)
         self.mdp: FiniteMDP | None = None
-        if numbered:
+        if flag("numbered", numbered):
             self.mdp = recommendation(products, slots, **self.taste._asdict(), reward_values=self.reward_values)
         self.observation_space: gymnasium.Space[Any] = (
             gymnasium.spaces.Box(-1, 1, (self.products,), np.int8)

@@ -4,6 +4,8 @@ from typing import Any
 
 from gymnasium import Env, Space
 
+from rlsvi.core.checks import shown
+
 
 class Spaces(Env[Any, Any]):
     """The observations and actions that a log consists of. It cannot be played: `agent.fit(log, Spaces(..))`.
@@ -17,7 +19,7 @@ class Spaces(Env[Any, Any]):
     def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:
         for name, space in (("observation_space", observation_space), ("action_space", action_space)):
             if not isinstance(space, Space):
-                raise TypeError(f"{name} must be a space of Gymnasium, got {space!r:.80}")
+                raise TypeError(f"{name} must be a space of Gymnasium, got {shown(space)}")
         self.observation_space, self.action_space = observation_space, action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import CORAL, GREY, INK, Canvas
 
@@ -41,9 +41,9 @@ class SwingUpEnv(Environment):
         self.height = float(shaped("height", finite("height", height), ()))
         self.cost = float(shaped("cost", finite("cost", cost), ()))
         if self.height >= 1:
-            raise ValueError(f"height must be below 1, the cosine of a pole that is upright, got {height!r:.80}")
+            raise ValueError(f"height must be below 1, the cosine of a pole that is upright, got {shown(height)}")
         if self.cost < 0:
-            raise ValueError(f"cost must be at least 0, got {cost!r:.80}")
+            raise ValueError(f"cost must be at least 0, got {shown(cost)}")
         self.action_space = spaces.Discrete(3)
         high = np.array([EDGE + 1, np.inf, 1, 1, np.inf])
         self.observation_space = spaces.Box(-high, high, dtype=np.float64)

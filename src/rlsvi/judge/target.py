@@ -8,6 +8,7 @@ from gymnasium.spaces import Discrete
 
 from rlsvi.agents.playing import check_function
 from rlsvi.agents.predicting import Predicting
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.logs.observations import Observations
 
@@ -25,7 +26,7 @@ class Target:
         if isinstance(policy, type) or not (self.plays or callable(policy)):
             raise TypeError(
                 "policy must be an agent, anything else with a method predict, or a function of an observation, "
-                f"got {policy!r:.80}"
+                f"got {shown(policy)}"
             )
         if not self.plays:
             check_function(policy)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST, instead
+from rlsvi.core.checks import LARGEST, instead, shown
 from rlsvi.core.compile import Bools, Longs
 
 if TYPE_CHECKING:
@@ -39,18 +39,19 @@ class Columns:
 
     def __init__(self, frame: "pl.DataFrame", names: Mapping[str, Any] | None, start: int = 0) -> None:
         if not isinstance(names, Mapping | None):
-            raise TypeError(f'columns must be a dictionary, such as {{"reward": "r"}}, got {names!r:.80}')
+            raise TypeError(f'columns must be a dictionary, such as {{"reward": "r"}}, got {shown(names)}')
         if ROW in frame.columns:
             raise ValueError(f"the log must not have a column called {ROW!r}: rename it")
         self.frame, self.names = frame.with_row_index(ROW, start), dict(names or {})
         unknown = [name for name in self.names if name not in (*REQUIRED, *OPTIONAL)]
         if unknown:
-            raise ValueError(f"columns has {unknown[0]!r}: {instead(unknown[0], (*REQUIRED, *OPTIONAL))}")
+            what = unknown[0] if isinstance(unknown[0], str) else shown(unknown[0])
+            raise ValueError(f"columns has {what!r:.80}: {instead(what, (*REQUIRED, *OPTIONAL))}")
         for name, given in self.names.items():
             several = isinstance(given, list | tuple) and given and all(isinstance(each, str) for each in given)
             if not (isinstance(given, str) or several):
                 raise TypeError(
-                    f"columns[{name!r}] must be the name of a column, or a list of them, got {given!r:.80}"
+                    f"columns[{name!r}] must be the name of a column, or a list of them, got {shown(given)}"
                 )
         self._check_there({name: self.of(name) for name in (*REQUIRED, *self.names)})
         for column, dtype in self.frame.schema.items():

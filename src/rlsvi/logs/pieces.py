@@ -93,7 +93,7 @@ def _readable(otherwise: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ValueError(f"{otherwise} {error!s:.200}") from error
+        raise ValueError(f"log: {otherwise} {error!s:.200}") from error
 
 
 def _from_pandas(log: Any) -> "pl.DataFrame":

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, fits, flag, whole
+from rlsvi.core.checks import finite, fits, flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.finite import FiniteMDP
@@ -59,15 +59,15 @@ def weights_of(name: str, alpha: ArrayLike, n: int) -> Floats:
     if weights.shape not in ((), (n,)):
         raise ValueError(f"{name} must be a number or have shape {(n,)}, got shape {weights.shape}")
     if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError(f"{name} must be positive and finite, got {alpha!r}")
+        raise ValueError(f"{name} must be positive and finite, got {shown(alpha)}")
     return np.broadcast_to(weights, (n,)).copy()
 
 
 def _distribution(start: ArrayLike, states: int) -> Floats:
     """Return `start` as probabilities; FiniteMDP checks a given distribution."""
-    s = np.asarray(start)
-    if s.shape == () and np.issubdtype(s.dtype, np.integer):
+    s = finite("start", start)
+    if s.shape == () and isinstance(start, int | np.integer | np.ndarray):
         if not 0 <= s < states:
-            raise ValueError(f"start must be a state 0..{states - 1}, got {start!r}")
+            raise ValueError(f"start must be a state 0..{states - 1}, got {shown(start)}")
         s = np.arange(states) == s
-    return s.astype(np.float64)
+    return np.asarray(s, dtype=np.float64)

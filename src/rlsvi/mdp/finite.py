@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, one_of, read_only, whole
+from rlsvi.core.checks import finite, fits, one_of, read_only, shown, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs
 from rlsvi.core.plain import storable
 from rlsvi.core.reprs import html_table
@@ -91,12 +91,20 @@ class FiniteMDP:
 
         `options` are the remaining arguments of FiniteMDP. `successors` is not called for illegal actions.
         """
-        mask = np.ones((states, actions), dtype=bool) if legal is None else np.asarray(legal, dtype=bool)
+        for key, count in (("horizon", horizon), ("states", states), ("actions", actions)):
+            whole(key, count, 1, 2**31 - 1)
+        if not callable(successors):
+            raise TypeError(f"successors must be a function of a state and an action, got {shown(successors)}")
+        fits("states and actions", 4 * states * actions, "make them fewer")
+        mask = np.ones((states, actions), dtype=bool) if legal is None else _copied("legal", legal, states)
         if mask.shape not in ((states, actions), (horizon, states, actions)):
             raise ValueError(f"legal must have shape {(states, actions)} or {(horizon, states, actions)}")
         allowed: Bools = np.logical_or.reduce(mask.reshape(-1, states, actions), axis=0)
         rows = [successors(s, a) if allowed[s, a] else [] for s in range(states) for a in range(actions)]
-        entries = [entry for row in rows for entry in row]
+        try:
+            entries = [(p, s, r) for row in rows for p, s, r in row]
+        except (TypeError, ValueError):
+            raise TypeError("successors must return a list of (probability, next state, reward)") from None
         return cls(
             horizon,
             states,
@@ -189,11 +197,11 @@ def _copied(name: str, given: Any, states: int) -> Any:
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.size and array.dtype.kind not in kinds:
-        raise ValueError(f"{name} must be an array of {what}, got {given!r:.80}")
+        raise ValueError(f"{name} must be an array of {what}, got {shown(given)}")
     if name in _VECTORS and array.ndim != 1:
         raise ValueError(f"{name} must be a vector of {what}, got {array.dtype} of shape {array.shape}")
     if name == "reward_values" and array.shape != (2,):
-        raise ValueError(f"reward_values must be a pair (low, high), got {given!r:.80}")
+        raise ValueError(f"reward_values must be a pair (low, high), got {shown(given)}")
     if name == "successor" and array.size and not 0 <= array.min() <= array.max() < states:
         raise ValueError(f"successor must hold states 0..{states - 1}, got {array.min()}..{array.max()}")
     if name == "reward_values":
@@ -212,9 +220,12 @@ def _check_rows(mdp: FiniteMDP) -> None:
     """Raise an error if the rows are inconsistent, before anything is computed from them."""
     S, A, H, entries = mdp.states, mdp.actions, mdp.horizon, len(mdp.probability)
     if len(mdp.indptr) - 1 not in (S * A, H * S * A):
-        raise ValueError(f"indptr must have S A + 1 = {S * A + 1} or H S A + 1 = {H * S * A + 1} entries")
+        raise ValueError(
+            f"indptr must have S A + 1 = {S * A + 1} or H S A + 1 = {H * S * A + 1} entries, for these states, "
+            "actions and horizon"
+        )
     if mdp.indptr[0] != 0 or mdp.indptr[-1] != entries or (np.diff(mdp.indptr) < 0).any():
-        raise ValueError("indptr must rise from 0 to the number of successors")
+        raise ValueError("indptr must rise from 0 to the number of successors, as many as in probability")
     for name in ("successor", "reward"):
         if getattr(mdp, name).shape != (entries,):
             raise ValueError(f"{name} must have one entry for each of the {entries} probabilities")

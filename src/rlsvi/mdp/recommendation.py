@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rlsvi.core.checks import finite, positive, shaped, whole
+from rlsvi.core.checks import finite, fits, positive, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, compiled
 from rlsvi.core.elementary import exp
 from rlsvi.core.random import Seed, sequence
@@ -46,7 +46,8 @@ def draw_taste(
     scale : the paper's c.
     seed : seed of the draw.
     """
-    N = whole("products", products, 1)
+    N = whole("products", products, 1, 2**31 - 1)
+    fits(f"the taste for {N} products", 2 * N * N, "take fewer")
     given = finite("beta", beta)
     base = np.full(N, given) if given.ndim == 0 else shaped("beta", given, (N,))
     if gamma is None:
@@ -82,11 +83,13 @@ def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) 
 
     legal : which products may be shown, (N,). If None, those not seen yet.
     """
-    history = np.asarray(x)
+    if not isinstance(taste, Taste):
+        raise TypeError(f"taste must be what draw_taste returns, got {shown(taste)}")
+    history = shaped("x", finite("x", x), taste.beta.shape)
     logit = taste.beta + (taste.gamma * history).sum(axis=1)
-    allowed = history == 0 if legal is None else np.asarray(legal, dtype=bool)
+    allowed = history == 0 if legal is None else shaped("legal", finite("legal", legal), history.shape) != 0
     if not allowed.any():
-        raise ValueError("legal must leave a product to show, got none")
+        raise ValueError("x and legal must leave a product to show, got none")
     best: Longs = np.flatnonzero(allowed & (logit == logit[allowed].max()))
     return best
 
@@ -145,7 +148,7 @@ def coding(reward_values: Any) -> tuple[float, float]:
     """Return the rewards of a dislike and a like, checked."""
     values = finite("reward_values", reward_values)
     if values.shape != (2,) or not values[0] < values[1]:
-        raise ValueError(f"reward_values must be a pair (dislike, like) that rises, got {reward_values!r}")
+        raise ValueError(f"reward_values must be a pair (dislike, like) that rises, got {shown(reward_values)}")
     return float(values[0]), float(values[1])
 
 

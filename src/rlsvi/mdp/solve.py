@@ -1,9 +1,10 @@
 """Exact dynamic programming on a FiniteMDP: V*, Q*, the value of any policy, the optimal average reward."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.core.checks import positive, shown
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 from rlsvi.mdp.finite import FiniteMDP
 
@@ -29,7 +30,7 @@ class Solution(NamedTuple):
 
 def backward_induction(mdp: FiniteMDP) -> Solution:
     """Compute V*_h(s) = max_a Q*_h(s, a) and Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]."""
-    t = mdp.table
+    t = check_mdp(mdp).table
     V, Q = np.empty((t.horizon + 1, t.states)), np.empty((t.horizon, t.states, t.actions))
     V[-1] = t.terminal
     for h in reversed(range(t.horizon)):
@@ -44,7 +45,7 @@ def myopic_values(mdp: FiniteMDP) -> Floats:
 
     It includes the terminal reward, which is paid with the last step, if the step may end the episode.
     """
-    t = mdp.table
+    t = check_mdp(mdp).table
     Q = np.empty((t.horizon, t.states, t.actions))
     for h in range(t.horizon):
         ends = t.absorbing if h + 1 < t.horizon else np.ones(t.states, dtype=bool)
@@ -56,8 +57,13 @@ def myopic_values(mdp: FiniteMDP) -> Floats:
 
 def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
     """Return V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
-    t = mdp.table
-    mu = np.asarray(policy)
+    t = check_mdp(mdp).table
+    try:
+        mu = np.asarray(policy)
+    except ValueError:  # rows of different lengths
+        mu = np.array(None)
+    if mu.dtype.kind not in "fiub":
+        raise ValueError(f"policy must be actions or probabilities, got {shown(policy)}")
     if mu.shape == (t.horizon, t.states) and np.issubdtype(mu.dtype, np.integer):
         if mu.min() < 0 or mu.max() >= t.actions:
             raise ValueError(f"policy must hold actions 0..{t.actions - 1}")
@@ -80,9 +86,16 @@ def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
     return V
 
 
+def check_mdp(mdp: Any) -> FiniteMDP:
+    """Return `mdp` if it is a FiniteMDP."""
+    if not isinstance(mdp, FiniteMDP):
+        raise TypeError(f"mdp must be a FiniteMDP, such as rlsvi.mdp.chain(), got {shown(mdp)}")
+    return mdp
+
+
 def check_alike(mdp: FiniteMDP) -> None:
     """Raise an error if an MDP cannot be played forever because its periods differ."""
-    if mdp.table.per_period or len(mdp.table.legal) > 1:
+    if check_mdp(mdp).table.per_period or len(mdp.table.legal) > 1:
         raise ValueError(f"{mdp.name} has periods that differ: only one whose periods are all alike has no end")
 
 
@@ -93,6 +106,8 @@ def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
     8.5). The increments of all states enclose the answer, which is accurate to `tolerance`.
     """
     check_alike(mdp)
+    if positive("tolerance", tolerance) < 1e-14:
+        raise ValueError(f"tolerance must be at least 1e-14, the rounding, got {tolerance!r}")
     t = mdp.table
     if t.absorbing.any():
         raise ValueError(f"{mdp.name} has absorbing states: episodes end there, and are no life without end")

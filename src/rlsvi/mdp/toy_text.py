@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rlsvi.core.checks import finite, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.mdp.finite import FiniteMDP, Successors
 
@@ -29,9 +30,13 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
     horizon : number of steps per episode. If None, the environment's own time limit.
     start : distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
     """
+    if not hasattr(env, "unwrapped") or not hasattr(env, "spec"):
+        raise TypeError(f"env must be a Gymnasium environment, got {shown(env)}")
     rows = _rows(env.unwrapped)
     S, A = len(rows), len(rows[0])
     first = _start(env.unwrapped, S, start)
+    if horizon is not None:
+        whole("horizon", horizon, 1, 2**31 - 1)
     limit = env.spec.max_episode_steps if env.spec is not None else None
     if horizon is None and limit is None:
         raise ValueError("the environment has no time limit (max_episode_steps): give horizon")
@@ -76,7 +81,7 @@ def _start(env: Any, states: int, start: ArrayLike | None) -> Floats:
     given = getattr(env, "initial_state_distrib", None) if start is None else start
     if given is None:
         raise ValueError(f"{type(env).__name__} has no initial_state_distrib: give `start`, shape {(states,)}")
-    first = np.asarray(given, dtype=np.float64)
+    first = finite("start", given)
     if first.shape != (states,):
         raise ValueError(f"start must have shape {(states,)}, got {first.shape}")
     return first

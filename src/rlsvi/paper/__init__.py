@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rlsvi.core.checks import instead
+from rlsvi.core.checks import instead, shown
 
 if TYPE_CHECKING:
     from rlsvi.paper.figure import Figure
@@ -54,8 +54,10 @@ FIGURES = {name: words for figures in TOPICS.values() for name, words in figures
 
 def figure_called(name: str) -> "Figure":
     """The figure called `name`, from the file of that name in the folder of its topic."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be the name of a figure, got {shown(name)}")
     for topic, figures in TOPICS.items():
         if name in figures:
             found: Figure = import_module(f"rlsvi.paper.{topic}.{name.replace('-', '_')}").FIGURE
             return found
-    raise ValueError(f"unknown figure {name!r}: {instead(name, FIGURES, '`rlsvi list` shows all')}")
+    raise ValueError(f"unknown figure {shown(name)}: {instead(name, FIGURES, '`rlsvi list` shows all')}")

@@ -193,7 +193,7 @@ def checked_url(url: str) -> URL:
     """Return the URL of a database if it is one of SQLite's files or of PostgreSQL."""
     try:
         found = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # SQLAlchemy shows what is no text, which may be too long
         raise ValueError(f"database must be the URL of a database, {EXAMPLES}") from None
     name = found.drivername.partition("+")[0]
     if name in ("postgresql", "postgres"):

@@ -18,7 +18,7 @@ from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import exploration
 from rlsvi.agents.finite.concurrent import check_concurrent
 from rlsvi.agents.mind import ANY, Workspace, copy_of, is_full, learn, new_workspace, plan_as
-from rlsvi.core.checks import fits, whole
+from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.mdp.table import Table, first_state
@@ -59,10 +59,11 @@ def simulate_concurrent(
     regret, trace : as for `simulate`.
     advance : called from time to time with the number of rounds just finished.
     """
-    whole("rounds", rounds, 0)
-    whole("agents", agents, 1)
+    rounds, agents = whole("rounds", rounds, 0), whole("agents", agents, 1)
     check_concurrent(agent, agents, shared)
     check_problem(problem, advance, "rounds")
+    flag("regret", regret)
+    flag("trace", trace)
     if not fused_for(agent):
         raise TypeError(
             f"{type(agent).__name__} overrides methods that compiled code would not call: use "
@@ -70,7 +71,7 @@ def simulate_concurrent(
         )
     table, solution = problem.mdp.table, problem.solution
     numbers = agents * (3 * table.horizon + rounds * (2 * table.horizon + 4 if trace else 4))
-    fits(f"{rounds} rounds of {agents} agents", numbers, "use fewer agents, fewer rounds, or no trace")
+    fits(f"{shown(rounds)} rounds of {shown(agents)} agents", numbers, "use fewer agents or rounds, or no trace")
     agent.adopt(problem.mdp, problem.basis)
     history = blank_history(rounds * agents, table.horizon if trace else 0)
     work, aside = new_workspace(table.horizon, table.states, table.actions), _no_round(agents, table.horizon)

@@ -17,7 +17,7 @@ from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.finite.mind import FiniteMind, known_row
 from rlsvi.agents.task import Task
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
 from rlsvi.mdp import FiniteMDP
@@ -47,9 +47,11 @@ def simulate_continual(
 
     advance : called from time to time with the number of steps just done.
     """
-    whole("steps", steps, 0)
+    steps = whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):
-        raise TypeError(f"agent must be ContinualRLSVI or ContinualLSVI, got {agent!r}")
+        raise TypeError(f"agent must be ContinualRLSVI or ContinualLSVI, got {shown(agent)}")
+    if not callable(advance):
+        raise TypeError(f"advance must be a function of the number of steps just done, got {shown(advance)}")
     check_alike(mdp)
     table, task = mdp.table, Task(0, mdp.table.actions, mdp.table.states)
     agent.take_on(task)
@@ -61,6 +63,7 @@ def simulate_continual(
     state = np.array([-1 if here is None else here.observation])
     visited, actions = np.zeros(2, np.int64), np.zeros(1, np.int64)
     desk = StepRoom(state, visited, actions, np.zeros(1), np.empty(A), np.empty(A))
+    fits("the rewards of all steps", steps, "learn fewer at once")
     rewards = np.zeros(steps)
     done, chunk = 0, 64
     while done < steps:

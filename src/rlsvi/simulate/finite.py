@@ -17,7 +17,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import GREEDY, choose, exploration, probabilities
 from rlsvi.agents.mind import Workspace, is_full, learn, new_workspace, only_best, plan, values
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import ONE, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, copy, reseed
 from rlsvi.envs.finite import FiniteMDPEnv
@@ -49,10 +49,12 @@ def simulate(
     trace : record every step.
     advance : called from time to time with the number of episodes just finished.
     """
-    whole("episodes", episodes, 0)
+    episodes = whole("episodes", episodes, 0)
     if not isinstance(agent, Agent):
-        raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {agent!r}")
+        raise TypeError(f"agent must be one of a finite horizon, such as rlsvi.RLSVI(), got {shown(agent)}")
     check_problem(problem, advance)
+    flag("regret", regret)
+    flag("trace", trace)
     agent.adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
     if not fused_for(agent):
@@ -93,9 +95,9 @@ def simulate(
 def check_problem(problem: Any, advance: Any, unit: str = "episodes") -> None:
     """Raise an error if these are not a problem and a function."""
     if not isinstance(problem, Problem):
-        raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {problem!r:.80}")
+        raise TypeError(f"problem must be a Problem, such as rlsvi.problems.chain(10), got {shown(problem)}")
     if not callable(advance):
-        raise TypeError(f"advance must be a function of the number of {unit} just finished, got {advance!r}")
+        raise TypeError(f"advance must be a function of the number of {unit} just finished, got {shown(advance)}")
 
 
 @compiled

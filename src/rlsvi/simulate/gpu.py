@@ -17,7 +17,7 @@ from rlsvi.agents.explore import Explore, exploration
 from rlsvi.agents.mind import Workspace, new_workspace
 from rlsvi.agents.noise import ByEvidence
 from rlsvi.core import card
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import shown, whole
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.mdp.table import Table
 from rlsvi.problems import Problem
@@ -121,7 +121,7 @@ class Batch:
         chosen = np.array(lanes, np.int64)
         if not len(chosen) or len(set(lanes)) != len(lanes) or chosen.min() < 0 or chosen.max() >= self.size:
             raise ValueError(
-                f"lanes must be different runs of 0..{self.size - 1}, at least one, got {lanes!r:.80}"
+                f"lanes must be different runs of 0..{self.size - 1}, at least one, got {shown(lanes)}"
             )
         if not self.sound[chosen].all():
             raise ValueError("a run that failed, or was interrupted, cannot go on: make another batch")
@@ -219,7 +219,7 @@ def begun(agent: Agent, problem: Problem) -> Lane:
 def refuse(agent: Agent) -> None:
     """Raise an error if a card cannot run an agent."""
     if not isinstance(agent, Agent) or not agent.fused:
-        raise TypeError(f"{agent!r} has no fused loop, which is what a card runs: use device='cpu'")
+        raise TypeError(f"{shown(agent)} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlsvi.core.checks import fits, shown
 from rlsvi.core.compile import Floats, Ints
 
 
@@ -34,6 +35,7 @@ class History(NamedTuple):
 
 def blank_history(episodes: int, horizon: int) -> History:
     """Return arrays for the history; without a trace if `horizon` is 0."""
+    fits(f"{shown(episodes)} episodes", episodes * (4 + 2 * horizon), "learn fewer, or without trace")
     shape = (episodes if horizon else 0), horizon
     trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
     nan = np.full((3, episodes), np.nan)

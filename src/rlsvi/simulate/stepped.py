@@ -16,6 +16,7 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import NothingLearned, Place
 from rlsvi.agents.predicting import Predicting
 from rlsvi.agents.task import begun, checked_reward, taken
+from rlsvi.core.checks import shown
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp import Solution
 from rlsvi.simulate.history import History, blank_history
@@ -224,11 +225,11 @@ def predicted_by(agent: Agent, env: Recorded) -> Callable[[Place], int | None]:
         except NothingLearned:
             return None
         if not isinstance(returned, tuple) or len(returned) != 2:
-            raise TypeError(f"{name} must return an action and a state, got {returned!r:.80}")
+            raise TypeError(f"{name} must return an action and a state, got {shown(returned)}")
         action, state = returned
         decided = int(np.asarray(action).item()) - int(env.action_space.start)  # type: ignore[attr-defined]
         if not (0 <= decided < place.legal.size and place.legal[decided]):
-            raise ValueError(f"{name} returned {action!r}, which is not a legal action")
+            raise ValueError(f"{name} returned {shown(action)}, which is not a legal action")
         return decided
 
     return decide

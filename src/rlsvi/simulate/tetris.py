@@ -21,7 +21,7 @@ from rlsvi.agents.stationary.mind import StationaryMind, count_episode
 from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
 from rlsvi.agents.task import Task
 from rlsvi.bases.tetris import Tetris
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
 from rlsvi.tetris.features import Room, afterstates, kind_of, values
@@ -81,8 +81,10 @@ def simulate_tetris(
     max_pieces : a game is truncated after this many pieces. If None, never.
     advance : called with 1 after every game.
     """
-    limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1)
-    found = _blank(checked_rules(rules), whole("games", games, 0))
+    limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
+    if not callable(advance):
+        raise TypeError(f"advance must be a function of the number of games just finished, got {shown(advance)}")
+    found = _blank(checked_rules(rules), whole("games", games, 0, 2**31 - 1))
     if games == 0:
         return found
     learner = adopted(agent, rules)
@@ -133,13 +135,14 @@ def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
 def _kind(agent: StationaryAgent) -> int:
     if not isinstance(agent, StationaryAgent) or not isinstance(agent.basis, Tetris):
         raise TypeError(
-            "the Tetris loop needs a StationaryRLSVI or StationaryLSVI with basis=rlsvi.bases.Tetris(), got "
-            f"{agent!r}: others learn from rlsvi/Tetris-v0 by learn(env)"
+            "agent must be a StationaryRLSVI or StationaryLSVI with basis=rlsvi.bases.Tetris() for the loop of "
+            f"Tetris, got {shown(agent)}: others learn from rlsvi/Tetris-v0 by learn(env)"
         )
     return kind_of(agent.basis.features)
 
 
 def _blank(rules: Rules, games: int) -> Games:
+    fits(f"the results of {games} games", 10 * games, "play fewer")
     rows, pieces = np.zeros((2, games), dtype=np.int64)
     size, excess = np.zeros((2, games))
     rule = np.full(games, rules.game_over, dtype="U8")

@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.utils import EzPickle
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
+from rlsvi.core.checks import shown
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem
@@ -47,7 +48,7 @@ def arena_of(given: Any, seed: int) -> Arena:
         with closing(_made(drawn)) as env:
             return Arena(_name(env), partial(_made, drawn), table_of(env))
     if not isinstance(drawn, gymnasium.Env):
-        raise TypeError(f"problem must be {WANTED}, got {drawn!r:.80}")
+        raise TypeError(f"problem must be {WANTED}, got {shown(drawn)}")
     if drawn is not given:
         _check_new(drawn)
         return Arena(_name(drawn), lambda: drawn, table_of(drawn))
@@ -146,7 +147,7 @@ def _made(id: str) -> Env:
     try:
         return gymnasium.make(id)
     except (gymnasium.error.Error, ImportError) as error:
-        raise ValueError(f"problem is {id!r}, which Gymnasium cannot make: {error}") from error
+        raise ValueError(f"problem is {shown(id)}, which Gymnasium cannot make: {error!s:.500}") from error
 
 
 def _name(env: Env) -> str:

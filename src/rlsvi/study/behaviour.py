@@ -27,7 +27,7 @@ class Behaviour:
         elif policy is not None and (isinstance(policy, type) or not callable(getattr(policy, "predict", None))):
             raise TypeError(
                 "policy must be an agent, anything else with a method predict, a function of an observation, or "
-                f"None for random actions, got {policy!r:.80}"
+                f"None for random actions, got {shown(policy)}"
             )
         chance = in_unit_interval("epsilon", epsilon, closed=True)
         self.policy, self.epsilon = policy, 1.0 if policy is None else chance

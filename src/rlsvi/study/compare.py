@@ -9,7 +9,7 @@ import numpy as np
 from rlsvi.agents import RLSVI
 from rlsvi.agents.agent import Agent
 from rlsvi.core.card import cuda
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.machine import cores
 from rlsvi.core.progress import bar
 from rlsvi.problems import Problem, chain
@@ -71,8 +71,7 @@ def compare(
     check_entrants(agents)
     whole("episodes", episodes, 1, 10**9)
     threads = cores() if workers is None else whole("workers", workers, 1, 10**4)
-    if device not in ("cpu", "cuda"):
-        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r:.80}")
+    one_of("device", device, ("cpu", "cuda"))
     if device == "cuda" and executor is not None:
         raise ValueError("executor goes with device='cpu': leave one of them out")
     first = arena_of(problem, numbers[0])
@@ -181,9 +180,9 @@ def _numbers(seeds: Any) -> list[int]:
     """Return 0 .. seeds - 1, or the seeds listed."""
     if isinstance(seeds, int | np.integer):
         return list(range(whole("seeds", seeds, 1, 10**7)))
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds must be a number of seeds or a list of them, got {seeds!r:.80}")
+    if (isinstance(seeds, str | np.ndarray) and np.ndim(seeds) != 1) or not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds must be a number of seeds or a list of them, got {shown(seeds)}")
     numbers = [whole("seeds", seed, 0) for seed in seeds]
     if not numbers or len(set(numbers)) != len(numbers):
-        raise ValueError(f"seeds must be at least one, and each only once, got {seeds!r}")
+        raise ValueError(f"seeds must be at least one, and each only once, got {shown(seeds)}")
     return numbers

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.agents.agent import Agent
+from rlsvi.core.checks import shown
 from rlsvi.simulate.serving import ours, replaced
 
 one_at_a_time = Lock()  # for code that may draw from global generators
@@ -26,12 +27,12 @@ def check_entrants(agents: Any) -> None:
         raise ValueError("agents must be a dictionary of at least one agent: {'RLSVI': rlsvi.RLSVI()}")
     for name, given in agents.items():
         if not isinstance(name, str):
-            raise TypeError(f"agents must have names as keys, got {name!r:.80}")
+            raise TypeError(f"agents must have names as keys, got {shown(name)}")
         if not isinstance(given, Agent) and not callable(getattr(given, "clone", None)) and not callable(given):
             raise TypeError(
-                f"agents[{name!r}] must be an agent, such as RLSVI(), or its class, or a function of env and seed "
-                f"that makes anything with learn, such as lambda env, seed: PPO('MlpPolicy', env, seed=seed); got "
-                f"{given!r:.80}"
+                f"agents[{shown(name)}] must be an agent, such as RLSVI(), or its class, or a function of env and "
+                f"seed that makes anything with learn, as in lambda env, seed: PPO('MlpPolicy', env, seed=seed); "
+                f"got {shown(given)}"
             )
         _check_clone(name, given)
 
@@ -45,7 +46,7 @@ def entrant(name: str, given: Any, env: Any, seed: int) -> Any:
         _check_clone(name, made)
         made = made.clone(seed=seed)
     if isinstance(made, type) or not callable(getattr(made, "learn", None)):
-        raise TypeError(f"agents[{name!r}] must make an agent with a method learn, got {made!r:.80}")
+        raise TypeError(f"agents[{shown(name)}] must make an agent with a method learn, got {shown(made)}")
     return made
 
 
@@ -53,7 +54,7 @@ def _check_clone(name: str, agent: Any) -> None:
     """Raise an error if a clone would behave otherwise than the agent."""
     if isinstance(agent, Agent) and (lost := replaced(agent)):
         raise TypeError(
-            f"agents[{name!r}] has methods of its own, {', '.join(lost)}, that its clones would not have: "
+            f"agents[{shown(name)}] has methods of its own, {', '.join(lost)}, that its clones would not have: "
             "override them in a subclass, or pass a function of seed that makes the agent"
         )
 
@@ -73,7 +74,7 @@ def _called(name: str, function: Callable[..., Any], env: Any, seed: int) -> Any
     if missing or not given:
         needs = f" not {', '.join(missing)}" if missing else " at least one of them"
         raise TypeError(
-            f"agents[{name!r}] is called with env and seed by these names,{needs}: pass a function, such as "
+            f"agents[{shown(name)}] is called with env and seed by these names,{needs}: pass a function, such as "
             "lambda env, seed: .."
         )
     return function(**given)

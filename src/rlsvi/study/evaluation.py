@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.playing import LIMIT, check_player, played
-from rlsvi.core.checks import flag, whole
+from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.reprs import html_table
@@ -95,7 +95,7 @@ def evaluate(
     """
     check_player(agent)
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):
-        raise TypeError(f"env must be a Gymnasium environment, as gymnasium.make returns it, got {env!r:.80}")
+        raise TypeError(f"env must be a Gymnasium environment, as gymnasium.make returns it, got {shown(env)}")
     flag("deterministic", deterministic)
     whole("seed", seed, 0)
     whole("episodes", episodes, 1, 10**8)

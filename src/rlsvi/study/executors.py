@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 from rlsvi.core.card import cuda
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import shown, whole
 from rlsvi.core.machine import cores
 from rlsvi.study.attempt import Answers, Given, attempt, attempt_each, attempt_together, together
 from rlsvi.study.job import Done, Failed, Job, Outcomes
@@ -39,9 +39,9 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
     address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
     if not isinstance(name, str) or name not in NAMES:
-        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {name!r:.80}")
+        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}")
     if address is not None and name != "ray":
-        raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {name!r}")
+        raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {shown(name)}")
     if name == "serial":
         return serial
     if name in ("processes", "gpu"):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import positive
+from rlsvi.core.checks import positive, shown
 from rlsvi.core.files import source_files
 
 Scalar = str | int | float | bool | None
@@ -40,30 +40,32 @@ class Job:
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, str):
-            raise TypeError(f"function must be its name as module:function, got {self.function!r:.80}")
+            raise TypeError(f"function must be its name as module:function, got {shown(self.function)}")
         if not isinstance(self.settings, Mapping):
-            raise TypeError(f"settings must be a dictionary of names and values, got {self.settings!r:.80}")
+            raise TypeError(f"settings must be a dictionary of names and values, got {shown(self.settings)}")
         positive("cost", self.cost)
         object.__setattr__(self, "settings", dict(self.settings))  # a copy, since the settings determine the name
         module, _, function = self.function.partition(":")
         if module in ("", "__main__") or not function.isidentifier():
             raise ValueError(
-                f"{self.function} cannot be found by other processes: define a function at the top level of a "
-                "module of its own, and name it as module:function"
+                f"function {self.function:.200} cannot be found by other processes: define a function at the "
+                "top level of a module of its own, and name it as module:function"
             )
         for name, value in self.settings.items():
             if not isinstance(name, str) or not isinstance(value, str | int | float | bool | None):
-                raise TypeError(f"settings must be plain values (text, number, bool, None), got {name}={value!r}")
+                raise TypeError(
+                    f"settings must be plain values (text, number, bool, None), got {name}={shown(value)}"
+                )
             if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"settings must be finite, got {name}={value!r}")
+                raise ValueError(f"settings must be finite, got {name}={shown(value)}")
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise ValueError(f"settings must fit into 64 bits, got {name}={value!r}")
+                raise ValueError(f"settings must fit into 64 bits, got {name}={shown(value)}")
 
     @staticmethod
     def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
         """Return the job of calling `function` with `settings`."""
         if not callable(function):
-            raise TypeError(f"function must be a function at the top level of a module, got {function!r:.80}")
+            raise TypeError(f"function must be a function at the top level of a module, got {shown(function)}")
         name = getattr(function, "__qualname__", repr(function))  # a partial does not have one
         return Job(f"{getattr(function, '__module__', '')}:{name}", settings, cost)
 

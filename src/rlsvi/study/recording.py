@@ -12,6 +12,7 @@ from gymnasium import Env
 
 from rlsvi.agents.playing import play
 from rlsvi.agents.task import checked_env
+from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, whole
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.core.progress import bar
@@ -68,9 +69,7 @@ def record(
         episodes = whole("episodes", 100 if episodes is None else episodes, 1, 10**8)
     else:
         whole("steps", steps, 1)
-    if path is not None and (not isinstance(path, str | os.PathLike) or "\0" in str(path)):
-        raise TypeError(f"path must be the name of a file, got {path!r:.80}")
-    check_folder(None if path is None else Path(path))
+    check_folder(None if path is None else path_of(path))
     recorder = Recorder(env)
     if flag("learning", learning):
         live = _lived(policy, recorder, {"episodes": episodes} if steps is None else {"steps": steps}, progress)

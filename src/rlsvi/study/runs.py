@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.core.archive import checked_target
+from rlsvi.core.checks import number, shown
 from rlsvi.core.compile import Floats
 from rlsvi.core.reprs import html_table
 from rlsvi.simulate.history import History
@@ -134,8 +136,8 @@ class Runs:
 
     def of(self, agent: str) -> list[Run]:
         """Return the runs of an agent, in the order of the seeds."""
-        if agent not in self.agents:
-            raise ValueError(f"there is no agent {agent!r}: there are {', '.join(self.agents)}")
+        if not isinstance(agent, str) or agent not in self.agents:
+            raise ValueError(f"there is no agent {shown(agent)}: there are {', '.join(self.agents)}")
         return [self.runs[agent, seed] for seed in self.seeds]
 
     @cached_property
@@ -186,6 +188,8 @@ class Runs:
         """
         from rlsvi.study.statistics import probability_of_improvement
 
+        if not isinstance(over, str) or over not in self.agents:
+            raise ValueError(f"over must be one of the agents {', '.join(self.agents)}, got {shown(over)}")
         if self.exact:
             return probability_of_improvement(self.total_regret(agent), self.total_regret(over))
         return probability_of_improvement(-self.total_return(agent), -self.total_return(over))
@@ -196,7 +200,7 @@ class Runs:
         On the chain, whose rewards are 0 or 1, this is the paper's proxy of the learning time.
         """
         totals = np.stack([np.cumsum(run.history.reward) for run in self.of(agent)])
-        reached = totals >= rewards
+        reached = totals >= number("rewards", rewards)
         return np.where(reached.any(axis=1), reached.argmax(axis=1) + 1.0, np.inf)
 
     def summary(self) -> "pl.DataFrame":
@@ -284,9 +288,15 @@ class Runs:
 
         Returns the axes; their figure is `axes.figure`.
         """
+        from matplotlib.axes import Axes
+
         from rlsvi.study.plot import draw_regret, draw_returns, new_axes
 
         draw = draw_regret if self.exact else draw_returns
+        if ax is not None and not isinstance(ax, Axes):
+            raise TypeError(f"ax must be axes of matplotlib, got {shown(ax)}")
+        if path is not None:
+            checked_target(path)
         axes = draw(self, new_axes() if ax is None else ax)
         if path is not None:
             axes.figure.canvas.print_figure(path, dpi=200)

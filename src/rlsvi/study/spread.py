@@ -3,9 +3,10 @@
 import base64
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from rlsvi.core.checks import shown
 from rlsvi.simulate.history import blank_history
 from rlsvi.study.executors import Executor, serial
 from rlsvi.study.executors import executor as executor_called
@@ -31,12 +32,14 @@ def spread(
     """Compute the runs of all agents with all seeds."""
     chosen = executor_called(executor, workers) if isinstance(executor, str) else executor
     if not callable(chosen):
-        raise TypeError(f"executor must be a name or what executors.executor returns, got {executor!r:.80}")
+        raise TypeError(f"executor must be a name or what executors.executor returns, got {shown(executor)}")
     elsewhere = chosen is not serial
     sent = packed(field, getattr(chosen, "dumps", None), elsewhere)
     jobs = [Job.of(played, field=sent, name=name, number=seed) for name in field.agents for seed in seeds]
     found = {}
     outcomes = chosen(jobs)
+    if not isinstance(outcomes, Iterable):
+        raise TypeError(f"executor must return jobs and what came of them, got {shown(outcomes)}")
     try:
         for job, outcome in outcomes:
             name, seed = str(job.settings["name"]), int(job.settings["number"])  # type: ignore[arg-type]

@@ -21,6 +21,8 @@ from pathlib import Path
 
 import polars as pl
 
+from rlsvi.core.archive import path_of
+from rlsvi.core.checks import shown
 from rlsvi.core.files import remove_left_over, write_file
 from rlsvi.study import checkpoint
 from rlsvi.study.job import Done, Job
@@ -41,8 +43,8 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
-            raise TypeError(f"store must be a Store or the path of a folder, got {folder!r:.80}")
-        self.folder = Path(folder)
+            raise TypeError(f"store must be a Store or the path of a folder, got {shown(folder)}")
+        self.folder = path_of(folder, "store")
         label = self.folder / LABEL
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -60,11 +62,11 @@ class Store:
 
     def path(self, job: Job) -> Path:
         """Return the path of the results of `job`."""
-        return self.folder / f"{job.name}.parquet"
+        return self.folder / f"{_name(job)}.parquet"
 
     def unfinished(self, job: Job) -> Path:
         """Return the folder for the progress of `job` until it is finished. See `rlsvi.study.checkpoint`."""
-        return self.folder.absolute() / "unfinished" / job.name
+        return self.folder.absolute() / "unfinished" / _name(job)
 
     def write(self, job: Job, done: Done) -> None:
         """Store the results of `job` and sync them to disk, then remove its checkpoint."""
@@ -124,6 +126,8 @@ class Store:
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
         """Return those of `jobs` that have no results."""
+        if not isinstance(jobs, Iterable):
+            raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {shown(jobs)}")
         return [job for job in jobs if self.read(job) is None]
 
     def frame(self, jobs: Sequence[Job]) -> pl.DataFrame:
@@ -140,6 +144,12 @@ class Store:
         table = pl.concat([frame for frame, _ in found], how="diagonal_relaxed")
         settings = list(dict.fromkeys(name for job in jobs for name in job.settings))
         return table.select(*settings, pl.exclude(settings)), sum(took for _, took in found)
+
+
+def _name(job: Job) -> str:
+    if not isinstance(job, Job):
+        raise TypeError(f"job must be a Job, as Job.of makes them, got {shown(job)}: jobs are a list of these")
+    return job.name
 
 
 def _last_touched(path: Path) -> float:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from rlsvi.core.checks import flag, shown
 from rlsvi.core.interrupts import uninterrupted
 from rlsvi.study.executors import Executor
 from rlsvi.study.executors import executor as named
@@ -38,14 +39,19 @@ def sweep(
     redo : compute all jobs, including those with stored results.
     advance : called with each finished job, and whether it was computed now.
     """
-    jobs = list(jobs) if isinstance(jobs, Iterable) else [jobs]
+    try:
+        jobs = list(jobs)
+    except TypeError:
+        raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {shown(jobs)}") from None
     if not all(isinstance(job, Job) for job in jobs):
-        raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {jobs!r:.80}")
+        raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {shown(jobs)}")
     store = store if isinstance(store, Store) else Store(store)
     wanted = {job.name: job for job in jobs}
     if not wanted:
         raise ValueError("jobs must be at least one")
-    compute(wanted, store, executor, redo=redo, advance=advance)
+    if not callable(advance):
+        raise TypeError(f"advance must be a function of a job and a flag, got {shown(advance)}")
+    compute(wanted, store, executor, redo=flag("redo", redo), advance=advance)
     return store.frame(list(wanted.values()))
 
 
@@ -60,7 +66,7 @@ def compute(
     """Make sure that `store` contains the results of all jobs, given by name. See `sweep`."""
     run = named(executor) if isinstance(executor, str) else executor
     if not callable(run):
-        raise TypeError(f"executor must be a name or what executors.executor returns, got {executor!r:.80}")
+        raise TypeError(f"executor must be a name or what executors.executor returns, got {shown(executor)}")
     store.tidy()
     todo = list(wanted.values()) if redo else store.missing(wanted.values())
     for job in todo if redo else []:

@@ -32,7 +32,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
             f"a board of {rules.usable} usable rows x {rules.width} columns has more than 62 cells: choose a "
             "smaller height or width, the others cannot be solved exactly"
         )
-    whole("most_boards", most_boards, 1)
+    whole("most_boards", most_boards, 1, 2**31 - 1)
     boards, after, reward = _reachable(rules, most_boards)
     V = np.zeros(len(boards) + 1)  # the last entry stands for the end
     change, speed = np.inf, 1.0

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from rlsvi.core.checks import one_of, shown
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, compiled, unsigned
 from rlsvi.tetris.bertsekas import bertsekas
 from rlsvi.tetris.dellacherie import NAMES, dellacherie
@@ -32,16 +33,14 @@ class Room(NamedTuple):
 
 def kind_of(name: Kind) -> int:
     """Return the number of a kind of features in compiled code."""
-    if name not in KINDS:
-        raise ValueError(f"features must be one of {', '.join(KINDS)}, got {name!r}")
-    return KINDS.index(name)
+    return KINDS.index(one_of("features", name, KINDS))
 
 
 def checked_kind(kind: Any) -> int:
     """Return `kind` if it is the number of a kind of features."""
     if isinstance(kind, bool) or not isinstance(kind, int | np.integer) or not 0 <= kind < len(KINDS):
         known = ", ".join(f"{i} ({name})" for i, name in enumerate(KINDS))
-        raise ValueError(f"kind must be one of {known}, got {kind!r}")
+        raise ValueError(f"kind must be one of {known}, got {shown(kind)}")
     return int(kind)
 
 

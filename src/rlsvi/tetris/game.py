@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.compile import Longs, Words, compiled, unsigned
 from rlsvi.core.random import uniform
 from rlsvi.tetris.pieces import CELLS, LETTERS, TALL, Placements, placements
@@ -64,15 +64,14 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
         filled after full rows are removed, so that all rows are usable.
     """
     if whole("height", height, 1) > HIGHEST:
-        raise ValueError(f"height must be at most {HIGHEST}, got {height!r}")
+        raise ValueError(f"height must be at most {HIGHEST}, got {shown(height)}")
     if whole("width", width, 2) > WIDEST:
-        raise ValueError(f"width must be at most {WIDEST}, got {width!r}")
+        raise ValueError(f"width must be at most {WIDEST}, got {shown(width)}")
     if not isinstance(pieces, str) or not pieces or not set(pieces) <= set(LETTERS):
-        raise ValueError(f'pieces must be letters of {LETTERS}, such as "SZ", got {pieces!r}')
+        raise ValueError(f'pieces must be letters of {LETTERS}, such as "SZ", got {shown(pieces)}')
     if len(set(pieces)) < len(pieces):
-        raise ValueError(f"pieces must name each piece once, for all have the same chance, got {pieces!r}")
-    if game_over not in ("top row", "overflow"):
-        raise ValueError(f'game_over must be "top row" or "overflow", got {game_over!r}')
+        raise ValueError(f"pieces must name each piece once, for all have the same chance, got {shown(pieces)}")
+    one_of("game_over", game_over, ("top row", "overflow"))
     board = board_rules(int(height), int(width), int(height) - (game_over == "top row"), pieces)
     first, tall = board.placements.first, board.placements.tall
     for letter, p in zip(pieces, board.letters, strict=True):
@@ -87,7 +86,7 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 def checked_rules(given: Any) -> Rules:
     """Return `given` if it is an instance of Rules."""
     if not isinstance(given, Rules):
-        raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {given!r}")
+        raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {shown(given)}")
     return given
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import finite, shaped, whole
+from rlsvi.core.checks import finite, fits, one_of, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import reseed
 from rlsvi.tetris.features import Room, checked_kind, evaluate, new_room
@@ -42,13 +42,15 @@ def level(scores: Any, game_over: GameOver | None = None) -> Level:
     scores : the result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
     game_over : the rule, if scores are only rows.
     """
-    rows = finite("rows", getattr(scores, "rows", scores)).ravel()
+    rows = finite("scores", getattr(scores, "rows", scores)).ravel()
     if rows.size == 0:
-        raise ValueError("there is no level of no games")
+        raise ValueError("scores must be of at least one game: there is no level of none")
+    if game_over is not None:
+        one_of("game_over", game_over, ("top row", "overflow"))
     rule: Any = scores.game_over if hasattr(scores, "game_over") else game_over
     rules = set(np.ravel(rule).tolist())
-    if len(rules) > 1:
-        raise ValueError("these games have several game-over rules: take the level of each")
+    if len(rules) != 1:
+        raise ValueError("scores must have one rule, game_over, to have one level: take the level of each")
     error = math.nan if rows.size == 1 else float(rows.std(ddof=1) / math.sqrt(rows.size))
     return Level(float(rows.mean()), error, rules.pop())
 
@@ -63,11 +65,11 @@ def play(
     """
     rules, kind = checked_rules(rules), checked_kind(kind)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
-    reseed(words, np.uint64(whole("seed", seed, 0)))
+    reseed(words, np.uint64(whole("seed", seed, 0, 2**64 - 1)))
     weights = shaped("weights", finite("weights", weights), room.planes.shape[:1])
     reward = float(shaped("reward", finite("reward", reward), ()))
-    scores = no_scores(rules, whole("games", games, 1))
-    limit, tally = whole("max_pieces", max_pieces, 1), np.zeros(2, dtype=np.int64)
+    scores = no_scores(rules, whole("games", games, 1, 2**31 - 1))
+    limit, tally = whole("max_pieces", max_pieces, 1, 2**62), np.zeros(2, dtype=np.int64)
     for g in range(games):
         start(rules, game, words)
         tally[:] = 0
@@ -81,6 +83,7 @@ def play(
 
 def no_scores(rules: Rules, games: int) -> Scores:
     """Return scores of zero."""
+    fits(f"the scores of {games} games", 3 * games, "play fewer")
     rows, pieces, over = np.zeros((3, games), dtype=np.int64)
     return Scores(rows, pieces, over, rules.game_over)
 

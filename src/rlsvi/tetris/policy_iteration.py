@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import LARGEST, finite, shaped, whole
+from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
@@ -98,9 +98,11 @@ def policy_iteration(
     d = len(room.planes)
     w = shaped("weights", finite("weights", weights), (d,))
     decay = _share("gamma", gamma) * _share("lam", lam)
-    whole("iterations", iterations, 0)
-    whole("games", games, 1)
-    whole("max_pieces", max_pieces, 1)
+    whole("iterations", iterations, 0, 10**6)
+    whole("games", games, 1, 10**8)
+    whole("max_pieces", max_pieces, 1, 2**62)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function of t and the scores, got {shown(progress)}")
     piece_stream, tie_stream = _streams(seed)
     players, played, ranks, diverged = [], [], [], False
     for t in range(iterations + 1):
@@ -125,7 +127,7 @@ def policy_iteration(
 def _share(name: str, value: float) -> float:
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not 0 <= value <= 1:
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+        raise ValueError(f"{name} must be a number between 0 and 1, got {shown(value)}")
     return float(value)
 
 

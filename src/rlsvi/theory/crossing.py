@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import positive, shown, whole
 from rlsvi.core.compile import Floats
 
 FAR = 700.0  # log(x / (1 - x)) of the smallest x
@@ -27,7 +27,7 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
     float64 resolves are returned as 0 or 1. Pairs between grid points, and differences below 1e-13, are missed.
     """
     a, b = positive("alpha", alpha), positive("beta", beta)
-    changes = _changes(a, b, whole("points", points, 3))
+    changes = _changes(a, b, whole("points", points, 3, 10**6))
     at = [_between(a, b, *change) for change in changes]
     places = tuple(1 / (1 + math.exp(-u)) if u > -0.99 * FAR else 0.0 for u in at)
     return Crossings(places, len(places) == 1)
@@ -41,7 +41,7 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
     from scipy.special import betaln, log_expit
 
     a, b = positive("alpha", alpha), positive("beta", beta)
-    u = np.linspace(-40.0, 40.0, whole("points", points, 3))
+    u = np.linspace(-40.0, 40.0, whole("points", points, 3, 10**6))
     left, right = log_expit(u), log_expit(-u)
     beta_density = (a - 1) * left + (b - 1) * right - betaln(a, b)
     normal = -0.5 * (a + b) * (np.exp(left) - a / (a + b)) ** 2 + 0.5 * np.log((a + b) / (2 * np.pi))
@@ -55,8 +55,9 @@ def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, 
     4 are tried in steps of 3% and refined at the ends; if it fails from LEAST on, the lower end is returned as 0.
     """
     if not 0 < positive("mean", mean) < 1:
-        raise ValueError(f"mean must lie strictly between 0 and 1, got {mean!r}")
-    positive("tolerance", tolerance)
+        raise ValueError(f"mean must lie strictly between 0 and 1, got {shown(mean)}")
+    if positive("tolerance", tolerance) < 1e-12:
+        raise ValueError(f"tolerance must be at least 1e-12, the rounding, got {tolerance!r}")
 
     def fails(total: float) -> bool:
         return len(_changes(mean * total, (1 - mean) * total, 2001)) > 1

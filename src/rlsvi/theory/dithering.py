@@ -8,13 +8,13 @@ p episodes on average, each of which costs p* - p: in total 2^(N-1) - 1, whateve
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, whole
+from rlsvi.core.checks import finite, shown, whole
 from rlsvi.core.compile import Floats
 
 
 def dithering_chance(length: int) -> float:
     """Return p, the probability that uniform actions reach the end of a chain of `length` states in an episode."""
-    N = whole("length", length, 2)
+    N = whole("length", length, 2, 1000)
     return float((0.5 * (1 - 1 / N)) ** (N - 1))
 
 
@@ -24,7 +24,10 @@ def dithering_regret(length: int, episodes: ArrayLike = np.inf) -> Floats:
     It is the exact regret up to the first reward: (2^(N-1) - 1) (1 - (1 - p)^episodes).
     """
     p = dithering_chance(length)
-    L = np.asarray(episodes, dtype=np.float64)
+    try:
+        L = np.asarray(episodes, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"episodes must be a number or an array of numbers, got {shown(episodes)}") from None
     finite("episodes", L[np.isfinite(L)])
     if np.isnan(L).any() or (L < 0).any():
         raise ValueError("episodes must not be negative")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rlsvi.core.checks import finite, positive, whole
+from rlsvi.core.checks import finite, number, positive, whole
 from rlsvi.core.compile import Floats
 
 NODES = 96
@@ -43,7 +43,7 @@ def normal_excess(mean: float, std: float, t: ArrayLike) -> Floats:
     """Return E[(X - t)+] for X ~ N(mean, std^2)."""
     from scipy.special import ndtr
 
-    z = (float(finite("mean", mean)) - finite("t", t)) / positive("std", std)
+    z = (number("mean", mean) - finite("t", t)) / positive("std", std)
     density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
     excess: Floats = std * (density + z * ndtr(z))
     return excess
@@ -70,7 +70,7 @@ def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int
     points = np.atleast_1d(finite("t", t))
     if points.ndim != 1:
         raise ValueError(f"t must be a number or a vector, got shape {points.shape}")
-    whole("nodes", nodes, 8)
+    whole("nodes", nodes, 8, 10**6)
     low, high = float(values.min()), float(values.max())
     mean = float(weights @ values / weights.sum())
     value = np.where(points <= low, mean - points, 0.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import finite, positive, whole
+from rlsvi.core.checks import finite, number, positive, shaped, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.theory.excess import beta_excess, normal_excess
 
@@ -46,9 +46,13 @@ def least_gap(
     of evaluations; if `most` are not enough, the reported error is larger than the tolerance.
     """
     positive("tolerance", tolerance)
-    whole("most", most, whole("points", points, 2))
+    whole("most", most, whole("points", points, 2, 10**6))
+    low, high = number("low", low), number("high", high)
     if not low <= high:
-        raise ValueError(f"low must be at most high, got {low!r} and {high!r}")
+        raise ValueError(f"low must be at most high, got {shown(low)} and {shown(high)}")
+    for name, curve in (("optimist", optimist), ("other", other)):
+        if not callable(curve):
+            raise TypeError(f"{name} must be a function of t, got {shown(curve)}")
     t = np.linspace(low, high, points) if low < high else np.array([float(low)])
     table = _looked_at(optimist, other, t)
     while True:
@@ -90,7 +94,15 @@ def with_rounding(curve: Callable[[Floats], Pair]) -> Callable[[Floats], Pair]:
 
 
 def _looked_at(optimist: Callable[[Floats], Pair], other: Callable[[Floats], Pair], t: Floats) -> Floats:
-    return np.stack([t, *optimist(t), *other(t)])
+    rows = [t]
+    for name, curve in (("optimist", optimist), ("other", other)):
+        try:
+            first, second = curve(t)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} must return two arrays as long as t: {error}") from error
+        what = f"what {name} returns"
+        rows += [shaped(what, finite(what, part), t.shape) for part in (first, second)]
+    return np.stack(rows)
 
 
 def _between(t: Floats, value: Floats, slope: Floats, below: Floats) -> Floats:

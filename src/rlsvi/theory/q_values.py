@@ -42,9 +42,7 @@ def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: Arr
     The minimum is over all t: within [-1, 0] by `least_gap`. Below, E[max(X, t)] only decreases with t, to the
     difference of the means; above, Q* has no excess.
     """
-    whole("n", n, 0)
-    if whole("lows", lows, 0) > n:
-        raise ValueError(f"lows must be at most n = {n}, got {lows}")
+    whole("lows", lows, 0, whole("n", n, 0, 2**53))
     ridge, (low, high) = ridge_of(lam, sigma), weights_of("alpha_R", alpha_R, 2)
     a, b, mean = high + n - lows, low + lows, -lows / (n + ridge)
     normal, posterior = normal_curve(mean, sigma / math.sqrt(n + ridge)), beta_curve(a, b, -1.0, 0.0)
@@ -70,8 +68,8 @@ def q_gap(
     H, S, A, _ = counts.shape
     ridge = ridge_of(lam, sigma)
     weights_P, weights_R = weights_of("alpha_P", alpha_P, S), weights_of("alpha_R", alpha_R, 2)
-    whole("points", points, 1)
-    N, rng = whole("draws", draws, 2), np.random.default_rng(sequence(seed))
+    whole("points", points, 1, 10**4)
+    N, rng = whole("draws", draws, 2, 10**6), np.random.default_rng(sequence(seed))
     sampled, true = np.zeros((N, S)), np.zeros((N, S))  # V_{h+1}
     gap, error, ts = (np.empty((H, S, A, points)) for _ in range(3))
     mean, mean_error = (np.empty((H, S, A)) for _ in range(2))

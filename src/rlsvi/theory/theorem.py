@@ -10,6 +10,9 @@ from rlsvi.agents import RLSVI
 from rlsvi.bases import Tabular
 from rlsvi.core.checks import finite, positive, whole
 from rlsvi.core.compile import Floats
+from rlsvi.mdp.dirichlet import weights_of
+
+MOST = 2**31 - 1  # states, actions and periods
 
 
 def theorem_parameters(
@@ -20,12 +23,12 @@ def theorem_parameters(
     lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, sigma = sqrt(H^2 + 1).
     alpha_P : a number, or weights (.., S) with any leading axes. alpha_R : a number, or weights (.., 2).
     """
-    total = _sums("alpha_P", alpha_P, whole("states", states, 1)), _sums("alpha_R", alpha_R, 2)
+    total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
     try:
         lam = np.max(np.add(*total))
     except ValueError:
         raise ValueError("alpha_P and alpha_R must have the same leading axes, or none") from None
-    return float(lam), math.sqrt(whole("horizon", horizon, 1) ** 2 + 1)
+    return float(lam), math.sqrt(whole("horizon", horizon, 1, MOST) ** 2 + 1)
 
 
 def theorem_agent(
@@ -38,8 +41,9 @@ def theorem_agent(
 
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
     """Return sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms; T = episodes times H."""
-    size = whole("states", states, 1) * whole("actions", actions, 1) * whole("horizon", horizon, 1) ** 3
-    return np.sqrt(size * _steps(steps))
+    sizes = (("states", states), ("actions", actions), ("horizon", horizon))
+    S, A, H = (float(whole(name, n, 1, MOST)) for name, n in sizes)
+    return np.sqrt(H**3 * S * A * _steps(steps))
 
 
 def proof_bound(
@@ -55,9 +59,9 @@ def proof_bound(
 
     2 S A H + sum over (s, a, h) of K log(T + K) + H sqrt(S A H T log T), where K = alpha_R[0] + H 1'alpha_P.
     """
-    pairs = whole("states", states, 1) * whole("actions", actions, 1) * whole("horizon", horizon, 1)
-    weights = np.broadcast_to(finite("alpha_R", alpha_R), (2,))
-    _sums("alpha_R", weights, 2)
+    sizes = (("states", states), ("actions", actions), ("horizon", horizon))
+    pairs = math.prod(whole(name, n, 1, MOST) for name, n in sizes)
+    weights = weights_of("alpha_R", alpha_R, 2)
     K = float(weights[0]) + horizon * float(_sums("alpha_P", alpha_P, states))
     T = _steps(steps)
     bound: Floats = 2 * pairs + pairs * K * np.log(T + K) + horizon * np.sqrt(pairs * T * np.log(T))

@@ -24,7 +24,7 @@ from rlsvi.agents.mind import new_counters, no_features
 from rlsvi.agents.task import Task, endless_task_of, task_of
 from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, flag, ridge_of
+from rlsvi.core.checks import finite, flag, ridge_of, shown
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import Factor, prior_factor
@@ -76,7 +76,7 @@ class ContextualBandit(Agent):
         """Return the agent's basis, the problem's, or a table, bound to the task."""
         if task.states is None and isinstance(self.basis or self._problem_basis or Tabular(), Tabular):
             raise ValueError(
-                f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {example!r:.60}: "
+                f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {shown(example)}: "
                 f"pass basis=rlsvi.bases.Recommendation() for histories of recommendations, or bases.StateFeatures"
             )
         return super().features(task, example)

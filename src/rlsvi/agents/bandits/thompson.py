@@ -19,7 +19,7 @@ from rlsvi.agents.learner import MindLearner
 from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, plan, remember, values
 from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, shaped
+from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, beta
 from rlsvi.mdp.finite import FiniteMDP
@@ -98,7 +98,7 @@ class ThompsonSampling(Agent):
     def check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
-            raise ValueError(f"prior must be two numbers of at least 0.1, got {self.prior!r}")
+            raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
 
     def task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; only its actions matter."""

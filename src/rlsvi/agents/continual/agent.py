@@ -30,7 +30,7 @@ from rlsvi.agents.learning import explain_calls
 from rlsvi.agents.task import Task, begun
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import one_of, ridge_of, whole
+from rlsvi.core.checks import flag, one_of, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits
@@ -61,7 +61,7 @@ class ContinualAgent(DiscountedAgent):
         super().check()
         ridge_of(self.lam, self.sigma)
         if self.gamma == 1:
-            raise ValueError(f"gamma must lie in [0, 1): without end there must be a discount; got {self.gamma!r}")
+            raise ValueError("gamma must lie in [0, 1): without end there must be a discount; got 1")
 
     @explain_calls
     def learn(  # type: ignore[override]
@@ -75,6 +75,8 @@ class ContinualAgent(DiscountedAgent):
         progress : as for other agents.
         """
         whole("steps", steps, 0)
+        if reset is not None:
+            flag("reset", reset)
         self.take_on(self.task_of(env), env)
         anew = env is not self._env if reset is None else reset
         if not anew and self.steps == 0:

@@ -40,7 +40,7 @@ from rlsvi.agents.mind import no_features
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import finite, flag, positive
+from rlsvi.core.checks import finite, flag, positive, shown
 from rlsvi.core.regression import prior_factor
 
 LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0
@@ -67,7 +67,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
         """Validate the arguments; an error names the argument and the remedy."""
         positive("lam", self.lam)
         if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
-            raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {self.prior_weight!r}")
+            raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {shown(self.prior_weight)}")
         flag("random_prior", self.random_prior)
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)

@@ -18,7 +18,7 @@ from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.finite.value_iteration import Prior, Values, clip_values, draw_sigma, known_sigma, sampled_sigma
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
-from rlsvi.core.checks import finite
+from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
 
 
@@ -97,5 +97,5 @@ def bounds_of(given: Any, horizon: int | None = None) -> Floats:
         shape = f"({'H' if horizon is None else H}, 2)"
         raise ValueError(f"bounds must be two numbers or a pair for each period, {shape}, got shape {pairs.shape}")
     if not (pairs[..., 0] <= pairs[..., 1]).all():
-        raise ValueError(f"bounds must have the lower number first, got {given!r:.80}")
+        raise ValueError(f"bounds must have the lower number first, got {shown(given)}")
     return np.ascontiguousarray(np.broadcast_to(pairs, (H, 2)).T)

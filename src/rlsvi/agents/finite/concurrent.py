@@ -26,7 +26,7 @@ from rlsvi.agents.finite.learner import FiniteLearner
 from rlsvi.agents.mind import ANY, copy_of
 from rlsvi.agents.noise import ByEvidence
 from rlsvi.agents.task import begun
-from rlsvi.core.checks import flag, shown, whole
+from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.random import bits
@@ -50,14 +50,17 @@ def learn_concurrently(
     -------
     The sum of the rewards of every episode, (rounds, agents).
     """
-    places = list(envs) if isinstance(envs, Iterable) else []
+    places = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, np.ndarray) else []
     if not places:
         raise ValueError(f"envs must have an environment for each agent, such as [env, env], got {shown(envs)}")
     whole("rounds", rounds, 0)
     check_concurrent(agent, len(places), shared)
+    if wrong := [env for env in places if not isinstance(env, Env)]:
+        raise TypeError(f"envs must be a list of Gymnasium environments, got {shown(wrong[0])} in it")
     tasks = [agent.task_of(env) for env in places]
     if any(task != tasks[0] for task in tasks):
         raise ValueError(f"envs must be copies of one environment, got {sorted(set(map(str, tasks)))}")
+    fits(f"the returns of {shown(rounds)} rounds", rounds * len(places), "learn fewer at once")
     agent.take_on(tasks[0], places[0])
     returns = np.zeros((rounds, len(places)))
     with bar(rounds, "rounds", progress) as advance:
@@ -73,7 +76,7 @@ def check_concurrent(agent: Any, agents: int, shared: bool) -> None:
     if not isinstance(agent, Agent) or not agent.concurrent:
         raise TypeError(
             "agent must be one whose data do not depend on the value function that it acted on, such as "
-            f"rlsvi.RLSVI(), EnsembleRLSVI or BootstrapRLSVI, got {agent!r}"
+            f"rlsvi.RLSVI(), EnsembleRLSVI or BootstrapRLSVI, got {shown(agent)}"
         )
     if isinstance(agent.sigma, ByEvidence):
         raise ValueError("sigma=ByEvidence() counts episodes, not rounds: give a number to concurrent agents")
@@ -94,7 +97,7 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
         for k, env in enumerate(envs):
             observation, info = begun(env, int(bits(agent._streams[EPISODE]) >> np.uint64(32)))
             if learner is None:
-                learner = agent.new_learner(agent._task, agent._task.checked(observation))
+                learner = agent.new_learner(agent._task, agent._first(env, observation))
             place, sampled = learner.look(0, observation, info.get("action_mask")), agent.sampled(learner)
             if plan is None or (sampled and not shared):
                 plan = learner.plan_as(ANY if shared else k, sampled, agent._streams[POSTERIOR])

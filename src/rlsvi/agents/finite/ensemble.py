@@ -39,7 +39,7 @@ from rlsvi.agents.finite.learner import FiniteLearner, new_mind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, fits, one_of, positive, shaped, whole
+from rlsvi.core.checks import finite, fits, one_of, positive, shaped, shown, whole
 
 TARGETS, WEIGHTS = "targets", "weights"
 
@@ -74,7 +74,7 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         whole("members", self.members, 1)
         one_of("perturb", self.perturb, (TARGETS, WEIGHTS))
         if float(shaped("prior_scale", finite("prior_scale", self.prior_scale), ())) < 0:
-            raise ValueError(f"prior_scale must be at least 0, got {self.prior_scale!r}")
+            raise ValueError(f"prior_scale must be at least 0, got {shown(self.prior_scale)}")
         super().check()
 
     @property

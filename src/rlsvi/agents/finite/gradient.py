@@ -58,7 +58,7 @@ class GradientRLSVI(FiniteHorizonAgent):
         """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         for name in ("ensemble", "updates", "memory"):
-            whole(name, getattr(self, name), 1)
+            whole(name, getattr(self, name), 1, 2**31 - 1)
         in_unit_interval("nu", self.nu)
         super().check()
 

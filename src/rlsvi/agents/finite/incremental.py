@@ -28,7 +28,7 @@ from rlsvi.agents.noise import Noise
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.batched_cholesky import new_lanes
-from rlsvi.core.checks import flag
+from rlsvi.core.checks import flag, shown
 from rlsvi.core.compile import Floats
 
 
@@ -63,7 +63,7 @@ class IncrementalRLSVI(FiniteHorizonAgent):
         """Return nu_l in `episodes` episodes from `first` on."""
         values = scheduled("nu", self.nu, first, episodes)
         if not ((values >= 0) & (values < 1)).all():
-            raise ValueError(f"nu must lie in [0, 1), got {self.nu!r}")
+            raise ValueError(f"nu must lie in [0, 1), got {shown(self.nu)}")
         return values
 
     def learner_of(self, task: Task, features: Features) -> Any:

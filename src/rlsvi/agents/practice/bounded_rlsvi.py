@@ -30,7 +30,7 @@ from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, in_unit_interval, shaped, whole
+from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
 from rlsvi.core.random import Seed
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -132,7 +132,7 @@ class BoundedRLSVI(Holding):
             whole("update_every", self.update_every, 1)
         made = not isinstance(self.basis, type) and (hasattr(self.basis, "rows") or hasattr(self.basis, "bind"))
         if self.basis is not None and not made:
-            raise TypeError(f"basis must be a basis such as rlsvi.bases.Fourier(), got {self.basis!r}")
+            raise TypeError(f"basis must be a basis such as rlsvi.bases.Fourier(), got {shown(self.basis)}")
 
     @property
     def rescalings(self) -> int:
@@ -277,9 +277,9 @@ class BoundedRLSVI(Holding):
 def _bounds(given: Any) -> Any:
     if given is None or isinstance(given, str):
         if given not in (None, "attainable"):
-            raise ValueError(f'bounds must be "attainable", two numbers or None, got {given!r}')
+            raise ValueError(f'bounds must be "attainable", two numbers or None, got {shown(given)}')
         return given
     low, high = shaped("bounds", finite("bounds", given), (2,))
     if not low < high:
-        raise ValueError(f"bounds must be two numbers, the lower one first, got {given!r}")
+        raise ValueError(f"bounds must be two numbers, the lower one first, got {shown(given)}")
     return float(low), float(high)

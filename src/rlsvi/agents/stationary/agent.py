@@ -12,7 +12,7 @@ from rlsvi.agents.progress import is_checked, is_no_wider
 from rlsvi.agents.stationary.features import BoundFeatures, bound_features
 from rlsvi.agents.stationary.learner import StationaryLearner
 from rlsvi.agents.stationary.mind import new_mind
-from rlsvi.agents.stationary.ring import Ring, empty_ring, read_ring
+from rlsvi.agents.stationary.ring import FOREVER, Ring, empty_ring, read_ring
 from rlsvi.agents.task import Task, check_setting, setting_of
 from rlsvi.bases import Basis, Tabular
 from rlsvi.core.archive import Archive, ArchiveError
@@ -44,8 +44,8 @@ class StationaryAgent(DiscountedAgent):
         super().check()
         one_of("form", self.form, ("literal", "afterstate"))
         if self.memory is not None:
-            whole("memory", self.memory, 1)
-        whole("regressions", self.regressions, 1)
+            whole("memory", self.memory, 1, FOREVER)
+        whole("regressions", self.regressions, 1, 2**31 - 1)
 
     def notice(self) -> None:
         """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""

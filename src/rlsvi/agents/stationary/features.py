@@ -9,6 +9,7 @@ from rlsvi.agents.stationary.ring import KEPT, Numbers
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.bases.binding import bound
+from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats, Ints
 
 WHOLE = KEPT[:2]  # stored as they are; all other features are stored as float64
@@ -33,7 +34,7 @@ def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> Bound
     if known and rewards is None:
         raise ValueError(
             'form="afterstate" needs a basis that knows the reward of every action, whose Features have rewards; '
-            f'{basis!r} knows none: use form="literal"'
+            f'{shown(basis)} knows none: use form="literal"'
         )
     zeros = np.zeros(task.actions, np.int32)
 

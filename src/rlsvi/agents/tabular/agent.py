@@ -26,7 +26,7 @@ from rlsvi.agents.tabular.mind import (
 )
 from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, flag, shaped
+from rlsvi.core.checks import finite, flag, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 from rlsvi.mdp.dirichlet import weights_of
@@ -200,7 +200,7 @@ def range_of(reward_range: Any, *, with_zero: bool = False) -> tuple[float, floa
     """Return the checked lowest and highest reward; `with_zero` extends them to 0, the reward after an episode."""
     low, high = (float(value) for value in shaped("reward_range", finite("reward_range", reward_range), (2,)))
     if not low < high:
-        raise ValueError(f"reward_range must be (low, high) with low < high, got {reward_range!r}")
+        raise ValueError(f"reward_range must be (low, high) with low < high, got {shown(reward_range)}")
     return (min(low, 0.0), max(high, 0.0)) if with_zero else (low, high)
 
 
@@ -208,5 +208,5 @@ def probability(name: str, value: Any) -> float:
     """Return `value` if it lies strictly between 0 and 1."""
     number = shaped(name, finite(name, value), ())
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {shown(value)}")
     return float(number)

@@ -65,7 +65,7 @@ class LSVIUCB(TabularAgent):
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """Return the parameters of the planner, after checking them."""
         low, high = range_of(self.reward_range, with_zero=True)
-        steps = whole("planned", self.planned, 1) * horizon
+        steps = whole("planned", self.planned, 1, 2**62) * horizon
         root = math.sqrt(log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
 

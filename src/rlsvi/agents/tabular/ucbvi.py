@@ -27,7 +27,7 @@ import numpy as np
 from rlsvi.agents.mind import plan
 from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
-from rlsvi.core.checks import positive, whole
+from rlsvi.core.checks import one_of, positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
 
@@ -63,10 +63,9 @@ class UCBVI(TabularAgent):
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """Return the parameters of the planner, after checking them."""
-        if self.bonus not in ("hoeffding", "bernstein"):
-            raise ValueError(f'bonus must be "hoeffding" or "bernstein", got {self.bonus!r}')
+        one_of("bonus", self.bonus, ("hoeffding", "bernstein"))
         low, high = range_of(self.reward_range, with_zero=True)
-        steps = whole("planned", self.planned, 1) * horizon
+        steps = whole("planned", self.planned, 1, 2**62) * horizon
         L = log(5 * horizon * states * actions * steps / probability("delta", self.delta))
         return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
 

@@ -71,7 +71,7 @@ class WorstCaseRLSVI(TabularAgent):
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """Return the parameters of the planner, after checking them."""
         low, high = range_of(self.reward_range, with_zero=True)
-        pairs, steps = states * actions, whole("planned", self.planned, 1) * horizon
+        pairs, steps = states * actions, whole("planned", self.planned, 1, 2**62) * horizon
         scale = positive("scale", self.scale)
         beta = 0.5 * states * horizon**3 * (scale * scale)
         alpha = 8.0 * log(40 * pairs * steps / probability("delta", self.delta))  # in units of beta_k
