@@ -93,7 +93,7 @@ def ours(folder, sweeps, clock):
     from gymnasium.spaces import Box, Discrete
 
     import rlsvi
-    from rlsvi.agents.practice import log_learner
+    from rlsvi.agents.practice import chunks as log_learner
     from rlsvi.logs import chunks as passes
 
     plain = passes.all_chunks

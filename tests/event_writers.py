@@ -3,8 +3,7 @@
 import sys
 import time
 
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError
+from rlsvi.shop.events import Event, Events, StoreError
 
 
 def count(events, name):

@@ -7,8 +7,7 @@ from rlsvi import LSVI, RLSVI, problems
 from rlsvi.mdp import FiniteMDP
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
-from rlsvi.simulate.gpu import Batch
-from rlsvi.simulate.lanes import leaves
+from rlsvi.simulate.gpu import Batch, leaves
 
 
 def noisy_maze(seed=0):

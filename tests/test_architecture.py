@@ -167,18 +167,12 @@ def test_the_reader_of_cycles_finds_them():
     assert cycles(graph({**sources, "c.d": "from rlsvi.c import g"})) == [["c", "c.d"]]
 
 
-# ---- size and names ---------------------------------------------------------------------------------------
+# ---- cycles and names --------------------------------------------------------------------------------------
 
 
 def test_no_files_import_one_another():
     """Imports at the top of a file and inside functions alike; those for the type checker do not count."""
     assert not cycles(graph({module(path): path.read_text() for path in INSIDE}))
-
-
-def test_no_folder_is_crowded():
-    """At most 24 modules, besides __init__.py."""
-    modules = Counter(path.parent for path in FILES if path.name != "__init__.py")
-    assert not {folder.relative_to(SOURCE).as_posix() for folder, many in modules.items() if many > 24}
 
 
 def test_no_two_classes_have_one_name():

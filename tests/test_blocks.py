@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.core import blas
-from rlsvi.core import blocks as module
-from rlsvi.core.blocks import ROWS, blocks, on_all_cores, threads
+from rlsvi.core import machine as blas
+from rlsvi.core import machine as module
+from rlsvi.core.machine import ROWS, blocks, on_all_cores, threads
 
 LENGTHS = (3, ROWS - 3, 5, ROWS + 9, 700)  # of the parts in which states come: within, at and across blocks
 

@@ -7,11 +7,9 @@ from gymnasium.spaces import Box, Dict, Discrete, Text
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
-from rlsvi.agents.practice.episodes import EpisodeHistory
-from rlsvi.agents.practice.history import END, CountedHistory
-from rlsvi.agents.practice.learner import BoundedLearner, diverged
+from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
+from rlsvi.agents.practice.learner import BoundedLearner, diverged, targets, usual_reward, values_of
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.agents.practice.value_iteration import targets, usual_reward, values_of
 from rlsvi.bases.default import is_table
 from rlsvi.bases.layout import layout_of
 from rlsvi.bases.scaling import scaled

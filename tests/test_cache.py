@@ -165,7 +165,7 @@ def test_code_under_the_name_of_other_code_is_not_run(folder):
 SOURCES = """
     from typing import NamedTuple
     from rlsvi.core.compile import compiled
-    from rlsvi.core.dispatch import generic
+    from rlsvi.core.compile import generic
     from helpers import plus
     import helpers
 

@@ -9,7 +9,7 @@ import sys
 from numba.core import codegen
 if sys.argv[1] == "changed":
     del codegen.JITCodeLibrary
-from rlsvi.core.callee import AVAILABLE
+from rlsvi.core.compile import AVAILABLE
 from rlsvi.core.random import bits, normal, stream
 assert AVAILABLE == (sys.argv[1] == "as it is")
 words = stream(3)

@@ -11,10 +11,10 @@ import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
 from rlsvi.simulate.finite import simulate
-from rlsvi.simulate.history import History
+from rlsvi.simulate.stepped import History
 from rlsvi.study import plot
-from rlsvi.study.bootstrap import band
 from rlsvi.study.runs import Run, Runs
+from rlsvi.study.statistics import band
 
 EPISODES = 200
 AGENTS = {"RLSVI": rlsvi.RLSVI(), "dithering": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.3))}

@@ -21,7 +21,7 @@ from own_things import Corridor, Counting, QLearning, corridor, counting
 from rlsvi import compare, problems
 from rlsvi.agents.contract import NothingLearned
 from rlsvi.simulate import simulate
-from rlsvi.simulate.serving import fused_for, replaced
+from rlsvi.simulate.finite import fused_for, replaced
 from rlsvi.simulate.stepped import MANY, Recorded, stepped
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ from rlsvi import compare, problems
 from rlsvi.cli import app
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate
-from rlsvi.simulate.serving import fused_for, overridden
+from rlsvi.simulate.finite import fused_for, overridden
 from rlsvi.simulate.stepped import Recorded, stepped
 
 
@@ -287,7 +287,7 @@ def test_an_illegal_action_of_predict_is_refused():
 
 
 def test_a_learner_of_another_kind_is_stepped():
-    from rlsvi.agents.finite.learner import FiniteLearner
+    from rlsvi.agents.finite.rlsvi import FiniteLearner
 
     class Pessimist(FiniteLearner):
         def values(self, plan, place):

@@ -6,7 +6,7 @@ from scipy.stats import chi2, kstest
 
 import rlsvi
 from rlsvi import LSVI, RLSVI, EnsembleRLSVI, EpsilonGreedy, Problem, problems
-from rlsvi.agents.mind import plan as plan_of
+from rlsvi.agents.contract import plan as plan_of
 from rlsvi.core.elementary import log
 from rlsvi.core.random import normal, reseed, stream, uniform
 from rlsvi.envs import FiniteMDPEnv

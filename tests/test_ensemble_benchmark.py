@@ -6,7 +6,7 @@ from benchmarks.ensemble import episodes_to_treasures
 from benchmarks.ensemble_rivals import LAM, SIGMA, PlainEnsemble, Sea
 
 from rlsvi import EnsembleRLSVI, problems
-from rlsvi.agents.mind import plan_as
+from rlsvi.agents.contract import plan_as
 from rlsvi.core.random import normal, stream
 from rlsvi.simulate.finite import simulate
 from test_ensemble import stream_of

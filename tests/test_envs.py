@@ -14,7 +14,7 @@ from rlsvi.core.random import reseed
 from rlsvi.envs import ChainEnv, DeepSeaEnv, FiniteMDPEnv, RiverSwimEnv
 from rlsvi.envs.render import GOLD, Canvas
 from rlsvi.mdp import FiniteMDP, chain, deep_sea, dirichlet, river_swim
-from rlsvi.mdp.table import first_state, step, terminal_reward
+from rlsvi.mdp.finite import first_state, step, terminal_reward
 
 rlsvi.envs.register()
 

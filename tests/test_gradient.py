@@ -7,7 +7,7 @@ import pytest
 import rlsvi
 from rlsvi import GradientRLSVI, Problem
 from rlsvi.agents.contract import Step
-from rlsvi.agents.finite.gradient_learner import NOTHING, GradientPlan, Sparse, nudge, sparse
+from rlsvi.agents.finite.gradient import NOTHING, GradientPlan, Sparse, nudge, sparse
 from rlsvi.bases import StateFeatures
 from rlsvi.core.random import normal, reseed, stream
 from rlsvi.envs import FiniteMDPEnv

@@ -5,8 +5,8 @@ import pytest
 
 import rlsvi
 from rlsvi import RLSVI, Exponential, IncrementalRLSVI, InverseGamma, Linear, Problem
+from rlsvi.agents.finite.incremental import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.bases import Dense, StateFeatures, Tabular
-from rlsvi.core.batched_cholesky import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
 from rlsvi.core.regression import FactorError, prior_factor
 from rlsvi.envs import FiniteMDPEnv

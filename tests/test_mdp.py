@@ -21,7 +21,7 @@ from rlsvi.mdp import (
     from_gymnasium,
     river_swim,
 )
-from rlsvi.mdp.table import first_state, step, terminal_reward
+from rlsvi.mdp.finite import first_state, step, terminal_reward
 
 
 def successors(mdp, s, a, h=0):

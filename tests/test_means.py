@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rlsvi.study.means import mean, multiple, paired_ratio, ratio, ratio_of_medians
+from rlsvi.study.statistics import mean, multiple, paired_ratio, ratio, ratio_of_medians
 
 
 def test_the_interval_of_a_mean_is_students():

@@ -11,7 +11,8 @@ import numba
 import pytest
 
 import rlsvi
-from rlsvi.core import callee, progress
+from rlsvi.core import compile as callee
+from rlsvi.core import progress
 from rlsvi.core.compile import OPTIONS
 from rlsvi.core.progress import COMPILING, bar, compiling_announced
 from watch import python

@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 
 import rlsvi
-from rlsvi.core.posterior import Posterior
 from rlsvi.core.random import normal, stream
-from rlsvi.core.regression import FactorError, add, prior_factor
+from rlsvi.core.regression import FactorError, Posterior, add, prior_factor
 
 
 def fitted(X, blocks, targets, **options):

@@ -14,7 +14,7 @@ from rlsvi.agents.stationary.sweeps import FINE, new_work, plan
 from rlsvi.agents.stationary.targets import new_weights, set_weights, targets
 from rlsvi.agents.task import Task
 from rlsvi.core.cholesky import solve_upper
-from rlsvi.core.exact import factorise, pair_product, pair_sum, two_product, two_sum
+from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream
 
 ACTIONS, BLOCKS, DIM = 5, 3, 4

@@ -15,7 +15,7 @@ pytest.importorskip("resource", reason="workers need Unix")
 
 from rlsvi.serve.processes import bound
 from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.follower import Follower
 
 FILES = 256  # that the worker may open, so 128 connections, and 96 requests at once

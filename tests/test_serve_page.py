@@ -23,8 +23,7 @@ from fastapi.responses import HTMLResponse
 
 import rlsvi.serve.app
 from rlsvi.serve.page import page
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Event, Events
 from rlsvi.shop.recommender import Recommender
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written

@@ -16,8 +16,7 @@ import sqlalchemy as sa
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.serve import counts
 from rlsvi.serve.statistics import COLUMNS, STEPS, ShopStatistics
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Event, Events
 from rlsvi.shop.samples import sample_of
 from rlsvi.shop.settings import ShopSettings
 

@@ -15,10 +15,8 @@ import sqlalchemy as sa
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError
+from rlsvi.shop.events import VERSION, Event, Events, StoreError
 from rlsvi.shop.settings import checked_url
-from rlsvi.shop.tables import VERSION
 
 WRITERS = Path(__file__).with_name("event_writers.py")
 SHOWN = Event("recommended", "v", "p", 0, None, 0.25, True, 7, {"age": 3.5, "word": "ä\x00"}, 5.0)

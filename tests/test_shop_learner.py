@@ -5,7 +5,7 @@ import pytest
 
 import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.model.draws_file import read_draws, write_draws
 from rlsvi.shop.model.learner import ShopLearner

@@ -14,9 +14,7 @@ import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError
-from rlsvi.shop.store_errors import InDoubt
+from rlsvi.shop.events import Event, Events, InDoubt, StoreError
 
 MANY = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
@@ -99,7 +97,7 @@ def test_a_small_disk_is_full(small_disk):
 
 AS_USER = """
 import os, pwd, sys
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.events import Events, StoreError
 if os.geteuid() == 0:
     nobody = pwd.getpwnam("nobody")
@@ -196,7 +194,7 @@ def test_another_program_keeps_the_file_locked(events, path):
 def test_a_writer_that_keeps_its_turn(events, path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="there are no such locks here")
     append(events, Event("closed", "v"))
-    monkeypatch.setattr("rlsvi.shop.databases.PATIENCE", 0.05)
+    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 0.05)
     with open(f"{path}.writing", "rb") as queue:
         fcntl.flock(queue, fcntl.LOCK_EX)
         for call in (lambda: append(events, Event("closed", "w")), lambda: Events(f"sqlite:///{path}")):
@@ -309,7 +307,7 @@ def test_a_learner_without_a_server(own_server):
 
 
 def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("rlsvi.shop.databases.PATIENCE", 0.2)
+    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 0.2)
     with Events(postgres_url) as events, Events(postgres_url) as other:
         with events.writing() as writer:
             writer.append([Event("closed", "v")])

@@ -9,7 +9,7 @@ from rlsvi.agents.explore import probabilities
 from rlsvi.bases import ActionFeatures, Dense, StateFeatures, Tabular
 from rlsvi.core.random import bits, reseed, stream
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.mdp.table import first_state
+from rlsvi.mdp.finite import first_state
 from rlsvi.simulate.finite import run, simulate
 from twin import Recorder, assert_same, state_of
 from values import action_values

@@ -21,7 +21,7 @@ from gymnasium.spaces import (
 from gymnasium.wrappers import FilterObservation, FlattenObservation, TransformAction, TransformObservation
 
 import rlsvi
-from rlsvi.agents.trial import example_of
+from rlsvi.agents.default import example_of
 from rlsvi.bases.layout import layout_of, vector_of
 from rlsvi.envs import Discretized
 

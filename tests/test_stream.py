@@ -14,9 +14,9 @@ from contract.environments import Drift, numbered
 from contract.state import assert_equal, everything
 from rlsvi import bases
 from rlsvi.agents.contract import DivergenceWarning
-from rlsvi.agents.practice import log_learner
-from rlsvi.agents.practice.log_summary import returns_in
-from rlsvi.agents.practice.value_iteration import returns_to_go
+from rlsvi.agents.practice import chunks as log_learner
+from rlsvi.agents.practice.chunks import returns_in
+from rlsvi.agents.practice.learner import returns_to_go
 from rlsvi.bases.scaling import grown, ranges_of, seen_in, spread
 from rlsvi.core.archive import ArchiveError, opened
 from rlsvi.logs.chunks import _received, sources

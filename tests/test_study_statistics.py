@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rlsvi.study import bootstrap as bootstrapping
+from rlsvi.study import statistics as bootstrapping
 from rlsvi.study.statistics import (
     Interval,
     band,

@@ -29,7 +29,7 @@ import rlsvi
 from benchmarks.shop_quality.logged_policies import CUSTOMER, POLICIES
 from rlsvi.bases import StateFeatures
 from rlsvi.envs import Spaces
-from rlsvi.study.bootstrap import Interval
+from rlsvi.study.statistics import Interval
 
 CAMPAIGNS = ("all", "men", "women")
 

@@ -17,7 +17,7 @@ from benchmarks.shop_quality.ours import Ours
 from benchmarks.shop_quality.visits import Visit
 from benchmarks.shop_quality.worlds import WORLDS, Shop
 from rlsvi.shop.model.regression import Noise
-from rlsvi.study.means import mean
+from rlsvi.study.statistics import mean
 
 KINDS = ("redrawn", "kept", "fixed")
 

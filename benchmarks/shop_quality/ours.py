@@ -1,6 +1,6 @@
 """Our learner, in process: events go in, samples of the posterior come out, as in a shop that runs."""
 
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.settings import ShopSettings

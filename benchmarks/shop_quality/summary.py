@@ -3,7 +3,7 @@
 from benchmarks.shop_quality.policies import NAMES
 from benchmarks.shop_quality.results import LAST, curves
 from benchmarks.shop_quality.worlds import WORLDS
-from rlsvi.study.means import mean
+from rlsvi.study.statistics import mean
 
 SPANS = {"last fifth": slice(-LAST, None), "whole run": slice(None)}
 

@@ -18,8 +18,8 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from rlsvi import bases, callbacks, envs, mdp, paper, problems, shop, simulate, tetris, theory
     from rlsvi.agents import *
-    from rlsvi.agents.evidence import evidence
-    from rlsvi.core.posterior import Posterior
+    from rlsvi.agents.finite.rlsvi import evidence
+    from rlsvi.core.regression import Posterior
     from rlsvi.judge.result import OfflineValue
     from rlsvi.judge.value import value_of
     from rlsvi.mdp import FiniteMDP
@@ -101,13 +101,13 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "FiniteMDP": "mdp",
     "Job": "study.job",
     "OfflineValue": "judge.result",
-    "Posterior": "core.posterior",
+    "Posterior": "core.regression",
     "Problem": "problems",
     "Runs": "study.runs",
     "Store": "study.store",
     "compare": "study.compare",
     "evaluate": "study.evaluation",
-    "evidence": "agents.evidence",
+    "evidence": "agents.finite.rlsvi",
     "record": "study.recording",
     "sweep": "study.sweep",
     "value_of": "judge.value",

@@ -14,8 +14,7 @@ from rlsvi.agents.finite.concurrent import learn_concurrently
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
-from rlsvi.agents.finite.lsvi import LSVI
-from rlsvi.agents.finite.rlsvi import RLSVI
+from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
 from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.progress import NoProgressWarning

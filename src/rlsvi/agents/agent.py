@@ -2,40 +2,91 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from copy import deepcopy
+from functools import wraps
+from time import perf_counter, process_time
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from gymnasium import Env, Wrapper
 from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeLimit
 
-from rlsvi.agents import contract, export, files
-from rlsvi.agents.contract import ACTION, EPISODE, EPISODES, POSTERIOR, Learner, Place, Step, checked_values, warn
-from rlsvi.agents.explore import Explore, choose, exploration
-from rlsvi.agents.fitting import Fitting
-from rlsvi.agents.learning import Learning
-from rlsvi.agents.parameters import Parameters
-from rlsvi.agents.predicting import Predicting
-from rlsvi.agents.progress import warn_of_no_reward
+from rlsvi.agents import contract, files
+from rlsvi.agents.contract import (
+    ACTION,
+    EPISODE,
+    EPISODES,
+    POSTERIOR,
+    PREDICT,
+    STEPS,
+    Broken,
+    Learner,
+    NothingLearned,
+    Place,
+    Step,
+    broken,
+    checked_values,
+    row_of,
+    warn,
+)
+from rlsvi.agents.explore import Explore, Greedy, choose, exploration
+from rlsvi.agents.progress import NoProgressWarning, warn_of_no_reward
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
-from rlsvi.bases import ActionFeatures, Basis, Features, StateFeatures, Tabular, Transformer
-from rlsvi.bases.basis import same_table
-from rlsvi.bases.binding import bound
+from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
+from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
+from rlsvi.bases.layout import Layout
+from rlsvi.callbacks.calling import Numbers, OnEpisode, begun_callbacks, callbacks_of
 from rlsvi.core.archive import Archive
-from rlsvi.core.checks import flag, number, shown, whole
+from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
 from rlsvi.core.compile import Floats, Words
+from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
+from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
 from rlsvi.logs.replay import Replay
 from rlsvi.mdp.finite import FiniteMDP
 
 LONG = 10_000  # steps of one episode that call for a warning
+P = ParamSpec("P")
+R = TypeVar("R")
+SB3 = {  # arguments of stable-baselines3, and what to write instead
+    "total_timesteps": "write steps=, as in learn(env, steps=10_000)",
+    "callback": "write on_episode=, a function of the agent and the return that is called after every episode; "
+    "learning ends if it returns False",
+}
+ONE = -1  # the key of the sample for a single environment
 
 
-class Agent(Learning, Fitting, Predicting, Parameters):
+def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
+    """Decorate `learn` so that a call with other arguments is refused with what to write instead."""
+    takes = inspect.signature(learn)
+
+    @wraps(learn)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            takes.bind(*given, **named)
+        except TypeError as error:
+            for name in named:
+                if name not in takes.parameters:
+                    remedy = SB3.get(name) or instead(name, list(takes.parameters)[1:])
+                    raise TypeError(f"learn has no argument {name}: {remedy}") from None
+            counts = "episodes" in takes.parameters
+            remedy = "write learn(env, 20)" if counts else "write learn(env, steps=1000)"
+            if len(given) > sum(each.kind is each.POSITIONAL_OR_KEYWORD for each in takes.parameters.values()):
+                first = "learn(env, 20)" if counts else "learn(env)"
+                remedy = f"in {first}, all further arguments have names, such as steps=1000"
+            raise TypeError(f"{error}: {remedy}") from None
+        return learn(*given, **named)
+
+    return called
+
+
+class Agent:
     """An agent: its arguments, its random streams, and its learner once the first episode has begun.
 
     A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
@@ -46,6 +97,11 @@ class Agent(Learning, Fitting, Predicting, Parameters):
     lam: Any = 1.0
     sigma: Any = 1.0
     reward_offset: float = 0.0
+    explore: Explore = Greedy()
+    basis: Any = None
+    samples: bool = True  # whether it acts on a sample of the posterior, not on its mean
+    samples_first: bool = False  # from the first episode on, not only once there are data
+    broken: Broken = staticmethod(broken)
     keeps_factors: bool = True  # whether it keeps a matrix for each block of weights
     takes_basis: bool = True  # whether it uses the problem's basis
     needs_horizon: bool | None = True  # True: needs a fixed number of periods; False: any length; None: either
@@ -276,7 +332,328 @@ class Agent(Learning, Fitting, Predicting, Parameters):
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md."""
-        export.export(self, path)
+        files.export(self, path)
+
+    # Learning by playing.
+
+    @property
+    def _overshoot(self) -> int:
+        """The number of steps by which the last `learn(steps=)` exceeded its goal; 0 after further learning."""
+        at, steps = self._surplus
+        return steps if at == self.steps else 0
+
+    @_overshoot.setter
+    def _overshoot(self, steps: int) -> None:
+        self._surplus = self.steps, steps
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none."""
+        return {}
+
+    @explain_calls
+    def learn(
+        self,
+        env: Env[Any, Any],
+        episodes: int | None = None,
+        *,
+        steps: int | None = None,
+        progress: bool | None = None,
+        on_episode: OnEpisode | None = None,
+        evaluate_every: int | None = None,
+        evaluation_env: Env[Any, Any] | None = None,
+        keep_best: str | os.PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Play and learn for `episodes` more episodes, or for at least `steps` more steps.
+
+        `learn(env, 20)` means 20 episodes.
+        The agent's seed determines everything, since it also seeds the environment at the start of every episode.
+        Episodes are always completed; surplus steps count towards the next call with `steps`, so learning
+        a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
+        Callbacks do not change what is learned.
+
+        progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+        on_episode : a function that is called after each episode with the agent and the return, a
+            `rlsvi.callbacks.Callback`, or a list of these. Learning ends if one returns False.
+        evaluate_every : play fresh episodes on the posterior mean, without learning, whenever the number of
+            episodes learned from is a multiple of this: short for `callbacks.Evaluate`.
+        evaluation_env : the environment to evaluate in. If None, one like `env` is made from `env.spec`.
+        keep_best : a file that the agent is saved to whenever an evaluation is better than all before.
+        checkpoint_every, checkpoint : save the agent to the file `checkpoint` whenever the number of episodes is a
+            multiple of `checkpoint_every`: short for `callbacks.Checkpoint`.
+        """
+        from rlsvi.callbacks.shorthands import evaluating, saving  # which know of tasks
+
+        unit, amount = amount_of(episodes, steps)
+        callbacks = [
+            *evaluating(evaluate_every, evaluation_env, keep_best),
+            *callbacks_of(on_episode),
+            *saving(checkpoint_every, checkpoint, keep_best),
+        ]
+        self.take_on(self.task_of(env), env)
+        begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
+        with begun_callbacks(callbacks, self, env) as tell, bar(max(goal, 0), unit, progress) as advance:
+            while getattr(self, unit) < begin + goal:
+                before, counted = self._now(), getattr(self, unit)
+                total = self._episode(env)
+                advance(getattr(self, unit) - counted)
+                if callbacks and tell(self._described(total, before)):
+                    return self
+        if unit == "steps":
+            self._overshoot = self.steps - begin - goal
+        return self
+
+    def _now(self) -> tuple[int, float, float]:
+        """Return the steps learned from, and the seconds of the clock and of the processor."""
+        return self.steps, perf_counter(), process_time()
+
+    def _described(self, total: float, before: tuple[int, float, float]) -> Numbers:
+        """Return the numbers that describe an episode, given its return and `_now()` before it."""
+        length, seconds, cpu_seconds = (after - past for after, past in zip(self._now(), before, strict=True))
+        counted = {"episodes": self.episodes, "steps": self.steps, "return": total, "length": length}
+        return {**counted, "seconds": seconds, "cpu_seconds": cpu_seconds, **self.diagnostics()}
+
+    # Learning from logs.
+
+    def fit(
+        self,
+        log: Any,
+        env: Env[Any, Any] | None = None,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        progress: bool | None = None,
+        chunk: int | None = None,
+        executor: str | None = None,
+    ) -> Self:
+        """Learn from a log of transitions, as if the agent had lived through it.
+
+        The log is learned from episode by episode, as in `learn`, except that it says which actions were taken.
+        An agent that has the same arguments and seed as the one whose learning was recorded is equal to it
+        afterwards, bit for bit, its random streams included. With another seed, what is kept of the data is still
+        the same; what depends on earlier samples, such as the values where the next plan starts, is not.
+        All of the log is checked first, and it fits into memory. After an error the agent is as before; after an
+        interrupt, it is as after the last complete episode.
+
+        log : a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
+            Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
+            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts
+            as truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does
+            not matter: episodes are learned from in the order of their numbers. An observation of several numbers
+            is a list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a
+            Struct, or have a column for each part: observation_KEY. Numbers are those that the environment gives.
+        env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
+            are those of the log: states and actions up to the largest number met, or vectors without bounds.
+        columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
+        progress : as for `learn`.
+        chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
+        """
+        from rlsvi.logs.reading import replay_of  # which knows of tasks
+
+        if chunk is not None or executor is not None:
+            raise ValueError(
+                f"{type(self).__name__} reads a log as a whole: for chunk= and executor=, use rlsvi.BoundedRLSVI"
+            )
+        replay = replay_of(log, env, columns)
+        replay.check_length(self.task_of(replay).horizon)
+        with self._unchanged_by_errors():
+            self._relive(replay, progress)
+        return self
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all episodes of a log, which need not show progress."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoProgressWarning)
+            self.learn(replay, episodes=replay.log.episodes, progress=progress)
+        self._missed_reward = False  # nobody has heard of it
+
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Context manager that restores everything learned before on an error, but not on an interrupt.
+
+        What cannot be copied is kept as it is: a learner whose `remember` returns a new one does not change.
+        """
+        shared = [self, self.__dict__.get("_env"), *self.arguments().values()]
+        known, before = {id(thing): thing for thing in shared}, {}
+        for name, value in self.__dict__.items():
+            copies = dict(known)
+            try:
+                before[name], known = deepcopy(value, copies), copies
+            except Exception:  # of any kind: it is what the class of the user raises
+                before[name] = value
+        steps = self.steps
+        try:
+            yield
+        except Exception as error:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            if self.steps != steps:
+                error.add_note(
+                    "the agent keeps what it had learned from the log by then: its learner cannot be copied, and "
+                    "its remember changes it instead of returning a new one"
+                )
+            raise
+
+    # Acting on what was learned.
+
+    @property
+    def episodes(self) -> int:
+        """The number of episodes learned from."""
+        return int(self._learner.counters[EPISODES]) if self._learner is not None else 0
+
+    @property
+    def steps(self) -> int:
+        """The number of steps learned from."""
+        return int(self._learner.counters[STEPS]) if self._learner is not None else 0
+
+    def sampled(self, learner: Learner) -> bool:
+        """Return whether to act on a sample of the learner's posterior rather than on the mean."""
+        return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
+
+    def settle(self) -> None:
+        """Called before each episode, before saving and before predicting, to update what was learned."""
+
+    @contextmanager
+    def streams_kept(self) -> Iterator[None]:
+        """Context manager after which the random streams are as before, whatever was predicted."""
+        kept = self._streams.copy()
+        try:
+            yield
+        finally:
+            self._streams[:] = kept
+
+    def _forget_plans(self) -> None:
+        self._version: tuple[int, ...] = ()
+        self._mean: Any = None
+        self._drawn: dict[int, Any] = {}
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_mask: Any = None,
+    ) -> tuple[Any, Any]:
+        """Return an action, and the state to pass to the next call, which is the period reached.
+
+        Values may differ between periods, and each new episode uses a new sample of the value function, so pass
+        the state on. Without it, every call acts as in period 0.
+
+        deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
+            sampled at the start of the episode, or with the exploration given.
+        action_mask : which actions are legal. By default all, or those that were legal in learning.
+
+        Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
+        environment then plays its episode with its own sample, and `episode_start` says for each whether a new
+        episode begins. With a single observation, `state` and `episode_start` may be arrays of size one.
+        """
+        flag("deterministic", deterministic)
+        if self._task is None or not self._can_predict():
+            raise NothingLearned("this agent has learned nothing yet: call learn first")
+        basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
+        layout = basis.layout if isinstance(basis, Observed) else None
+        given: Any
+        for name, given in (("state", state), ("episode_start", episode_start), ("action_mask", action_mask)):
+            check_even(name, given)
+        if isinstance(observation, list):
+            check_even("observation", observation)
+        arrays = [np.size(given) for given in (state, episode_start) if np.ndim(given) > 0]
+        batch = is_batch(self._task, layout, observation, max(arrays, default=0))
+        count = rows_in(observation) if batch else 1
+        states, starts = one_each("state", state, count), one_each("episode_start", episode_start, count)
+        masks = action_mask if np.ndim(action_mask) == 2 else [action_mask] * count
+        if len(masks) != count:
+            raise ValueError(f"action_mask has {len(masks)} rows, there are {count} observations: one each")
+        if not batch:
+            return self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
+        found = np.zeros((2, count), np.int64)
+        for i in range(count):
+            found[:, i] = self._predict(i, row_of(observation, i), states[i], starts[i], deterministic, masks[i])
+        return found[0], found[1]
+
+    def _can_predict(self) -> bool:
+        return self.steps > 0
+
+    def _predict(
+        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
+    ) -> tuple[int, int]:
+        """Return the action of one environment, and its next state."""
+        assert self._task is not None
+        h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        if self._task.horizon and h >= self._task.horizon:
+            raise ValueError(f"state is period {shown(h)} of {self._task.horizon}: start a new episode")
+        self.settle()
+        place = self._learner.look(h, observation, mask, learning=False)
+        Q = checked_values(self._learner.values(self.plan(deterministic, key, h == 0), place), place)
+        if deterministic:
+            a = int(np.argmax(np.where(place.legal, Q, -np.inf)))
+        else:
+            rule, parameter = exploration(self.explore, self.episodes, 1)
+            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
+        if a < 0 or not np.isfinite(Q[a]):
+            raise self.broken()
+        return self._task.first_action + a, h + 1
+
+    def plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
+        """Return the posterior mean, kept until more is learned, or a sample, drawn at the start of an episode."""
+        version = tuple(self._learner.counters)
+        if version != self._version:
+            self._version, self._mean, self._drawn = version, None, {}
+        noise = self._streams[PREDICT]
+        if mean or not self.samples:
+            if self._mean is None:
+                self._mean = self._learner.plan(False, noise)
+            return self._mean
+        if first or key not in self._drawn:
+            self._drawn[key] = self._learner.plan(self.sampled(self._learner), noise)
+        return self._drawn[key]
+
+    # Arguments, with the methods that scikit-learn expects.
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor by name, as in scikit-learn.
+
+        deep : accepted because scikit-learn passes it. No argument has parameters of its own.
+        """
+        return self.arguments()
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of an agent that has learned nothing, all of them or, if one is invalid, none.
+
+        An agent that has learned is not changed, because what it has learned depends on its arguments:
+        `agent.clone(**params)` returns a new agent, as does `sklearn.base.clone(agent).set_params(**params)`.
+        """
+        known = self.arguments()
+        if unknown := sorted(set(params) - set(known)):
+            raise ValueError(
+                f"{type(self).__name__} has no parameter {', '.join(unknown)}: there are {', '.join(known)}"
+            )
+        if params and self.steps > 0:
+            raise RuntimeError(
+                f"this agent has learned from {self.steps} steps with its parameters, they cannot be changed any "
+                f"more: agent.clone({', '.join(f'{name}=...' for name in params)}) is a new agent with others"
+            )
+        if params:
+            self.__dict__ = self.clone(**params).__dict__
+        return self
+
+    def clone(self, **changes: Any) -> Self:
+        """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
+        return type(self)(**{**self.arguments(), **changes})
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={short(value)}" for name, value in self.arguments().items())
+        return f"{type(self).__name__}({given})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name, short(value)) for name, value in self.arguments().items()]
+        note = f"has learned from {self.episodes} episodes, {self.steps} steps"
+        return html_table(type(self).__name__, rows, note=note)
 
 
 def warn_of_endless(env: Env[Any, Any], played: int) -> None:
@@ -302,3 +679,58 @@ def new_streams(seed: Seed) -> Words:
     root = sequence(seed)
     children = [np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)) for i in range(4)]
     return np.stack([stream(child) for child in children])
+
+
+def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
+    """Return the unit and the amount to learn for; exactly one argument must be given."""
+    if (episodes is None) == (steps is None):
+        raise ValueError("give either episodes= or steps=, and only one of them: learn(env, 20) means 20 episodes")
+    unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
+    return unit, whole(unit, amount, 0)
+
+
+def is_batch(task: Task, layout: Layout | None, observation: Any, values: int) -> bool:
+    """Return whether an observation has one dimension more than those learned from.
+
+    If it is not known how many these have, the number of values tells that arrays give for `state` or
+    `episode_start`. One value is a batch of one row, or, if there is no such row, as good as a number.
+    """
+    if task.states is not None:
+        return isinstance(observation, np.ndarray | list) and np.ndim(observation) == 1
+    if layout is None:
+        leaf = leaf_of(observation)
+        one_number = np.ndim(leaf) == 1 and np.asarray(leaf).dtype.kind in "biuf"
+        return values > 1 or (values == 1 and np.ndim(leaf) > 0 and len(leaf) == 1 and not one_number)
+    tree = layout.tree
+    while tree[0] in ("dict", "tuple"):
+        key, tree = tree[1][0] if tree[0] == "dict" else (0, tree[1][0])
+        try:
+            observation = observation[key]
+        except (TypeError, KeyError, IndexError):
+            return False  # the later check will report what is wrong
+    return np.ndim(observation) == len(tree[-1]) + 1
+
+
+def one_each(name: str, given: Any, count: int) -> Any:
+    """Return the values of an argument, one for each of `count` environments."""
+    if np.ndim(given) == 0:
+        return [given] * count
+    if np.size(given) != count:
+        are = "is one observation" if count == 1 else f"are {count} observations"
+        raise ValueError(f"{name} has {np.size(given)} values, there {are}: give one for each")
+    return np.ravel(given)
+
+
+def leaf_of(observations: Any) -> Any:
+    """Return the first part of an observation that has no parts."""
+    while isinstance(observations, dict | tuple) and observations:
+        observations = next(iter(observations.values() if isinstance(observations, dict) else observations))
+    return observations
+
+
+def rows_in(observations: Any) -> int:
+    """Return the number of environments."""
+    leaf = leaf_of(observations)
+    if np.ndim(leaf) == 0:
+        raise ValueError("state and episode_start are arrays, of many environments, but there is one observation")
+    return len(leaf)

@@ -3,8 +3,7 @@
 from typing import Any
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.arguments import checked_basis
-from rlsvi.agents.contract import DivergenceWarning, diverged, warn
+from rlsvi.agents.contract import DivergenceWarning, checked_basis, diverged, warn
 from rlsvi.agents.noise import noise_of
 from rlsvi.agents.task import Task
 from rlsvi.core.checks import finite, in_unit_interval, positive

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, number, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.elementary import exp, power
-from rlsvi.core.plain import storable
 from rlsvi.core.random import argmax_set, pick
 
 Schedule = float | Callable[[int], float]

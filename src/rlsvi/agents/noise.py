@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import positive, ridge_of, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.plain import storable
 
 
 @storable

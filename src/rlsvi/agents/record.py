@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.contract import Place, Step
-from rlsvi.agents.tabular.observations import key_of
+from rlsvi.agents.tabular.discounted_psrl import key_of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST

@@ -22,8 +22,7 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.learner import REPEAT
-from rlsvi.agents.practice.repeat import Holding
+from rlsvi.agents.practice.learner import REPEAT, Holding
 from rlsvi.agents.record import Record, no_record, read_record
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.task import Task

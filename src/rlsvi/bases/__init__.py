@@ -1,7 +1,6 @@
 """Bases: which weights a state and an action use, and with which features."""
 
-from rlsvi.bases.basis import Basis, Features, FeatureTable
-from rlsvi.bases.binding import bound
+from rlsvi.bases.basis import Basis, Features, FeatureTable, bound
 from rlsvi.bases.default import default
 from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.fourier import Fourier

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import LARGEST, finite, fits, flag, one_of, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.plain import storable
 from rlsvi.core.random import Seed, sequence
 
 

@@ -10,10 +10,10 @@ from math import comb, isqrt
 import numpy as np
 
 from rlsvi.bases.waves import fill_waves
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, number, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.elementary import exp, log, power
-from rlsvi.core.plain import storable
 
 
 @storable

@@ -14,9 +14,9 @@ from rlsvi.bases.functions import StateFeatures
 from rlsvi.bases.layout import Layout, TableOnlyError, layout_of, vector_of
 from rlsvi.bases.radial import Radial
 from rlsvi.bases.scaling import Ranges, ranges_of, scaled
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
-from rlsvi.core.plain import storable
 
 CROSSED = 1024  # up to this many features, measured features have separate weights for all discrete values
 MOST = 4096  # the largest number of zeros and ones

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.bases.scaling import Ranges, Seen
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, flag, whole
 from rlsvi.core.compile import Floats, Longs, compiled
-from rlsvi.core.plain import storable
 
 SINGLE, PAIRED = 2.0, 10.0  # sizes of the features of single pixels, and of pairs
 MOST = 2048  # the largest number of pixels in all channels: two million pairs

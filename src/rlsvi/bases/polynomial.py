@@ -8,9 +8,9 @@ from math import comb
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.core.plain import storable
 
 
 @storable

@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import LARGEST, check_rows, positive, shown, whole
 from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.elementary import exp
-from rlsvi.core.plain import storable
 
 
 @storable

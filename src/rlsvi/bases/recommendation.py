@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats, Ints
-from rlsvi.core.plain import storable
 from rlsvi.mdp.recommendation import count_histories, histories
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import Features, from_table
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import shown
-from rlsvi.core.plain import storable
 
 
 @storable

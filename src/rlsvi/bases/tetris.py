@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.bases.basis import Features
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Ints
-from rlsvi.core.plain import storable
 from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
 from rlsvi.tetris.game import Game, Rules, board_rules, new_game, set_board
 from rlsvi.tetris.pieces import LETTERS

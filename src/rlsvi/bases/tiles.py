@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.plain import storable
 
 
 @storable

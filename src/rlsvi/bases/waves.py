@@ -6,10 +6,10 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, positive, whole
 from rlsvi.core.compile import Floats, compiled
 from rlsvi.core.elementary import cosine
-from rlsvi.core.plain import storable
 from rlsvi.core.random import normal, stream, uniform
 
 WIDTH = 6.0  # [0, 1] covers this many standard deviations on each side of the mean

@@ -115,7 +115,7 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
 
 def is_solved(problem: Any) -> bool:
     """Whether the solution of a problem is known."""
-    from rlsvi.study.arena import arena_of
+    from rlsvi.study.compare import arena_of
 
     arena = arena_of(problem, 0)
     if callable(problem):

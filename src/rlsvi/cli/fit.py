@@ -103,7 +103,7 @@ def fit(
 def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]) -> Any:
     """The agent that the user names, made in the same way as for a comparison."""
     from rlsvi.agents.agent import Agent
-    from rlsvi.study.entrants import check_entrants, entrant
+    from rlsvi.study.compare import check_entrants, entrant
 
     check_entrants({name: found})
     is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)

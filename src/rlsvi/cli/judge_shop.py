@@ -10,7 +10,7 @@ from rlsvi.cli.errors import told
 from rlsvi.cli.serve import ShopFile, shop_settings
 
 if TYPE_CHECKING:
-    from rlsvi.study.bootstrap import Interval
+    from rlsvi.study.statistics import Interval
 
 
 def judge_shop(

@@ -146,7 +146,7 @@ class _Files:
 def made_of(function: Any, signature: Any) -> str:
     """Return a digest of everything in this package that determines the machine code of a signature.
 
-    It follows the names that byte code refers to. A generic function (core/dispatch.py) contributes the
+    It follows the names that byte code refers to. A generic function (core/compile.py) contributes the
     implementations for the named tuples that occur in the signature or are made by the functions reached.
     """
     found: dict[str, str] = {"compiler": _compiler()}
@@ -229,11 +229,8 @@ def _names(code: CodeType) -> set[str]:
 
 @cache
 def _compiler() -> str:
-    """Return a digest of the files that say how functions are compiled."""
-    digest = hashlib.sha256()
-    for name in ("callee", "compile", "dispatch"):
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
-    return digest.hexdigest()
+    """Return a digest of the file that says how functions are compiled."""
+    return hashlib.sha256(Path(__file__).with_name("compile.py").read_bytes()).hexdigest()
 
 
 def _checksum(path: Path, content: bytes) -> bytes:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.envs.render import CORAL, GOLD, INK, WHITE, Canvas, Colour, mix
 from rlsvi.mdp.deep_sea import deep_sea
-from rlsvi.mdp.table import row_of
+from rlsvi.mdp.finite import row_of
 
 SHALLOW: Colour = (142, 205, 220)
 ABYSS: Colour = (18, 52, 96)

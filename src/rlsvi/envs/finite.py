@@ -11,9 +11,8 @@ from rlsvi.core.checks import flag, shown
 from rlsvi.core.random import pick
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import GREY, INK, Canvas, mix
-from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.finite import FiniteMDP, transition
 from rlsvi.mdp.solve import check_alike
-from rlsvi.mdp.table import transition
 
 
 class FiniteMDPEnv(Environment):

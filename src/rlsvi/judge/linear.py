@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 from scipy.sparse import bsr_matrix, csr_matrix
 
-from rlsvi.bases.binding import bound
+from rlsvi.bases.basis import bound
 from rlsvi.bases.observed import Observed, rows_of
 from rlsvi.bases.scaling import ranges_of
 from rlsvi.core.compile import Floats, Longs

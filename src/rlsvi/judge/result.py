@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.reprs import html_table
-from rlsvi.study.bootstrap import Interval
+from rlsvi.study.statistics import Interval
 
 FITTED, WEIGHTED, ROBUST = "fitted Q evaluation", "weighted importance sampling", "doubly robust"
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete
 
+from rlsvi.agents.agent import Agent
 from rlsvi.agents.playing import check_function
-from rlsvi.agents.predicting import Predicting
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.logs.observations import Observations
@@ -35,7 +35,7 @@ class Target:
                 f"policy holds each action for {held} steps, so that its actions do not follow from one "
                 "observation: judge an agent with repeat=1"
             )
-        own = isinstance(policy, Predicting) and policy._task is not None
+        own = isinstance(policy, Agent) and policy._task is not None
         self.periods = policy._task.horizon if own else 0  # 0: it acts in the same way in all periods
         self._takes = parameters_of(policy.predict) if self.plays else None  # None: anything
         self._left = REPEATED
@@ -85,7 +85,7 @@ class Target:
         takes = options if self._takes is None else self._takes
         given = self.policy.predict(observation, **{name: v for name, v in options.items() if name in takes})
         action, after = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
-        if after is not None and not isinstance(self.policy, Predicting):
+        if after is not None and not isinstance(self.policy, Agent):
             raise TypeError("policy.predict returns a state: only policies of a single observation can be judged")
         return action
 

@@ -24,7 +24,7 @@ from rlsvi.judge.weighting import SOME, EpisodeWeights, weighted, weights_of
 from rlsvi.logs.columns import refuse
 from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.logs.reading import replay_of
-from rlsvi.study.bootstrap import Interval, check_bootstrap
+from rlsvi.study.statistics import Interval, check_bootstrap
 
 
 def value_of(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.agents.predicting import row_of
+from rlsvi.agents.contract import row_of
 from rlsvi.logs.observations import written
 from rlsvi.logs.recorder import column_of
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
     select,
 )
 
-from rlsvi.shop.tables import events
+from rlsvi.shop.events import events
 
 STEP = 20_000  # events of one step
 MOST_BUCKETS = 32

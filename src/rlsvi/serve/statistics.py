@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select
 
 from rlsvi.serve.counts import OF_VISITS, Bucket, EventCounts, ProductCount
 from rlsvi.shop.events import Events
+from rlsvi.shop.events import events as table
 from rlsvi.shop.ids import name_of
 from rlsvi.shop.samples import ServedDraws
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import events as table
 
 COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are sorted by
 MOST = 1000  # products of an answer

@@ -4,8 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 try:
-    from rlsvi.shop.event import Event
-    from rlsvi.shop.events import Events, StoreError
+    from rlsvi.shop.events import Event, Events, StoreError
     from rlsvi.shop.recommender import Recommender
     from rlsvi.shop.settings import ShopSettings
 except ModuleNotFoundError as error:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from rlsvi.shop.clicks import products_of_file
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.replies import checked_features, stored_name
 from rlsvi.shop.requests import NotFound, ProductRequest
 from rlsvi.shop.settings import ShopSettings

@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rlsvi.shop.cells import Cells, listing, moment, number, probability, read_table, reward, whole
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.features import Encoder, NumberFeature
 from rlsvi.shop.ids import Ids, text_of
 from rlsvi.shop.settings import ShopSettings

@@ -1,24 +1,578 @@
 """The events of a shop in its database: the only durable state, and an analyst's table."""
 
 import contextlib
+import json
+import math
 import os
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
+import numpy as np
 import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
-from rlsvi.shop.databases import PostgresServer, SqliteFile
-from rlsvi.shop.event import Event
-from rlsvi.shop.known_products import KnownProducts
+from rlsvi.core.files import fcntl, lock
 from rlsvi.shop.requests import RequestError, a_list, an_instance
-from rlsvi.shop.rows import event_of, row_of, storable_text
 from rlsvi.shop.settings import checked_url, sqlite_file
-from rlsvi.shop.store_errors import StoreError, explained
-from rlsvi.shop.tables import VERSION, Statements, identity, metadata, schema
+
+# ---- What happens in a shop, as rows of its table of events ------------------------------------------------
+
+
+Kind = Literal["added", "removed", "recommended", "answered", "closed"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
+class Event(NamedTuple):
+    """One event. Columns that a kind of event does not have are None, or "" for `visit` and `product`.
+
+    Attributes
+    ----------
+    kind : "added" or "removed" (a product), "recommended", "answered" or "closed" (a visit).
+    visit : the visit of a customer.
+    product : the product.
+    slot : recommended: the slot that the product fills, from 0.
+    reward : answered: the reward.
+    propensity : recommended: the share of posterior draws that choose this product here.
+    explored : recommended: whether the posterior mean would have chosen another product.
+    sample : recommended: the last event that the draws had learned from.
+    features : added: the features of the product; recommended in slot 0: the context of the customer.
+    at : seconds since 1970.
+    id : the number of the event, in the order in which events were committed; 0 until then.
+    among : recommended: the products that the request allowed; None: all that were offered.
+    """
+
+    kind: Kind
+    visit: str = ""
+    product: str = ""
+    slot: int | None = None
+    reward: float | None = None
+    propensity: float | None = None
+    explored: bool | None = None
+    sample: int | None = None
+    features: dict[str, Any] | None = None
+    at: float = 0.0
+    id: int = 0
+    among: list[str] | None = None
+
+
+# ---- Events as rows of the table, and back -----------------------------------------------------------------
+
+
+OF_PRODUCTS = ("added", "removed")
+WHOLE, NUMBER, FLAG = (int, np.integer), (int, float, np.integer, np.floating), (bool, np.bool_)
+TYPES: dict[str, Any] = {
+    **dict.fromkeys(("kind", "visit", "product"), str),
+    **dict.fromkeys(("slot", "sample", "id"), WHOLE),
+    **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
+    **{"explored": FLAG, "features": dict, "among": list},
+}
+OPTIONAL = {name for name, default in Event._field_defaults.items() if default is None}
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """Return the row of an event, after checking that the event is complete."""
+    if not isinstance(event, Event):
+        raise ValueError(f"events must be a list of Event, got {shown(event)}")
+    for name, value in zip(Event._fields, event, strict=True):
+        if not (_storable(name, value) or (value is None and name in OPTIONAL)):
+            raise ValueError(f"{name} of an event must be {_wanted(name)}, got {shown(value)}")
+    kind, visit, product, slot, reward, propensity, explored, sample, features, at, _, among = event
+    if bool(visit) is (kind in OF_PRODUCTS) or bool(product) is (kind == "closed"):
+        raise ValueError(f"{event!r:.300} must name a visit, a product or both, as its kind has them")
+    if (reward is None) is (kind == "answered") or (reward is not None and not math.isfinite(reward)):
+        raise ValueError(f"{event!r:.300} must have a finite reward if it is an answer, and none otherwise")
+    return {
+        "kind": kind,
+        "visit": visit,
+        "product": product,
+        "slot": None if slot is None else int(slot),
+        "reward": None if reward is None else float(reward),
+        "propensity": None if propensity is None else float(propensity),
+        "explored": None if explored is None else bool(explored),
+        "sample": None if sample is None else int(sample),
+        "features": _written("features", features),
+        "among": _written("among", among),
+        "at": float(at) or time.time(),
+    }
+
+
+def storable_text(value: Any) -> bool:
+    """Return whether a value is a text that a database can hold."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
+
+
+def _storable(name: str, value: Any) -> bool:
+    if not isinstance(value, TYPES[name]):
+        return False
+    value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
+    if TYPES[name] is str:
+        return storable_text(value) and (name != "kind" or value in KINDS)
+    if TYPES[name] is WHOLE:
+        return bool(-(2**63) <= value < 2**63)
+    return TYPES[name] is not NUMBER or bool(abs(value) <= sys.float_info.max)
+
+
+def _wanted(name: str) -> str:
+    words: dict[Any, str] = {
+        WHOLE: "a whole number of 64 bits",
+        NUMBER: "a finite number",
+        str: "a text",
+        list: "a list of products",
+    }
+    words |= {FLAG: "True or False", dict: "a dictionary"}
+    return f"one of {', '.join(KINDS)}" if name == "kind" else words[TYPES[name]]
+
+
+def _written(name: str, value: Any) -> str | None:
+    try:
+        return None if value is None else json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{name} of an event must be what JSON can hold, got {shown(value)}: {error}") from None
+
+
+def event_of(row: Sequence[Any]) -> Event:
+    """Return the event of a row, whose columns are in the order of an Event's attributes."""
+    kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among = row
+    explored = None if explored is None else bool(explored)  # SQLite has 0 and 1
+    features, among = _read(features), _read(among)
+    return Event(kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among)
+
+
+def _read(text: Any) -> Any:
+    return json.loads(text) if isinstance(text, str) else text  # PostgreSQL has read it already
+
+
+# ---- The catalogue as this process knows it: only the events that are new are read -------------------------
+
+
+class KnownProducts:
+    """The last event, "added" or "removed", of every product, up to the event of a number.
+
+    Event numbers become visible in the order of commits, so what was read once need not be read again.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._last, self._events = threading.Lock(), 0, dict[str, Event]()
+
+    def current(self, rows_after: Callable[[int], Iterable[Any]], keep: bool = True) -> dict[str, Event]:
+        """Return the catalogue now, products in the order of their first addition.
+
+        Parameters
+        ----------
+        rows_after : returns the rows of the catalogue after the event of a number, in order.
+        keep : whether to remember what is new. A transaction that has written does not: it may be rolled back.
+        """
+        with self._lock:
+            last, found = self._last, self._events.copy()
+        for event in map(event_of, rows_after(last)):
+            found[event.product], last = event, event.id
+        with self._lock:
+            if keep and last > self._last:
+                self._last, self._events = last, found.copy()
+        return found
+
+
+# ---- What a database says when it fails, in plain English and with a remedy --------------------------------
+
+
+class StoreError(RuntimeError):
+    """The shop's database could not do what was asked; nothing of it was written."""
+
+    reason = ""  # in general words, without names of this shop
+    told = "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+
+
+class InDoubt(StoreError):
+    """The connection was lost while a transaction was being committed: it may have been written."""
+
+    told = (
+        "the connection to the database was lost: the request may have been stored; send it again, which is safe: "
+        "nothing counts twice (in a request to recommend, name the slot)"
+    )
+
+
+SQLITE = {  # by the beginning of SQLite's own words, in small letters
+    "database or disk is full": "the disk is full: free some space",
+    "attempt to write a readonly database": "it is read-only: let this user write the file and its folder",
+    "unable to open database file": "it cannot be opened: let this user write the file and its folder",
+    "file is not a database": "it is not a SQLite database: name another file",
+    "database disk image is malformed": "it is damaged: restore a copy",
+    "database is locked": "another program keeps it locked: end that program, or wait for it",
+    "disk i/o error": "the disk does not read or write: check it, and that it is not full",
+    "no such table": "its tables have been removed: restore a copy",
+    "unique constraint failed": "it already has an event of this kind, visit and product",
+}
+POSTGRES = {  # by SQLSTATE, or the beginning of it
+    "53100": "the disk of the server is full: free some space",
+    "53300": "the server has too many connections: raise max_connections, or use fewer workers",
+    "25006": "the server is read-only: connect to the primary server",
+    "23505": "it already has an event of this kind, visit and product",
+    "42501": "the user lacks a permission: GRANT it, or make the user the owner of the tables",
+    "42P01": "its tables have been removed: restore a copy",
+    "55P03": "another process kept its turn to write for too long: look for one that is stopped",
+    "57": "the server is shutting down or starting: try again soon",
+    "08": "the connection was lost: try again soon",
+}
+CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there is a connection
+    "does not exist": "the server has no such database or user: use createdb, createuser or another URL",
+    "authentication failed": "the server refuses the user or the password: check the URL and PGPASSWORD",
+    "pg_hba.conf": "the server refuses this user from this machine: check its file pg_hba.conf",
+    "too many clients": "the server has too many connections: raise max_connections, or use fewer workers",
+    "": "the server does not answer: check that it runs and the URL, then try again",
+}
+
+
+def explained(error: Any, database: str, what: str) -> StoreError:
+    """Return the error that tells what failed on which database, why, and what to do."""
+    words = str(error).strip().partition("\n")[0] or type(error).__name__
+    reason = _reason(error, words)
+    found = StoreError(f"the shop's database {database} could not {what}: {reason} ({words})")
+    found.reason = reason
+    return found
+
+
+def _reason(error: Any, words: str) -> str:
+    state = getattr(error, "sqlstate", None) or ""
+    for start, reason in POSTGRES.items() if state else ():
+        if state.startswith(start):
+            return reason
+    for start, reason in SQLITE.items():
+        if words.lower().startswith(start):
+            return reason
+    if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
+        return next(reason for part, reason in CONNECTING.items() if part in words)
+    return "see the words of the database"
+
+
+# ---- The tables of a shop's database, and the statements on them, compiled once for SQLite or PostgreSQL ----
+
+
+VERSION = 1  # of the tables; a database of a later one is refused
+BIG = sa.BigInteger().with_variant(sa.Integer, "sqlite")  # an INTEGER of SQLite has 64 bits, and may count itself
+
+metadata = sa.MetaData()
+schema = sa.Table("shop_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("id", BIG, primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("visit", sa.Text, nullable=False),
+    sa.Column("product", sa.Text, nullable=False),
+    sa.Column("slot", sa.Integer),
+    sa.Column("reward", sa.Double),
+    sa.Column("propensity", sa.Double),
+    sa.Column("explored", sa.Boolean),
+    sa.Column("sample", BIG),
+    sa.Column("features", sa.JSON),
+    sa.Column("among", sa.JSON),
+    sa.CheckConstraint("kind IN ('added', 'removed', 'recommended', 'answered', 'closed')", name="events_kind"),
+    sqlite_autoincrement=True,
+)
+OF_VISITS, OF_CATALOGUE = events.c.visit != "", events.c.visit == ""
+sa.Index(
+    "events_once",
+    events.c.visit,
+    events.c.kind,
+    events.c.product,
+    unique=True,
+    sqlite_where=OF_VISITS,
+    postgresql_where=OF_VISITS,
+)
+sa.Index("events_catalogue", events.c.id, sqlite_where=OF_CATALOGUE, postgresql_where=OF_CATALOGUE)
+identity = sa.Table(  # one row: a name of the database that no other has, and how its learner and its writers do
+    "shop_identity",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("learner_at", sa.Double),  # when it worked last
+    sa.Column("failures", sa.Integer),  # of the learner since then
+    sa.Column("failure", sa.Text),  # the class of the last one
+    sa.Column("written_at", sa.Double),  # by a look whether writing is possible
+)
+draws = sa.Table(  # the newest few samples, numbered in the order in which they were written
+    "draws",
+    metadata,
+    sa.Column("id", BIG, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary),
+)
+
+ROW = [events.c[name] for name in Event._fields]  # a row, in the order of an Event
+WRITTEN = [name for name in Event._fields if name != "id"]
+
+
+class Statements:
+    """The statements as texts with named parameters, for the cursor of a dialect's driver."""
+
+    def __init__(self, dialect: Any) -> None:
+        self._dialect = dialect
+        inserted = {name: sa.bindparam(name, type_=events.c[name].type) for name in WRITTEN}
+        everything = sa.select(*ROW).order_by(events.c.id)
+        self.insert = self._text(sa.insert(events).values(inserted))
+        self.last = self._text(sa.select(sa.func.max(events.c.id)))
+        later = events.c.id > sa.bindparam("id", type_=BIG)
+        self.since = self._text(everything.where(later).suffix_with(sa.text("LIMIT :limit")))
+        self.catalogue = self._text(everything.where(sa.literal_column("visit = ''"), later))
+        self.changed = self._text(sa.select(sa.func.max(events.c.id)).where(sa.literal_column("visit = ''")))
+        newest = sa.select(sa.func.max(draws.c.id)).scalar_subquery()
+        others = sa.and_(draws.c.id == newest, draws.c.id != sa.bindparam("id"))
+        self.newest_draws = self._text(sa.select(draws).where(others))
+        following = sa.select(sa.text("coalesce(max(id), 0) + 1")).select_from(draws).scalar_subquery()
+        body: dict[str, Any] = {"id": following, "body": sa.bindparam("body")}
+        self.put_draws = self._text(sa.insert(draws).values(body))
+        order = draws.c.id.desc()
+        kept = sa.select(draws.c.id).order_by(order).suffix_with(sa.text("LIMIT 3")).scalar_subquery()
+        self.trim_draws = self._text(sa.delete(draws).where(draws.c.id.not_in(kept)))
+        self.learner = self._text(sa.select(identity.c.learner_at, identity.c.failures, identity.c.failure))
+        now = sa.bindparam("at", type_=sa.Double)
+        self.learned = self._text(sa.update(identity).values(learner_at=now, failures=sa.literal_column("0")))
+        failures = sa.func.coalesce(identity.c.failures, sa.literal_column("0")) + sa.literal_column("1")
+        why = sa.bindparam("failure", type_=sa.Text)
+        self.failed = self._text(sa.update(identity).values(failures=failures, failure=why))
+        self.written = self._text(sa.update(identity).values(written_at=now))
+        self.visits = cache(self._visits)
+
+    def _visits(self, count: int) -> str:
+        """Return the statement that selects the events of `count` visits, named v0, v1 and so on."""
+        names = [sa.bindparam(f"v{i}", type_=sa.Text) for i in range(count)]
+        # The condition of the index is repeated as it stands there: only so does SQLite know that it may use it.
+        where = sa.and_(sa.literal_column("visit <> ''"), events.c.visit.in_(names))
+        return self._text(sa.select(*ROW).where(where).order_by(events.c.id))
+
+    def _text(self, statement: Any) -> str:
+        return str(statement.compile(dialect=self._dialect))
+
+
+# ---- The two databases that a shop may use: a file of SQLite, or a server of PostgreSQL --------------------
+#
+# Both serialise those who write, among all processes: event numbers become visible in their order, and nobody
+# appends to a visit that someone else is looking at. A connection is in autocommit mode: transactions begin and
+# end by statements written out.
+
+
+PATIENCE = 30  # seconds to wait for other writers
+PAUSE = 0.0005  # seconds until a writer looks again whether it is its turn
+WRITING, LEARNING = 0x726C737669_01, 0x726C737669_02  # numbers of locks in PostgreSQL
+TAKEN = "another learner already works for {}: end it before you start this one"
+
+
+class SqliteFile:
+    """A file of SQLite in WAL mode: readers and one writer do not disturb one another.
+
+    Writers wait at a lock file beside the database, and look at it every half millisecond. SQLite's own lock,
+    which is taken too, would let them sleep for up to a tenth of a second at a time.
+    """
+
+    def __init__(self, url: sa.URL, sync: bool) -> None:
+        self.path = Path(str(url.database))
+        self.name = str(self.path)
+        if not os.path.isdir(self.path.parent):
+            raise StoreError(f"there is no folder {self.path.parent} that this user can open: create it")
+        self.engine = sa.create_engine(
+            url,
+            paramstyle="named",
+            isolation_level="AUTOCOMMIT",
+            poolclass=sa.NullPool,
+            connect_args={"timeout": PATIENCE},
+        )
+        level = "FULL" if sync else "NORMAL"
+
+        @sa.event.listens_for(self.engine, "connect")
+        def _prepared(connection: Any, record: Any) -> None:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL").close()
+            connection.execute(f"PRAGMA synchronous = {level}").close()
+
+        self._queue = self._locked_file("writing")
+        self._place: os.stat_result | None = None
+
+    def begin(self, cursor: Any) -> None:
+        """Begin a transaction that writes."""
+        self._place = self._place or self.path.stat()
+        cursor.execute("BEGIN IMMEDIATE")
+
+    def commit(self, cursor: Any) -> None:
+        """Commit the transaction."""
+        cursor.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Context manager to wait for one's turn among the processes that write."""
+        if self._place is not None and not self._in_place():
+            raise StoreError(f"the shop's database {self.name} was removed or replaced: start the service again")
+        self._wait()
+        try:
+            yield
+        finally:
+            if fcntl is not None:
+                fcntl.flock(self._queue, fcntl.LOCK_UN)
+
+    def _wait(self) -> None:
+        """Wait for the lock of the queue, but not for ever: its owner may be stopped or hang."""
+        end = time.monotonic() + PATIENCE
+        while lock(self._queue) is False:
+            if time.monotonic() > end:
+                raise StoreError(
+                    f"the shop's database {self.name} could not write: another process has kept its turn to write "
+                    f"for {PATIENCE:g} seconds: look for one that is stopped or hangs (it holds the lock of "
+                    f"{self._beside('writing')})"
+                )
+            time.sleep(PAUSE)
+
+    def _in_place(self) -> bool:
+        """Return whether the file is the one that was opened: SQLite itself would go on writing a removed one."""
+        try:
+            return os.path.samestat(os.stat(self.name), cast(os.stat_result, self._place))
+        except OSError:
+            return False
+
+    def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
+        """Insert rows, and return the numbers they got: consecutive ones, since nobody else writes."""
+        cursor.executemany(statement, rows)
+        last = cursor.execute("SELECT last_insert_rowid()").fetchone()[0]
+        return list(range(last - len(rows) + 1, last + 1))
+
+    @contextlib.contextmanager
+    def learner_lock(self) -> Iterator[Any]:
+        """Context manager to be the only learner; yields a function that tells whether this is still so."""
+        descriptor, path = self._locked_file("learner"), self._beside("learner")
+        try:
+            if lock(descriptor) is False:
+                raise StoreError(TAKEN.format(self.name))
+            yield lambda: path.exists() and os.path.samestat(os.fstat(descriptor), path.stat())
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.engine.dispose()
+        queue, self._queue = self._queue, -1
+        if queue >= 0:
+            os.close(queue)
+
+    def _beside(self, purpose: str) -> Path:
+        return self.path.with_name(f"{self.path.name}.{purpose}")
+
+    def _locked_file(self, purpose: str) -> int:
+        path = self._beside(purpose)
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be opened ({error.strerror}): let this user write its folder"
+            ) from None
+
+
+class PostgresServer:
+    """A server of PostgreSQL. Writers queue at an advisory lock, which a transaction holds until it ends."""
+
+    def __init__(self, url: sa.URL) -> None:
+        self.name = url.render_as_string(hide_password=True)
+        settings = f"-c lock_timeout={PATIENCE}s -c idle_in_transaction_session_timeout={2 * PATIENCE}s"
+        options = f"{url.query.get('options', '')} {settings}".strip()
+        alive = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "connect_timeout": 10}
+        try:
+            self.engine = sa.create_engine(
+                url.difference_update_query(["options"]),
+                isolation_level="AUTOCOMMIT",
+                poolclass=sa.NullPool,
+                connect_args={**alive, "options": options},
+            )
+        except ModuleNotFoundError:
+            needs = 'PostgreSQL needs psycopg: pip install ".[serve,postgres]" in a clone of rlsvi'
+            raise StoreError(needs) from None
+
+    def begin(self, cursor: Any) -> None:
+        """Begin a transaction that writes, when it is its turn."""
+        cursor.execute(
+            f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({WRITING})", prepare=False
+        )
+
+    def commit(self, cursor: Any) -> None:
+        """Commit the transaction. A connection that is lost meanwhile does not tell whether it was committed."""
+        try:
+            cursor.execute("COMMIT")
+        except Exception as error:
+            if not cursor.connection.closed:
+                raise
+            raise InDoubt(
+                f"the connection to {self.name} was lost in the end: it is not known whether the events were "
+                "written; ask again, none is written twice"
+            ) from error
+        if cursor.statusmessage != "COMMIT":  # PostgreSQL rolls back what had an error, and says only this
+            raise StoreError(f"the server of {self.name} has rolled back the transaction: try again")
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Context manager: the server keeps the queue."""
+        yield
+
+    def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
+        """Insert rows, and return the numbers they got."""
+        if len(rows) == 1:  # the usual case; a pipeline of one would cost more
+            return [cursor.execute(statement, rows[0]).fetchone()[0]]
+        cursor.executemany(statement, rows, returning=True)
+        numbers = [cursor.fetchone()[0]]
+        while cursor.nextset():
+            numbers.append(cursor.fetchone()[0])
+        return numbers
+
+    @contextlib.contextmanager
+    def learner_lock(self) -> Iterator[Any]:
+        """Context manager to be the only learner; yields a function that tells whether this is still so.
+
+        The lock belongs to a connection: the server frees it when the connection ends, and when it restarts. Then
+        the function takes it again with another connection, unless somebody else has it.
+        """
+        holding = _Holding(self.engine)
+        try:
+            if not holding.taken():
+                raise StoreError(TAKEN.format(self.name))
+            yield holding.still
+        finally:
+            holding.end()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+class _Holding:
+    """A connection to PostgreSQL that holds the lock of the learner."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine, self._connection = engine, engine.raw_connection()
+
+    def taken(self) -> bool:
+        """Take the lock, and return whether nobody else had it."""
+        return bool(self._asked(f"SELECT pg_try_advisory_lock({LEARNING})"))
+
+    def still(self) -> bool:
+        """Return whether the lock is held: still, or again after the connection was lost."""
+        try:
+            return bool(self._asked("SELECT true"))
+        except Exception:
+            if self._connection.is_valid:
+                self._connection.invalidate()
+            self._connection = self._engine.raw_connection()
+            return self.taken()
+
+    def end(self) -> None:
+        """Free the lock now: the server would take a moment to see that the connection has ended."""
+        with contextlib.suppress(Exception):
+            self._asked(f"SELECT pg_advisory_unlock({LEARNING})")
+        self._connection.close()
+
+    def _asked(self, question: str) -> Any:
+        driver: Any = self._connection.driver_connection
+        return driver.execute(question).fetchone()[0]
+
 
 MOST = 256  # visits of one query
 LARGEST = 2**63 - 1  # that a database can count
@@ -169,7 +723,7 @@ class Events:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Context manager of a connection for SELECTs from the tables of `rlsvi.shop.tables`, for statistics."""
+        """Context manager of a connection for SELECTs from the tables of `rlsvi.shop.events`, for statistics."""
         with self._told("read"), self._database.engine.connect() as connection:
             yield connection
 

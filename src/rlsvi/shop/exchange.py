@@ -11,12 +11,10 @@ from rlsvi.core.files import check_folder, whole_file
 from rlsvi.shop.catalogue import lacking
 from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
 from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table, products_of_file
-from rlsvi.shop.event import KINDS, Event
-from rlsvi.shop.events import LARGEST, Events
+from rlsvi.shop.events import KINDS, LARGEST, Event, Events, row_of
+from rlsvi.shop.events import events as table
 from rlsvi.shop.requests import an_instance
-from rlsvi.shop.rows import row_of
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import events as table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rlsvi.core.archive import ArchiveError
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError
+from rlsvi.shop.events import Event, Events, StoreError
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.draws_file import write_draws
 from rlsvi.shop.model.learner import ShopLearner

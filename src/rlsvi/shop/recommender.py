@@ -14,8 +14,7 @@ import numpy as np
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.shop import replies
 from rlsvi.shop.catalogue import added, removed
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events, StoreError, Writer
+from rlsvi.shop.events import Event, Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.ids import check_names, name_of
 from rlsvi.shop.model.draws import Draws

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rlsvi.core.compile import Bools
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.ids import text_of
 from rlsvi.shop.model.draws import choose, draw_of

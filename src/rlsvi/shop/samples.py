@@ -9,8 +9,7 @@ import numpy as np
 
 from rlsvi.core.compile import Bools
 from rlsvi.core.files import write_file
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Event, Events
 from rlsvi.shop.features import Encoder
 from rlsvi.shop.model.draws import Draws, with_products
 from rlsvi.shop.model.draws_file import DrawsFileError, read_draws

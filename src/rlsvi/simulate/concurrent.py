@@ -14,18 +14,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
+from rlsvi.agents.contract import (
+    ACTION,
+    ANY,
+    EPISODE,
+    POSTERIOR,
+    Workspace,
+    copy_of,
+    is_full,
+    learn,
+    new_workspace,
+    plan_as,
+)
 from rlsvi.agents.explore import exploration
 from rlsvi.agents.finite.concurrent import check_concurrent
-from rlsvi.agents.mind import ANY, Workspace, copy_of, is_full, learn, new_workspace, plan_as
 from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, copy, reseed
-from rlsvi.mdp.table import Table, first_state
+from rlsvi.mdp.finite import Table, first_state
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import BROKEN, CHUNK_SECONDS, DONE, FULL, check_problem, play, policy_value, tell
-from rlsvi.simulate.history import History, blank_history, part_of
-from rlsvi.simulate.serving import fused_for
+from rlsvi.simulate.finite import (
+    BROKEN,
+    CHUNK_SECONDS,
+    DONE,
+    FULL,
+    check_problem,
+    fused_for,
+    play,
+    policy_value,
+    tell,
+)
+from rlsvi.simulate.stepped import History, blank_history, part_of
 
 
 class Round(NamedTuple):

@@ -15,14 +15,14 @@ from rlsvi.agents.continual.agent import ContinualAgent
 from rlsvi.agents.continual.step import Rule, Walk, advance, row_values
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
-from rlsvi.agents.finite.mind import FiniteMind, known_row
+from rlsvi.agents.finite.rlsvi import FiniteMind, known_row
 from rlsvi.agents.task import Task
 from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
 from rlsvi.mdp import FiniteMDP
+from rlsvi.mdp.finite import Table, first_state, transition
 from rlsvi.mdp.solve import check_alike
-from rlsvi.mdp.table import Table, first_state, transition
 from rlsvi.simulate.finite import BROKEN, CHUNK_SECONDS, DONE, FULL
 
 

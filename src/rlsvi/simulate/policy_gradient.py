@@ -8,7 +8,7 @@ import numpy as np
 from rlsvi.core.compile import Floats, Ints, Words, compiled
 from rlsvi.core.elementary import exp
 from rlsvi.core.random import pick
-from rlsvi.mdp.table import Table, first_state, transition
+from rlsvi.mdp.finite import Table, first_state, transition
 
 
 class Rollout(NamedTuple):

@@ -10,8 +10,7 @@ from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.progress import bar
 from rlsvi.core.reprs import html_table
-from rlsvi.study.bootstrap import Interval
-from rlsvi.study.means import mean
+from rlsvi.study.statistics import Interval, mean
 
 
 class Evaluation(NamedTuple):

@@ -22,7 +22,7 @@ from rlsvi.core.machine import memory
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 from rlsvi.simulate.gpu import Batch
-from rlsvi.simulate.history import History
+from rlsvi.simulate.stepped import History
 
 BYTES = 32  # of the history of an episode
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.progress import in_notebook
-from rlsvi.study.bootstrap import band
+from rlsvi.study.statistics import band
 
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs

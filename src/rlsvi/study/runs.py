@@ -12,13 +12,13 @@ from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import number, shown
 from rlsvi.core.compile import Floats
 from rlsvi.core.reprs import html_table
-from rlsvi.simulate.history import History
+from rlsvi.simulate.stepped import History
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-    from rlsvi.study.bootstrap import Interval
+    from rlsvi.study.statistics import Interval
 
 
 COLUMNS = "agent", "regret", "95% interval", "left", "learned", "after"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from rlsvi.core.checks import flag, shown
-from rlsvi.core.interrupts import uninterrupted
+from rlsvi.core.machine import uninterrupted
 from rlsvi.study.executors import Executor
 from rlsvi.study.executors import executor as named
 from rlsvi.study.job import Failed, Job

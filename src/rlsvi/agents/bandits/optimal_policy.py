@@ -6,17 +6,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, plan, remember, values
+from rlsvi.agents.contract import (
+    Episode,
+    MindLearner,
+    Workspace,
+    count,
+    learn,
+    new_counters,
+    plan,
+    remember,
+    values,
+)
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 from rlsvi.envs.making import Made
-from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.finite import FiniteMDP, Table
 from rlsvi.mdp.solve import backward_induction, myopic_values
-from rlsvi.mdp.table import Table
 
 
 class FixedValues(NamedTuple):

@@ -14,16 +14,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import Place
-from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, plan, remember, values
+from rlsvi.agents.contract import (
+    Episode,
+    MindLearner,
+    Place,
+    Workspace,
+    count,
+    learn,
+    new_counters,
+    plan,
+    remember,
+    values,
+)
 from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, beta
-from rlsvi.mdp.finite import FiniteMDP
-from rlsvi.mdp.table import Table
+from rlsvi.mdp.finite import FiniteMDP, Table
 
 
 class ThompsonMind(NamedTuple):

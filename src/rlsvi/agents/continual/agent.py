@@ -17,16 +17,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.arguments import weights_shaped
+from rlsvi.agents.agent import explain_calls
 from rlsvi.agents.continual.learner import ContinualLearner
 from rlsvi.agents.continual.step import INDEPENDENT, NONE, PAPER, WHITENED, Rule
-from rlsvi.agents.contract import EPISODE, POSTERIOR
+from rlsvi.agents.contract import EPISODE, POSTERIOR, weights_shaped
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
-from rlsvi.agents.finite.agent import read_features
-from rlsvi.agents.finite.learner import new_mind
-from rlsvi.agents.finite.value_iteration import Prior
-from rlsvi.agents.learning import explain_calls
+from rlsvi.agents.finite.rlsvi import Prior, new_mind, read_features
 from rlsvi.agents.task import Task, begun
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive

@@ -7,9 +7,7 @@ import numpy as np
 
 from rlsvi.agents.continual.step import Rule, Walk, explained_target, live, new_walk, place_values
 from rlsvi.agents.contract import Place, Step, diverged
-from rlsvi.agents.finite.learner import FiniteLearner
-from rlsvi.agents.finite.mind import FiniteMind
-from rlsvi.agents.finite.value_iteration import Values, known_values
+from rlsvi.agents.finite.rlsvi import FiniteLearner, FiniteMind, Values, known_values
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.contract import Episode, count
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions
-from rlsvi.agents.finite.mind import FiniteMind
-from rlsvi.agents.finite.value_iteration import Prior, Values, all_finite, known_values
-from rlsvi.agents.mind import Episode, count
+from rlsvi.agents.finite.rlsvi import FiniteMind, Prior, Values, all_finite, known_values
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal

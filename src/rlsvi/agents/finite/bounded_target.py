@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.finite.memory import Memory
-from rlsvi.agents.finite.rlsvi import RLSVI
-from rlsvi.agents.finite.value_iteration import Prior, Values, clip_values, draw_sigma, known_sigma, sampled_sigma
+from rlsvi.agents.finite.rlsvi import RLSVI, Prior, Values, clip_values, draw_sigma, known_sigma, sampled_sigma
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.checks import finite, shown

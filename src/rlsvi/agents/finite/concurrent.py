@@ -20,10 +20,9 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import EPISODE, POSTERIOR, Step
+from rlsvi.agents.contract import ANY, EPISODE, POSTERIOR, Step, copy_of
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
-from rlsvi.agents.finite.learner import FiniteLearner
-from rlsvi.agents.mind import ANY, copy_of
+from rlsvi.agents.finite.rlsvi import FiniteLearner
 from rlsvi.agents.noise import ByEvidence
 from rlsvi.agents.task import begun
 from rlsvi.core.checks import fits, flag, shown, whole

@@ -20,14 +20,310 @@ features are stored.
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
-from rlsvi.agents.bound import restored_features
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
-from rlsvi.agents.finite.gradient_learner import GradientLearner, Settings, read_past
+import numpy as np
+
+from rlsvi.agents.contract import Place, Step, broken, count, restored_features
+from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent, Prior
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
-from rlsvi.core.archive import Archive
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import in_unit_interval, positive, whole
+from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.random import bits, normal, reseed, uniform
+
+# ---- The learner of GradientRLSVI: the ensemble, and the transitions of every period -----------------------
+
+
+NOBODY = -1
+
+
+class Settings(NamedTuple):
+    """The arguments of GradientRLSVI."""
+
+    ensemble: int
+    updates: int
+    nu: float
+    memory: int
+
+
+class GradientPlan(NamedTuple):
+    """Weights to act on, the member of the ensemble they belong to, and their mass."""
+
+    theta: Floats  # (H, K)
+    mass: Floats
+    member: int = NOBODY
+
+
+class Sparse(NamedTuple):
+    """Rows of features without zeros: row j consists of the entries start[j] .. start[j + 1]."""
+
+    start: Longs
+    weight: Longs  # index of the weight
+    value: Floats
+
+
+class Transition(NamedTuple):
+    """One step: its features, its reward, and the features of the legal actions in the next state."""
+
+    key: int  # identifies its noise
+    reward: float
+    phi: Sparse  # one row
+    following: Sparse
+
+
+NOTHING = Sparse(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
+    """Return the rows of some actions."""
+    places = [np.flatnonzero(phi[a]) for a in actions]
+    index, start = _joined([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
+    value = np.concatenate([phi[a][p] for a, p in zip(actions, places, strict=True)])
+    return Sparse(start, index, value.astype(np.float64))
+
+
+class GradientLearner:
+    """The ensemble, and the transitions of every period, numbered in order of arrival.
+
+    Period h keeps first[h] .. next[h]. Other entries of `past` belong to an episode that was not learned from, or
+    are too old, and are ignored.
+    """
+
+    def __init__(self, task: Task, features: Features, prior: Prior, settings: Settings) -> None:
+        self.task, self.features, self.prior, self.settings = task, features, prior, settings
+        M, H, K = settings.ensemble, task.horizon, features.blocks * features.dim
+        try:
+            self.theta, self.start, self.mass = (np.zeros((M, H, K)) for _ in range(3))
+            self.touching = np.zeros((H, K))  # number of transitions that touch each weight
+        except MemoryError:
+            raise MemoryError(
+                f"ensemble={M} x {H} periods x {K} weights need {24e-9 * M * H * K:.0f} GB"
+            ) from None
+        self.keys = np.zeros(M, np.uint64)
+        self.past: list[dict[int, Transition]] = [{} for _ in range(H)]
+        self.first, self.next = np.zeros((2, H), np.int64)
+        self.counters = np.zeros(2, np.int64)
+        self._scratch = np.zeros(4, np.uint64)
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Return the features of an observation."""
+        observation, legal = self.task.checked(observation), self.task.legal(mask)
+        block, phi = self.features.at(h, observation)
+        return Place(h, observation, legal, -1, block, np.array(phi, dtype=np.float64))
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> GradientPlan:
+        """Return the weights of one member, or the mean; before learning, the member takes gradient steps."""
+        if not sampled:
+            if learning and self.counters[0] == 0:
+                self._begin(stream)
+            mean = self.prior.mean.reshape(self.theta.shape[1:])
+            return GradientPlan(self.theta.mean(axis=0) if self.counters[0] else mean, self.mass[0])
+        member = int(uniform(stream) * len(self.theta))
+        plan = GradientPlan(self.theta[member].copy(), self.mass[member].copy(), member)
+        if learning:
+            self._improve(plan, stream)
+        return plan
+
+    def _begin(self, stream: Words) -> None:
+        """Draw theta_p and the noise keys of all members."""
+        fill_normal(self.start.reshape(-1), stream)
+        self.start /= np.sqrt(self.prior.lam)
+        self.start += self.prior.mean.reshape(self.theta.shape[1:])
+        self.theta[:] = self.start
+        for m in range(len(self.keys)):
+            self.keys[m] = bits(stream)
+
+    def _improve(self, plan: GradientPlan, stream: Words) -> None:
+        """Take the gradient steps of one member, from the last period to the first."""
+        start, H = self.start[plan.member], self.task.horizon
+        for h in reversed(range(H)):
+            first, kept = int(self.first[h]), int(self.next[h] - self.first[h])
+            for _ in range(self.settings.updates if kept else 0):
+                seen = self.past[h][first + int(uniform(stream) * kept)]
+                reseed(self._scratch, self.keys[plan.member] ^ np.uint64(seen.key))
+                target = seen.reward + self.prior.sigma * normal(self._scratch)
+                then = plan.theta[h + 1] if h + 1 < H else plan.theta[h]
+                own = plan.theta[h], start[h], plan.mass[h], self.touching[h]
+                if not nudge(*own, then, seen.phi, target, seen.following, self.prior.ridge, self.settings.nu):
+                    raise broken()
+
+    def values(self, plan: GradientPlan, place: Place) -> Floats:
+        """Return Q_h(s, .) at a place."""
+        rows = sparse(place.block, place.x, self.features.dim, range(self.task.actions))
+        return np.array([row_product(plan.theta[place.h], rows, a) for a in range(self.task.actions)])
+
+    def remember(self, steps: list[Step], plan: GradientPlan, ended: bool) -> Self:
+        """Learn from an episode; all relevant state changes in one compiled call."""
+        d, touched, dropped = self.features.dim, [], []
+        for h, (place, a, reward, following) in enumerate(steps):
+            past, number = self.past[h], int(self.next[h])
+            past.pop(int(self.first[h]) - 1, None)  # dropped with the last episode
+            then = NOTHING
+            if following is not None:
+                then = sparse(following.block, following.x, d, np.flatnonzero(following.legal))
+            key = (int(self.counters[0]) * self.task.horizon + h + 1) * 0x9E3779B97F4A7C15 % 2**64
+            past[number] = Transition(key, reward, sparse(place.block, place.x, d, [a]), then)
+            touched.append(past[number].phi.weight)
+            full = number - self.first[h] >= self.settings.memory
+            dropped.append(past[int(self.first[h])].phi.weight if full else NOTHING.weight)
+        kept = self.settings.memory, self.first, self.next, self.counters
+        commit(self.theta, self.start, self.mass, self.touching, plan, _joined(touched), _joined(dropped), *kept)
+        return self
+
+    def transitions(self, h: int) -> list[Transition]:
+        """Return the transitions kept in period h, oldest first."""
+        return [self.past[h][n] for n in range(int(self.first[h]), int(self.next[h]))]
+
+    def state(self) -> dict[str, Any]:
+        """Return the ensemble, and all transitions one after another, period by period."""
+        kept = [self.transitions(h) for h in range(self.task.horizon)]
+        flat = [seen for past in kept for seen in past]
+        arrays = {name: getattr(self, name) for name in ("theta", "start", "mass", "keys", "counters")}
+        arrays["features"] = np.array([self.features.blocks, self.features.dim])
+        arrays["count"] = np.array([len(past) for past in kept])
+        arrays["key"] = np.array([seen.key for seen in flat], np.uint64)
+        arrays["reward"] = np.array([seen.reward for seen in flat])
+        for name in ("phi", "following"):
+            rows: list[Sparse] = [getattr(seen, name) for seen in flat]
+            arrays[f"{name}.rows"] = np.array([len(row.start) - 1 for row in rows])
+            arrays[f"{name}.sizes"] = np.concatenate([np.diff(row.start) for row in rows])
+            arrays[f"{name}.index"] = np.concatenate([row.weight for row in rows])
+            arrays[f"{name}.value"] = np.concatenate([row.value for row in rows])
+        return arrays
+
+
+def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
+    """Concatenate arrays, and return where each begins."""
+    sizes = [len(part) for part in parts]
+    return np.concatenate(parts).astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def read_past(file: Archive, learner: GradientLearner) -> None:
+    """Read the transitions of a learner from a file, checking that they are consistent and within bounds."""
+    H, (T,) = learner.task.horizon, file.shape("key", 1)
+    counts = file.take_within("count", (H,), np.int64, 0, learner.settings.memory)
+    keys, rewards = file.take("key", (T,), np.uint64), file.take("reward", (T,))
+    phi, following = (_read_rows(file, name, T, learner.theta.shape[2]) for name in ("phi", "following"))
+    if counts.sum() != T or any(len(row.start) != 2 for row in phi):
+        raise ArchiveError("is damaged: its transitions do not fit together")
+    seen = [Transition(int(k), float(r), x, y) for k, r, x, y in zip(keys, rewards, phi, following, strict=True)]
+    for h, end in enumerate(np.cumsum(counts)):
+        learner.past[h] = dict(enumerate(seen[end - counts[h] : end]))
+        for one in learner.past[h].values():
+            learner.touching[h, one.phi.weight] += 1.0
+    learner.next[:] = counts
+
+
+def _read_rows(file: Archive, name: str, many: int, weights: int) -> list[Sparse]:
+    (lists,), (entries,) = file.shape(f"{name}.sizes", 1), file.shape(f"{name}.index", 1)
+    rows = file.take_within(f"{name}.rows", (many,), np.int64, 0, lists)
+    sizes = file.take_within(f"{name}.sizes", (lists,), np.int64, 0, entries)
+    index = file.take_within(f"{name}.index", (entries,), np.int64, 0, weights - 1)
+    value = file.take(f"{name}.value", (entries,))
+    if rows.sum() != lists or sizes.sum() != entries:
+        raise ArchiveError(f"is damaged: the rows of {name} do not fit together")
+    found, row, entry = [], 0, 0
+    for n in rows:
+        start = np.concatenate([[0], np.cumsum(sizes[row : row + n])]).astype(np.int64)
+        part = slice(entry, entry + int(start[-1]))
+        found.append(Sparse(start, index[part].copy(), value[part].copy()))
+        row, entry = row + int(n), part.stop
+    return found
+
+
+@compiled
+def commit(
+    theta: Floats,
+    start: Floats,
+    mass: Floats,
+    touching: Floats,
+    plan: GradientPlan,
+    touched: tuple[Longs, Longs],
+    dropped: tuple[Longs, Longs],
+    memory: int,
+    first: Longs,
+    following: Longs,
+    counters: Longs,
+) -> None:
+    """Store the weights of a member after an episode, count its transitions, and drop those that are too old.
+
+    A weight that is no longer touched by any transition returns to theta_p.
+    """
+    if plan.member >= 0:
+        for h in range(plan.theta.shape[0]):
+            for k in range(plan.theta.shape[1]):
+                theta[plan.member, h, k], mass[plan.member, h, k] = plan.theta[h, k], plan.mass[h, k]
+    (new, new_start), (old, old_start) = touched, dropped
+    steps = new_start.size - 1
+    for h in range(steps):
+        for e in range(new_start[h], new_start[h + 1]):
+            touching[h, new[e]] += 1.0
+        following[h] += 1
+        if following[h] - first[h] > memory:
+            first[h] += 1
+        for e in range(old_start[h], old_start[h + 1]):
+            touching[h, old[e]] -= 1.0
+        for e in range(old_start[h], old_start[h + 1]):
+            k = old[e]
+            if touching[h, k] == 0.0:
+                for m in range(theta.shape[0]):
+                    theta[m, h, k], mass[m, h, k] = start[m, h, k], 0.0
+    count(counters, steps)
+
+
+@compiled
+def fill_normal(out: Floats, stream: Words) -> None:
+    """Fill an array with standard normal variates."""
+    for k in range(out.size):
+        out[k] = normal(stream)
+
+
+@compiled
+def row_product(theta: Floats, rows: Sparse, j: int) -> float:
+    """Return phi . theta for row j."""
+    total = 0.0
+    for e in range(rows.start[j], rows.start[j + 1]):
+        total += rows.value[e] * theta[rows.weight[e]]
+    return total
+
+
+@compiled
+def nudge(
+    theta: Floats,
+    start: Floats,
+    mass: Floats,
+    touching: Floats,
+    then: Floats,
+    phi: Sparse,
+    target: float,
+    following: Sparse,
+    ridge: float,
+    nu: float,
+) -> bool:
+    """Take one step towards target + max_a of the next rows under `then`, and towards theta_p, which is `start`.
+
+    Returns False if the result is not finite.
+    """
+    best = -np.inf
+    for j in range(following.start.size - 1):
+        best = max(best, row_product(then, following, j))
+    error = target + best if following.start.size > 1 else target
+    index, value, gain = phi.weight, phi.value, 1.0
+    for e in range(index.size):
+        k = index[e]
+        share, held = ridge / touching[k], ridge + mass[k]
+        theta[k] += share / (held + share) * (start[k] - theta[k])
+        error -= value[e] * theta[k]
+        gain += value[e] * value[e] / (held + share)
+    error /= gain
+    for e in range(index.size):
+        k = index[e]
+        share = ridge / touching[k]
+        theta[k] += error * value[e] / (ridge + mass[k] + share)
+        mass[k] = (1.0 - nu) * mass[k] + value[e] * value[e] + share
+    return abs(error) < np.inf
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

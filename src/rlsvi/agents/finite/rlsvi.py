@@ -11,17 +11,865 @@ Algorithm 2 of the paper, with Algorithm 1 in value_iteration.py:
         observe r_lH                                                (paid with the last step)
 """
 
+import math
+import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.evidence import settled
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
-from rlsvi.agents.noise import ByEvidence, Noise
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.contract import (
+    Episode,
+    MindLearner,
+    Place,
+    Workspace,
+    broken,
+    checked_basis,
+    count,
+    is_full,
+    learn,
+    no_features,
+    only_best,
+    plan,
+    plan_as,
+    remember,
+    restored_features,
+    values,
+    weights_shaped,
+)
+from rlsvi.agents.explore import Explore, Greedy
+from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
+from rlsvi.agents.noise import ByEvidence, Noise, noise_of
+from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.task import Task
-from rlsvi.core.archive import Archive
-from rlsvi.core.checks import ridge_of
+from rlsvi.bases import Basis, Features
+from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import finite, ridge_of
+from rlsvi.core.cholesky import solve_lower, solve_upper
+from rlsvi.core.compile import (
+    FOUR,
+    ONE,
+    THREE,
+    TWO,
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    Words,
+    compiled,
+    generic,
+    kernel,
+    unsigned,
+)
+from rlsvi.core.random import Seed, bits, normal, only_maximum, reseed
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.mdp.finite import Table, mask_of
+
+# ---- Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise ----------------
+#
+# Known noise: theta_h ~ N(mean, I / lam), targets b_i = x_i . theta_h + N(0, sigma^2), and ridge = lam sigma^2.
+# Unknown noise, one sigma_h^2 per period: sigma_h^2 ~ InverseGamma(shape, scale), theta_h | sigma_h^2 ~ N(mean,
+# sigma_h^2 I / lam), and ridge = lam. With n transitions sigma_h^2 is then drawn from
+# InverseGamma(shape + n / 2, scale + (|b|^2 + ridge |mean|^2 - |L^-1 y|^2) / 2), where P = ridge I + A'A = L L'
+# and y = A'b + ridge mean, and theta_h from N(P^-1 y, sigma_h^2 P^-1).
+
+
+WIDTH = 64  # minimum number of pairs whose values are computed together
+
+
+class Prior(NamedTuple):
+    """The prior of the weights, and of the noise of a target."""
+
+    mean: Floats  # (H, B, d)
+    lam: float
+    ridge: float
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
+    scale: float
+
+
+class PriorOfNoise(Prior):
+    """The same for unknown noise; a separate class, so that known noise compiles no sampling of sigma."""
+
+    __slots__ = ()
+
+
+class Values(NamedTuple):
+    """One value function: the weights theta_h, and Q_h and V_h at the known states."""
+
+    theta: Floats  # (H, B, d); undefined for blocks that are not live
+    Q: Floats  # (H, C A)
+    V: Floats  # (H, C)
+    key: Words  # (1,) identifies the noise of the blocks that are not live
+    spread: Floats  # (H,) and its scale
+    sigma: Floats  # (H,) of the targets, known or drawn
+    ordered: Longs  # (H,) number of leading known states with one block per action, in order
+    tile: Floats  # (d, a multiple of A) work array: copies of theta_h, if B = A
+
+
+def no_values(H: int, A: int, B: int, d: int, room: int) -> Values:
+    """Return arrays for a value function."""
+    return Values(
+        np.zeros((H, B, d)),
+        np.zeros((H, room * A)),
+        np.zeros((H, room)),
+        np.zeros(1, np.uint64),
+        np.zeros(H),
+        np.zeros(H),
+        np.zeros(H, np.int64),
+        np.zeros((d, -(-WIDTH // A) * A if A == B else 0)),
+    )
+
+
+@compiled
+def value_iteration(mind: Any, sampled: bool, stream: Words) -> bool:
+    """Algorithm 1: for h = H-1, .., 0 regress r + V_{h+1} on the features, and sample theta_h.
+
+    If not `sampled`, theta_h is the posterior mean, which is LSVI with the same ridge.
+    Returns False if a weight is not finite.
+    """
+    memory, factor, prior, values = mind.memory, mind.factor, mind.prior, mind.values
+    values.key[0] = bits(stream) if sampled else np.uint64(0)
+    for h in range(memory.states.size - 1, -1, -1):
+        regression_targets(memory, prior, values, h)
+        solved = draw_sigma(prior, mind, h, sampled, stream)
+        sigma = values.sigma[h]
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            U, inv, theta = factor.U[h, b], factor.inv[h, b], values.theta[h, b]
+            if not solved:
+                solve_lower(U, inv, theta)
+            if sampled:
+                for k in range(theta.size):
+                    theta[k] += sigma * normal(stream)
+            solve_upper(U, inv, theta)
+            if not all_finite(theta):
+                return False
+        known_values(memory, values, h)
+        clip_values(prior, memory, values, h)
+    return True
+
+
+@generic
+def clip_values(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Clip V_h at the known states to the bounds of the prior."""
+    raise NotImplementedError
+
+
+@clip_values.register(Prior)
+def no_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Values have no bounds in Algorithm 1."""
+
+
+@generic
+def draw_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
+    """Set sigma_h and the prior's spread. Return True if this turned the live theta_h from y into L^-1 y.
+
+    A prior with noise that is not drawn anew, such as a member of an ensemble, adds it to the live theta_h = y.
+    """
+    raise NotImplementedError
+
+
+@draw_sigma.register(Prior)
+def known_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
+    """Set the known sigma_h."""
+    mind.values.sigma[h] = prior.sigma
+    mind.values.spread[h] = 1.0 / math.sqrt(prior.lam) if sampled else 0.0
+    return False
+
+
+@draw_sigma.register(PriorOfNoise)
+def sampled_sigma(prior: Any, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
+    """Draw sigma_h, unless only the posterior mean is needed, which does not depend on it."""
+    if not sampled:
+        return known_sigma(prior, mind, h, sampled, stream)
+    memory, factor, values = mind.memory, mind.factor, mind.values
+    misfit = squared_targets(memory, values, h)
+    for i in range(memory.lives[h]):
+        b = memory.live[h, i]
+        theta, mean = values.theta[h, b], prior.mean[h, b]
+        solve_lower(factor.U[h, b], factor.inv[h, b], theta)
+        for k in range(theta.size):
+            misfit += prior.ridge * mean[k] * mean[k] - theta[k] * theta[k]
+    variate = gamma_variate(stream, prior.shape + 0.5 * memory.counts[h])
+    values.sigma[h] = math.sqrt((prior.scale + 0.5 * max(misfit, 0.0)) / variate)
+    values.spread[h] = 1.0 / math.sqrt(prior.lam) * values.sigma[h]
+    return True
+
+
+@compiled
+def squared_targets(memory: Memory, values: Values, h: int) -> float:
+    """Return |b|^2 in period h."""
+    total: float = memory.squares[h]
+    for e in range(memory.sums[h]):
+        v = values.V[h + 1, memory.sum_next[h, e]]
+        total += v * (2.0 * memory.into_reward[h, e] + memory.into_count[h, e] * v)
+    return total
+
+
+@compiled
+def all_finite(theta: Floats) -> bool:
+    """Return whether all numbers are finite, without an early exit, so that the loop can be vectorised."""
+    broken = 0
+    for k in range(theta.size):
+        broken += 0 if abs(theta[k]) < np.inf else 1
+    return broken == 0
+
+
+@compiled
+def regression_targets(memory: Memory, prior: Prior, values: Values, h: int) -> None:
+    """theta_h <- A'b + ridge prior_mean, where b_i = r_i + V_{h+1}(s_i')."""
+    d, sums = unsigned(values.theta.shape[2]), unsigned(memory.sums[h])
+    for i in range(memory.lives[h]):
+        b = memory.live[h, i]
+        theta, reward, mean = values.theta[h, b], memory.reward[h, b], prior.mean[h, b]
+        for k in range(d):
+            theta[k] = reward[k] + prior.ridge * mean[k]
+    if sums == 0:  # as in the last period, which has no next V
+        return
+    V, following, into = values.V[h + 1], memory.sum_next[h], memory.into[h]
+    if values.theta.shape[1] == 1:
+        add_in_order(values.theta[h, 0], into, following, V, sums)
+    else:
+        for e in range(sums):
+            theta, v = values.theta[h, memory.sum_block[h, e]], V[following[e]]
+            for k in range(d):
+                theta[k] += into[e, k] * v
+
+
+@kernel
+def add_in_order(theta: Floats, into: Floats, following: Ints, V: Floats, count: unsigned) -> None:
+    """theta += sum_e into[e] V[following[e]] for e < count, in this order, with few passes over theta."""
+    d = unsigned(theta.size)
+    fours = count - count % FOUR
+    for e in range(unsigned(0), fours, FOUR):
+        f, g, i = e + ONE, e + TWO, e + THREE
+        v0, v1, v2, v3 = V[following[e]], V[following[f]], V[following[g]], V[following[i]]
+        for k in range(d):
+            theta[k] = (((theta[k] + into[e, k] * v0) + into[f, k] * v1) + into[g, k] * v2) + into[i, k] * v3
+    for e in range(fours, count):
+        v = V[following[e]]
+        for k in range(d):
+            theta[k] += into[e, k] * v
+
+
+@compiled
+def known_values(memory: Memory, values: Values, h: int) -> None:
+    """Compute Q_h = phi . theta_h, -inf if illegal, and V_h = max_a Q_h at the states known in period h."""
+    Q, V, theta, phi = values.Q[h], values.V[h], values.theta[h], memory.phi[h]
+    n, A = unsigned(memory.states[h]), unsigned(Q.size // V.size)
+    if theta.shape[0] == 1:
+        dense_values(Q, memory.barred[h], phi, theta[0], n * A)
+    elif in_order(memory, values, h):
+        ordered_values(Q, memory.barred[h], phi, theta, values.tile, n * A)
+    else:
+        for pair in range(n * A):
+            Q[pair] = memory.barred[h, pair]
+        for k in range(theta.shape[1]):
+            for pair in range(n * A):
+                Q[pair] += phi[k, pair] * theta[memory.block[h, pair], k]
+    for j in range(n):  # the first and the last action, which is all if there are two
+        V[j] = max(Q[j * A], Q[j * A + (A - ONE)])
+    for a in range(ONE, A - ONE):
+        for j in range(n):
+            V[j] = max(V[j], Q[j * A + a])
+
+
+@kernel
+def dense_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, pairs: unsigned) -> None:
+    """Q = barred + theta . phi for one block; features are added in order, four per pass over Q."""
+    d = unsigned(theta.size)
+    head = (d - ONE) % FOUR + ONE  # 1 to 4 features, then fours
+    w0 = theta[0]
+    if head == ONE:
+        for pair in range(pairs):
+            Q[pair] = barred[pair] + phi[0, pair] * w0
+    else:
+        w1 = theta[1]
+        for pair in range(pairs):
+            Q[pair] = (barred[pair] + phi[0, pair] * w0) + phi[1, pair] * w1
+    for k in range(TWO, head):
+        w0 = theta[k]
+        for pair in range(pairs):
+            Q[pair] += phi[k, pair] * w0
+    for k in range(head, d, FOUR):
+        i, j, m = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = theta[k], theta[i], theta[j], theta[m]
+        for pair in range(pairs):
+            Q[pair] = (((Q[pair] + phi[k, pair] * w0) + phi[i, pair] * w1) + phi[j, pair] * w2) + phi[m, pair] * w3
+
+
+@compiled
+def in_order(memory: Memory, values: Values, h: int) -> bool:
+    """Return whether every known state has one block per action, in order; checks only new states."""
+    B = values.theta.shape[1]
+    if values.tile.shape[1] == 0:
+        return False
+    while values.ordered[h] < memory.states[h]:
+        j = values.ordered[h]
+        for a in range(B):
+            if memory.block[h, j * B + a] != a:
+                return False
+        values.ordered[h] = j + 1
+    return True
+
+
+@kernel
+def ordered_values(Q: Floats, barred: Floats, phi: Floats, theta: Floats, tile: Floats, pairs: unsigned) -> None:
+    """Q = barred + theta . phi for one block per action; features are added in order, theta laid out like phi."""
+    B, d, width = unsigned(theta.shape[0]), unsigned(theta.shape[1]), unsigned(tile.shape[1])
+    for k in range(d):
+        for b in range(B):
+            tile[k, b] = theta[b, k]
+        for p in range(B, min(width, pairs)):
+            tile[k, p] = tile[k, p - B]
+    head = d % FOUR
+    for c in range(unsigned(0), pairs, width):
+        m = min(width, pairs - c)
+        for p in range(m):
+            Q[c + p] = barred[c + p]
+        for k in range(head):
+            for p in range(m):
+                Q[c + p] += phi[k, c + p] * tile[k, p]
+        for k in range(head, d, FOUR):
+            i, j, z = k + ONE, k + TWO, k + THREE
+            for p in range(m):
+                e = c + p
+                q = (Q[e] + phi[k, e] * tile[k, p]) + phi[i, e] * tile[i, p]
+                Q[e] = (q + phi[j, e] * tile[j, p]) + phi[z, e] * tile[z, p]
+
+
+@compiled
+def new_values(
+    alive: Bools, prior: Prior, values: Values, h: int, block: Ints, phi: Floats, Q: Floats, scratch: Words
+) -> None:
+    """Q_h = phi . theta_h at a state that is not known yet, given the blocks and features of its actions.
+
+    A block that is not live has no data: its weights come from the prior, and are the same throughout an episode.
+    """
+    for a in range(block.size):
+        b, q, x = block[a], 0.0, phi[a]
+        if alive[h, b]:
+            theta = values.theta[h, b]
+            for k in range(unsigned(x.size)):
+                q += x[k] * theta[k]
+        else:
+            mean = prior.mean[h, b]
+            reseed(scratch, key_of_block(values.key[0], alive, h, b))
+            for k in range(unsigned(x.size)):
+                q += x[k] * (mean[k] + values.spread[h] * normal(scratch))
+        Q[a] = q
+
+
+@compiled
+def key_of_block(key: np.uint64, alive: Bools, h: int, b: int) -> np.uint64:
+    """Return the key of the weights that the prior gives to a block in period h."""
+    return key ^ (np.uint64(h * alive.shape[1] + b + 1) * np.uint64(0x9E3779B97F4A7C15))
+
+
+# ---- The mind of RLSVI and LSVI: all past episodes as sums, the posterior, and the value function acted on ----
+
+
+class FiniteMind(NamedTuple):
+    """A regression in every period, for finitely many states or for observations of any kind."""
+
+    features: FeatureTable  # of finitely many states, otherwise empty
+    rows: Ints  # (H, S) the row of a state in memory, or -1; (H, 0) for observations of any kind
+    memory: Memory
+    factor: Factor
+    prior: Prior
+    values: Values
+    x: Floats  # (d,) work array
+
+
+plan.register(FiniteMind)(value_iteration)
+
+
+@values.register(FiniteMind)
+def finite_values(mind: Any, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Compute Q_h(s, .) for one of finitely many states, seen or unseen."""
+    row = mind.rows[h, s]
+    if row >= 0:
+        for a in range(Q.size):
+            Q[a] = mind.values.Q[h, row * Q.size + a]
+    else:
+        phi, block = mind.features.phi, mind.features.block
+        features = phi[h if phi.shape[0] > 1 else 0, s]
+        new_values(mind.memory.alive, mind.prior, mind.values, h, block[s], features, Q, scratch)
+
+
+@only_best.register(FiniteMind)
+def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch: Words) -> int:
+    """Return the unique best action, read directly from the values of a known state."""
+    row = mind.rows[h, s]
+    return only_maximum(mind.values.Q[h], unsigned(row) * unsigned(Q.size), legal) if row >= 0 else -1
+
+
+@learn.register(FiniteMind)
+def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> bool:
+    """Add the states of the episode that are new, then add the episode to the sums."""
+    known_rows(mind, table, T, work)
+    added = add_transitions(mind, work.visited, work.actions, work.rewards, T, False)
+    return added and count(mind.memory.counters, T)
+
+
+@remember.register(FiniteMind)
+def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere."""
+    episode_rows(mind, episode, work)
+    T = episode.actions.size
+    added = add_transitions(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
+    return added and count(mind.memory.counters, T)
+
+
+@is_full.register(FiniteMind)
+def finite_is_full(mind: Any, episodes: int) -> bool:
+    """Return whether room may be short; an episode adds at most a state and a sum per period."""
+    memory, n = mind.memory, episodes
+    for h in range(memory.states.size):
+        if memory.states[h] + n > memory.sum_head.shape[1] or memory.sums[h] + n > memory.into.shape[1]:
+            return True
+    return False
+
+
+@compiled
+def known_rows(mind: Any, table: Table, T: int, work: Workspace) -> None:
+    """Set `work.visited` to the rows of the T states in `work`, adding those that are new."""
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        work.visited[h] = known_row(mind, h, s, legal[s])
+
+
+@compiled
+def known_row(mind: Any, h: int, s: int, legal: Bools) -> int:
+    """Return the row of one of finitely many states, adding it if it is new."""
+    if mind.rows[h, s] < 0:
+        phi, block = mind.features.phi, mind.features.block
+        mind.rows[h, s] = add_state(mind.memory, h, phi[h if phi.shape[0] > 1 else 0, s], block[s], legal)
+    row: int = mind.rows[h, s]
+    return row
+
+
+@compiled
+def episode_rows(mind: Any, episode: Episode, work: Workspace) -> None:
+    """The same for an episode played elsewhere."""
+    for h in range(episode.rows.size):
+        row = episode.rows[h]
+        if row < 0:
+            row = add_state(mind.memory, h, episode.phi[h], episode.block[h], episode.legal[h])
+            if mind.rows.shape[1] > 0:
+                mind.rows[h, episode.states[h]] = row
+        work.visited[h] = row
+
+
+# ---- The learner of finite-horizon agents: a regression in every period, over all past episodes ------------
+
+
+class FiniteLearner(MindLearner):
+    """Regressions for finitely many states, or for observations of any kind.
+
+    A state has one row in the tables of a period (see `mind.rows`); other observations get a new row each time.
+    All that changes in learning is in `mind`: compiled code updates its arrays one episode at a time, and if
+    arrays have to grow, the whole mind is replaced.
+    """
+
+    keeps_data = True  # as sums, from which everything can be recomputed
+
+    mind: FiniteMind
+    features: Features
+
+    @property
+    def counters(self) -> Longs:
+        """The episodes and steps learned from, (2,)."""
+        return self.mind.memory.counters
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Return the row of an observation in period h, and its features if it is not known."""
+        observation, legal = self.task.checked(observation), self.task.legal(mask)
+        row = int(self.mind.rows[h, observation]) if self.task.states is not None else -1
+        if row < 0:
+            block, phi = self.features.at(h, observation)
+            return Place(h, observation, legal, row, block, np.array(phi, dtype=np.float64))
+        known = self.mind.memory.barred[h, self.pairs(row)] == 0.0
+        return Place(h, observation, legal, row).narrowed(known, learning)
+
+    def looked_at_again(self, place: Place) -> Place:
+        """Return a place as it is now, since other agents may have learned of the same state in the meantime."""
+        row = int(self.mind.rows[place.h, place.observation]) if self.task.states is not None else -1
+        if row == place.row:
+            return place
+        known = self.mind.memory.barred[place.h, self.pairs(row)] == 0.0
+        return Place(place.h, place.observation, place.legal, row).narrowed(known, learning=True)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Values:
+        """Return a value function sampled from the posterior, or its mean, by Algorithm 1."""
+        mind = self.mind if learning else self.mind._replace(values=self.blank_values())
+        if not plan(mind, sampled, stream):
+            raise broken()
+        return mind.values
+
+    def plan_as(self, k: int, sampled: bool, stream: Words) -> Values:
+        """Return the next plan of number k of several agents that share what they learn; ANY: of all of them."""
+        if not plan_as(self.mind, k, sampled, stream):
+            raise broken()
+        return self.mind.values
+
+    def values(self, plan: Values, place: Place) -> Floats:
+        """Return Q_h(s, .) under a plan, also for unseen states; -inf for actions that were not legal."""
+        if place.block is None:
+            return plan.Q[place.h, self.pairs(place.row)].copy()
+        Q, scratch = np.empty(self.task.actions), np.empty(4, dtype=np.uint64)
+        alive, prior = self.mind.memory.alive, self.mind.prior
+        new_values(alive, prior, plan, place.h, place.block, place.x, Q, scratch)
+        return Q
+
+    def mind_for(self, episodes: int) -> Any:
+        """Return the mind for the next episodes; there is room for at least one."""
+        self.make_room()
+        return self.mind
+
+    def pairs(self, row: int) -> slice:
+        """Return the positions of the actions of a known state."""
+        return slice(row * self.task.actions, (row + 1) * self.task.actions)
+
+    def blank_values(self, room: int | None = None) -> Values:
+        """Return arrays for another value function, with room for `room` states, or for those known."""
+        memory = self.mind.memory
+        H, d, _ = memory.phi.shape
+        room = memory.sum_head.shape[1] if room is None else room
+        return no_values(H, self.task.actions, memory.alive.shape[1], d, room)
+
+    def enlarged(self) -> Any:
+        """Return the mind after making twice as much room, or as much as finitely many states can need."""
+        states, sums = self.mind.memory.sum_head.shape[1], self.mind.memory.into.shape[1]
+        S = self.mind.rows.shape[1]
+        self.resize(max(states, min(2 * states, S + 1)), max(sums, min(2 * sums, S * self.features.blocks + 1)))
+        return self.mind
+
+    def make_room(self, spare: int = 0) -> None:
+        """Make sure that there is room for another episode and `spare` more states."""
+        memory = self.mind.memory
+        used = memory.states.max(initial=0) + spare, memory.sums.max(initial=0) + spare
+        rooms = memory.sum_head.shape[1], memory.into.shape[1]
+        if used[0] < rooms[0] and used[1] < rooms[1]:
+            return
+        # a quarter more, since unused room slows down planning
+        self.resize(*(r if n < r else max(n + 1, r + max(r // 4, 4)) for n, r in zip(used, rooms, strict=True)))
+
+    def resize(self, states: int, sums: int) -> None:
+        """Make room for so many states and sums per period."""
+        memory, old = self.mind.memory, self.mind.values
+        values = self.blank_values(states)
+        for name in ("theta", "key", "spread", "sigma"):
+            getattr(values, name)[:] = getattr(old, name)
+        values.Q[:, : old.Q.shape[1]], values.V[:, : old.V.shape[1]] = old.Q, old.V
+        self.mind = self.mind._replace(memory=resized(memory, states, sums), values=values)
+
+    def state(self) -> dict[str, Any]:
+        """Return the memory without unused room, and the factors."""
+        mind = self.mind
+        memory = resized(mind.memory, max(mind.memory.states.max(), 1), max(mind.memory.sums.max(), 1))
+        arrays = {f"memory.{name}": array for name, array in memory._asdict().items()}
+        return arrays | self.factors() | {"rows": mind.rows}
+
+    def factors(self) -> dict[str, Any]:
+        """Return the factors by their names in a file."""
+        return {"factor.U": self.mind.factor.U, "factor.inv": self.mind.factor.inv}
+
+    def restore(self, file: Archive) -> None:
+        """Restore the learner from a file, after checking all its arrays."""
+        mind, H = self.mind, len(self.mind.memory.states)
+        memory = read_memory(file, H, self.task.actions, self.features.blocks, self.features.dim)
+        room = memory.sum_head.shape[1]
+        if self.task.horizon and memory.sums[-1] != 0:
+            raise ArchiveError("is damaged: it has states after the last period")
+        rows = file.take_within("rows", mind.rows.shape, np.int32, -1, room - 1)
+        if (rows.max(axis=1, initial=-1) >= memory.states).any():
+            raise ArchiveError("is damaged: a state in it has a row that holds nothing")
+        if self.features.table is not None and not _same_features(self.features.table, memory, rows):
+            raise ArchiveError("was learned through another basis: give the one that it was learned with")
+        for name, part in self.factors().items():
+            part[...] = file.take(name, part.shape)
+        self.mind = mind._replace(memory=memory, rows=rows, values=self.blank_values(room))
+
+
+def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
+    """Return whether the states in memory have the features of a table, up to rounding on another machine."""
+    A = table.block.shape[1]
+    for h in range(len(rows)):
+        s = np.flatnonzero(rows[h] >= 0)
+        pairs = rows[h, s][:, None] * A + np.arange(A)
+        kept, now = memory.phi[h].T[pairs], table.phi[h % len(table.phi), s]
+        if (memory.block[h][pairs] != table.block[s]).any() or not np.allclose(kept, now, rtol=1e-9, atol=1e-12):
+            return False
+    return True
+
+
+def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
+    """Return the mind of a learner without experience."""
+    shape = task.horizon, task.actions, features.blocks, features.dim
+    memory = empty(*shape)
+    try:
+        factor = prior_factor((task.horizon, features.blocks), features.dim, prior.ridge)
+    except MemoryError:
+        raise MemoryError(
+            f"{task.horizon} periods x {features.blocks} blocks of {features.dim} features need "
+            f"{8e-9 * task.horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
+            "features, or more and smaller blocks"
+        ) from None
+    return FiniteMind(
+        features.table or no_features(features.dim),
+        np.full((task.horizon, task.states or 0), -1, dtype=np.int32),
+        memory,
+        factor,
+        prior,
+        no_values(*shape, memory.sum_head.shape[1]),
+        np.empty(features.dim),
+    )
+
+
+# ---- The lam and sigma best supported by the data of an agent: those with the largest marginal likelihood ----
+#
+# With one lam and one sigma for all periods, and the targets b of all of them, the evidence is
+#     log p(b) = sum over periods and blocks of  - n/2 log(2 pi sigma^2) + 1/2 sum_j log(ridge / (ridge + g_j))
+#                - (|b|^2 + ridge |mean|^2 - sum_j y_j^2 / (ridge + g_j)) / (2 sigma^2)
+# where ridge = lam sigma^2, g_j are the eigenvalues of A'A, and y_j is A'b + ridge mean along their eigenvectors.
+# For any ridge, the best sigma^2 is the last bracket divided by n, so only the ridge is searched for.
+# The targets r + V depend on lam and sigma themselves, through the posterior mean used to compute them. They are
+# recomputed with each result until it no longer changes.
+
+
+ROUNDS = 50
+GRID = np.exp(np.linspace(math.log(1e-8), math.log(1e8), 65))  # of the ridge, in units of the mean eigenvalue
+WHERE_FEATURES_MATTER = GRID[:45]  # up to 1e3; beyond it features have no effect and A'A is lost
+
+
+class Evidence(NamedTuple):
+    """The lam and sigma that the data support best."""
+
+    lam: float
+    sigma: float
+    log_evidence: float  # of the last targets, given lam and sigma
+
+
+class NoEvidence(ValueError):
+    """The data do not determine lam and sigma."""
+
+
+class Data(NamedTuple):
+    """All regressions, along the eigenvectors of A'A, one after another."""
+
+    g: Floats
+    y: Floats  # A'b
+    mean: Floats
+
+
+def evidence(agent: Any) -> Evidence:
+    """Return the lam and sigma with the largest evidence, given the experience of `agent`, which is not changed.
+
+    To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
+    For LSVI the ridge is lam sigma^2. If the data fit without error, sigma would be 0; the search is limited to
+    ridges from 1e-8 times the average diagonal of A'A to 1e8 times it, where features have no effect at all.
+    """
+    learner = getattr(agent, "_learner", None)
+    if learner is None or agent.steps == 0:
+        raise ValueError("agent has learned nothing yet: call learn first")
+    if not isinstance(learner, FiniteLearner) or not learner.keeps_data:
+        raise ValueError(
+            f"{type(agent).__name__} keeps no sums of its data to judge by: learn with RLSVI, and ask that agent"
+        )
+    return _search(learner, GRID)
+
+
+def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
+    """Maximise the evidence over ridges on the grid and between its points."""
+    spectra = [spectrum(learner, h) for h in range(len(learner.mind.memory.states))]
+    n = float(learner.mind.memory.counts.sum())
+    unit = float(np.mean(np.concatenate([g.ravel() for g, _ in spectra])))
+    if not unit > 0:
+        raise NoEvidence("all features seen are 0: there is nothing to tell lam and sigma by")
+    ridge = learner.mind.prior.ridge
+    for _ in range(ROUNDS):
+        data, squares = _targets(learner, ridge, spectra)
+        if not squares > 0:
+            raise NoEvidence("all targets are 0, which no noise explains: learn until a reward is not 0")
+        found = _best_ridge(data, squares, n, grid * unit)
+        change = abs(math.log(found / ridge))
+        if change < 1e-6:
+            break
+        ridge = found
+    else:
+        warnings.warn(
+            f"lam and sigma still change each other after {ROUNDS} rounds, the ridge by {math.expm1(change):.1%}: "
+            "the evidence has several peaks; learn more, and ask again",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    log_evidence, sigma = profile(data, squares, n, found)
+    return Evidence(found / sigma**2, sigma, log_evidence)
+
+
+def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
+    """Return the lam and sigma that a learner's data support best, and its mind with the factors of that ridge.
+
+    If the data do not determine them, the given values are returned. The learner is not changed.
+    """
+    try:
+        lam, sigma, _ = _search(learner, WHERE_FEATURES_MATTER)
+    except NoEvidence:
+        return lam, sigma, learner.mind
+    ridge = ridge_of(lam, sigma)
+    factor = Factor(*(part.copy() for part in learner.mind.factor))
+    for h in range(len(learner.mind.memory.states)):
+        g, vectors = spectrum(learner, h)
+        factor.U[h] = math.sqrt(ridge) * np.eye(learner.features.dim)
+        rows = np.sqrt(ridge + g)[:, :, None] * np.swapaxes(vectors, 1, 2)
+        for b, root in zip(_live(learner, h), rows, strict=True):
+            R = np.linalg.qr(root, mode="r")
+            factor.U[h, b] = np.triu(R * np.sign(np.diag(R))[:, None])
+        factor.inv[h] = 1.0 / np.diagonal(factor.U[h], axis1=1, axis2=2)
+    prior = learner.mind.prior._replace(lam=lam, ridge=ridge, sigma=sigma)
+    return lam, sigma, learner.mind._replace(factor=factor, prior=prior)
+
+
+def profile(data: Data, squares: float, n: float, ridge: float) -> tuple[float, float]:
+    """Return the log evidence at a ridge with the best sigma for it, and that sigma."""
+    whole = ridge + data.g
+    misfit = squares + float((ridge * data.mean**2 - (data.y + ridge * data.mean) ** 2 / whole).sum())
+    log_det = 0.5 * float(np.log(ridge / whole).sum())
+    variance = max(misfit, np.finfo(float).eps * squares) / n
+    return log_det - 0.5 * n * (math.log(2 * math.pi * variance) + 1.0), math.sqrt(variance)
+
+
+def spectrum(learner: FiniteLearner, h: int) -> tuple[Floats, Floats]:
+    """Return the eigenvalues (n, d) and, in columns, eigenvectors (n, d, d) of A'A for a period's live blocks.
+
+    They come from the singular values of its factor, which preserve small ones.
+    """
+    _, s, rows = np.linalg.svd(np.triu(learner.mind.factor.U[h, _live(learner, h)]))
+    g = s**2 - learner.mind.prior.ridge
+    floor = 4 * s.shape[1] * np.finfo(float).eps * s * s[:, :1]  # values below it are rounding errors
+    return np.where(g > floor, g, 0.0), np.swapaxes(rows, 1, 2)
+
+
+def _best_ridge(data: Data, squares: float, n: float, grid: Floats) -> float:
+    """Return the best ridge of a grid, refined by golden section between its neighbours."""
+
+    def value(log: float) -> float:
+        return profile(data, squares, n, math.exp(log))[0]
+
+    logs = np.log(grid)
+    best = int(np.argmax([value(log) for log in logs]))
+    low, high = logs[max(best - 1, 0)], logs[min(best + 1, len(logs) - 1)]
+    golden = (math.sqrt(5) - 1) / 2
+    while high - low > 1e-8:
+        first, second = high - golden * (high - low), low + golden * (high - low)
+        if value(first) >= value(second):
+            high = second
+        else:
+            low = first
+    return math.exp((low + high) / 2)
+
+
+def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, Floats]]) -> tuple[Data, float]:
+    """Return the regressions of all periods with targets from the posterior mean for a ridge, and their |b|^2."""
+    values, prior = learner.blank_values(), learner.mind.prior._replace(ridge=0.0)
+    parts, squares = [], 0.0
+    for h in reversed(range(len(learner.mind.memory.states))):
+        g, vectors = spectra[h]
+        live = _live(learner, h)
+        regression_targets(learner.mind.memory, prior, values, h)
+        squares += squared_targets(learner.mind.memory, values, h)
+        y, mean = (np.einsum("nji,nj->ni", vectors, rows[h, live]) for rows in (values.theta, prior.mean))
+        parts.append((g.ravel(), y.ravel(), mean.ravel()))
+        values.theta[h, live] = np.einsum("nij,nj->ni", vectors, (y + ridge * mean) / (ridge + g))
+        known_values(learner.mind.memory, values, h)
+        clip_values(prior, learner.mind.memory, values, h)
+    return Data(*(np.concatenate(part) for part in zip(*parts, strict=True))), float(squares)
+
+
+def _live(learner: FiniteLearner, h: int) -> Ints:
+    live: Ints = learner.mind.memory.live[h, : learner.mind.memory.lives[h]]
+    return live
+
+
+# ---- The common part of agents with a known number of periods: value iteration by regression on all episodes ----
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class FiniteHorizonAgent(Agent):
+    """Value iteration by regression over a known number of periods, the base of RLSVI and LSVI."""
+
+    lam: float = 1.0
+    basis: Basis | None = None
+    horizon: int | None = None
+    prior_mean: float | Floats = 0.0
+    reward_offset: float = 0.0
+    seed: Seed = None
+
+    fused = True
+    concurrent = True
+
+    def check(self) -> None:
+        """Validate the arguments; an error names the argument and the remedy."""
+        noise_of(*self.parameters())
+        finite("prior_mean", self.prior_mean)
+        checked_basis(self.basis)
+
+    def notice(self) -> None:
+        """Warn if there was never a reward and hardly anything new is found any more."""
+        if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
+            return
+        memory = self._learner.mind.memory
+        if memory.squares.any():
+            return
+        met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
+        if is_explored(memory.into_count[met], self.episodes):
+            more = "try a smaller lam= or a larger sigma=" if self.samples else "try rlsvi.RLSVI, which explores"
+            self._miss_reward(self.remedy or more)
+
+    def parameters(self) -> tuple[float, Noise]:
+        """Return the lam and sigma in use."""
+        return self.lam, self.sigma
+
+    def prior(self, task: Task, features: Features) -> Prior:
+        """Return the prior of the weights."""
+        mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
+        lam, sigma = self.parameters()
+        ridge, known, shape, scale = noise_of(lam, sigma)
+        return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
+
+    def new_learner(self, task: Task, example: Any) -> Any:
+        """Return a learner without experience."""
+        return self.learner_of(task, self.features(task, example))
+
+    def restored_learner(self, task: Task, file: Archive) -> Any:
+        """Return the learner stored in a file, after checking all its arrays."""
+        learner = self.learner_of(task, read_features(self, task, file))
+        learner.restore(file)
+        return learner
+
+    def learner_of(self, task: Task, features: Features) -> Any:
+        """Return a learner with these features and without experience."""
+        return FiniteLearner(task, new_mind(task, features, self.prior(task, features)), features)
+
+
+def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
+    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays.
+
+    of : the name of an array (H, B, d, ..), and its number of dimensions.
+    """
+    H, B, d, *square = file.shape(of, dimensions)
+    if H != max(task.horizon, 1) or min(B, d) < 1 or square not in ([], [d]):
+        raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
+    if file.shape("rows", 2) != (H, task.states or 0):
+        raise ArchiveError(f"is damaged: its rows are not those of {task}")
+    if file.shape("memory.block", 2) != (H, file.shape("memory.sum_head", 2)[1] * task.actions):
+        raise ArchiveError(f"is damaged: its memory is not that of {task}")
+    return restored_features(agent, task, B, d)
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -84,3 +932,31 @@ class RLSVI(FiniteHorizonAgent):
             ridge_of(lam, sigma)
             self.found = lam, sigma, int(min(at, 2.0**61))
         return super().restored_learner(task, file)
+
+
+# ---- LSVI with dithering: the algorithms of appendix A that RLSVI is compared with -------------------------
+#
+# for l = 0, 1, ..
+#     compute theta_l0, .., theta_l,H-1 by least squares          (Algorithm 3: Algorithm 1 without noise)
+#     observe s_l0
+#     for h = 0, .., H-1
+#         a_lh ~ exp((Phi_h theta_lh)(s_lh, .) / eta)             (Algorithm 4, Boltzmann), or
+#         a_lh uniform with probability epsilon, else greedy      (Algorithm 5, epsilon-greedy)
+#         observe r_lh and s_l,h+1
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LSVI(FiniteHorizonAgent):
+    """Least-squares value iteration with greedy, epsilon-greedy or Boltzmann exploration.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
+        RLSVI's lam sigma^2.
+    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    """
+
+    explore: Explore = Greedy()
+
+    samples = False

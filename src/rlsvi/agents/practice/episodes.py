@@ -5,14 +5,128 @@ arrays, and each appends its own steps after those in common, so a copy costs no
 """
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rlsvi.agents.practice.history import END, Transitions, longer
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST
-from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.compile import Bools, Floats, Longs
+
+# ---- The complete history: every distinct observation once, and every distinct transition with its count ----
+#
+# Repeated transitions take no more memory, and nothing that a regression needs is lost: the history of a finite
+# problem stops growing, and that of a continuous one grows by one row per step. Successive transitions share the
+# observation between them.
+
+
+END = -1
+
+
+class Transitions(NamedTuple):
+    """Distinct transitions, as columns."""
+
+    row: Longs  # (T,) row of the observation
+    action: Longs
+    reward: Floats
+    next: Longs  # (T,) row of the next observation; -1 at the end of an episode
+    times: Floats  # how many times it happened
+
+
+class CountedHistory:
+    """Observations as rows (n,), with their legal actions, and the transitions between them."""
+
+    def __init__(self, width: int, actions: int) -> None:
+        self._x, self._legal = np.zeros((64, width)), np.zeros((64, actions), dtype=np.bool_)
+        whole, real = np.zeros((3, 64), dtype=np.int64), np.zeros((2, 64))
+        self._columns = Transitions(whole[0], whole[1], real[0], whole[2], real[1])
+        self._rows: dict[bytes, int] = {}
+        self._places: dict[tuple[int, int, float, int], int] = {}
+
+    @property
+    def x(self) -> Floats:
+        """The distinct observations, (N, n)."""
+        return self._x[: len(self._rows)]
+
+    @property
+    def legal(self) -> Bools:
+        """The legal actions of each observation, (N, A)."""
+        return self._legal[: len(self._rows)]
+
+    @property
+    def transitions(self) -> Transitions:
+        """The distinct transitions, in the order of their first occurrence."""
+        columns: Any = self._columns
+        return Transitions(*(column[: len(self._places)] for column in columns))
+
+    def copy(self) -> "CountedHistory":
+        """Return an independent copy."""
+        other = copy(self)
+        other._x, other._legal = self._x.copy(), self._legal.copy()
+        columns: Any = self._columns
+        other._columns = Transitions(*(column.copy() for column in columns))
+        other._rows, other._places = self._rows.copy(), self._places.copy()
+        return other
+
+    def row(self, x: Floats, legal: Bools) -> int:
+        """Return the row of an observation, adding it if new. Actions that were ever legal in it stay legal."""
+        key = x.tobytes()
+        i = self._rows.get(key)
+        if i is None:
+            i = self._rows[key] = len(self._rows)
+            if i == len(self._x):
+                self._x, self._legal = longer(self._x), longer(self._legal)
+            self._x[i] = x
+        self._legal[i] |= legal
+        return i
+
+    def find(self, x: Floats) -> int | None:
+        """Return the row of an observation, if it is known."""
+        return self._rows.get(x.tobytes())
+
+    def add(self, row: int, action: int, reward: float, following: int, times: float = 1.0) -> int:
+        """Count a transition `times` more times, and return its index among the distinct ones."""
+        key = row, action, reward, following
+        i = self._places.get(key)
+        if i is None:
+            i = self._places[key] = len(self._places)
+            if i == len(self._columns.row):
+                self._columns = Transitions(*(longer(column) for column in self._columns))
+            for column, value in zip(self._columns, (*key, 0.0), strict=True):
+                column[i] = value
+        self._columns.times[i] += times
+        return i
+
+
+def read_history(file: Archive, actions: int) -> CountedHistory:
+    """Read a history from a file, checking that its arrays are consistent and all indices are within bounds."""
+    (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
+    if N < 1 or T < 1:
+        raise ArchiveError("is damaged: its history is empty")
+    x, legal = file.take("history.x", (N, width), most=LARGEST), file.take("history.legal", (N, actions), np.bool_)
+    kept = Transitions(
+        file.take_within("history.row", (T,), np.int64, 0, N - 1),
+        file.take_within("history.action", (T,), np.int64, 0, actions - 1),
+        file.take("history.reward", (T,), most=LARGEST),
+        file.take_within("history.next", (T,), np.int64, END, N - 1),
+        file.take("history.times", (T,)),
+    )
+    history = CountedHistory(width, actions)
+    for observation, its_legal in zip(x, legal, strict=True):
+        history.row(observation, its_legal)
+    for transition in zip(*(column.tolist() for column in kept), strict=True):
+        history.add(*transition)
+    distinct = len(history.x) == N and len(history.transitions.row) == T
+    if not distinct or (kept.times < 1).any() or not legal.any(axis=1).all():
+        raise ArchiveError("is damaged: an observation or a transition in its history makes no sense")
+    return history
+
+
+def longer(array: Any) -> Any:
+    """Return a copy with room for half as many entries again."""
+    room = np.zeros((len(array) + len(array) // 2 + 64, *array.shape[1:]), array.dtype)
+    room[: len(array)] = array
+    return room
 
 
 class EpisodeHistory:

@@ -1,34 +1,406 @@
 """The learner of the practice agent: a counted history, and one regression over all of it."""
 
 import logging
+import math
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium import Wrapper
 
+from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.noise import Model
-from rlsvi.agents.practice.empirical_bayes import empirical_prior
-from rlsvi.agents.practice.episodes import EpisodeHistory
-from rlsvi.agents.practice.history import END, CountedHistory
-from rlsvi.agents.practice.length_scale import rescaled
+from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
 from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.practice.repeat import proposed_repeat
-from rlsvi.agents.practice.value_iteration import (
-    History,
-    SweptValues,
-    attainable,
-    sweep,
-    targets,
-    usual_reward,
-    values_of,
-)
-from rlsvi.agents.task import Task
-from rlsvi.core.blas import one_thread
-from rlsvi.core.compile import Floats, Words
+from rlsvi.agents.task import Task, begun, checked_reward, taken
+from rlsvi.core.checks import whole
+from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+from rlsvi.core.machine import one_thread
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
+from rlsvi.logs.replay import Replay
+
+# ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
+#
+#     V(s) = max_a Q(s, a), clipped to the bounds; 0 at the end
+#     b_i = r_i + gamma V(s_i')                                      at the last step of an episode; otherwise
+#     b_i = r_i + gamma ((1 - trace) V(s_i') + trace max(b_i+1, V(s_i')))          a lambda-return
+#     m = P^-1 (A'b + ridge mean)
+#     Q = Phi (m + sigma L^-T z)          z, and the gamma variate of sigma, drawn once
+#
+# The bounds keep the iteration bounded: a regression on features is not a contraction, and can diverge without
+# them. Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where
+# values lie at a bound.
+#
+# A lambda-return follows an episode, here only as far as it was worth more than V: the best policy is at least as
+# good as the one that played (compare He, Liu, Schwing and Peng, 2017). With many numbers, `mistakes` are followed
+# too (Peng's lambda-return, b_i+1 instead of the maximum), because the maximum collects the errors of features
+# that do not fit well.
+
+
+MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
+History = CountedHistory | EpisodeHistory
+
+
+class SweptValues(NamedTuple):
+    """The result of the sweeps."""
+
+    theta: Floats  # (A, d)
+    Q: Floats  # (N, A) the values of theta
+    sweeps: int
+    change: float  # of Q in the last sweep, relative to the size of Q
+    sigma: float
+    at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
+    span: tuple[float, float]  # smallest and largest value of the mean
+    recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
+
+
+def attainable(history: History, gamma: float) -> tuple[float, float]:
+    """Return the least and the greatest plausible value of a state, given the rewards seen.
+
+    With features, these are the discounted returns observed from any step to the end of its episode, and a tenth
+    of their span more. A counted history does not know them: it is [r_min / (1 - gamma), r_max / (1 - gamma)].
+    One usual reward is always considered possible: without it, nothing would be worth trying while there were no
+    rewards or only costs.
+    """
+    usual = usual_reward(history)
+    if isinstance(history, EpisodeHistory):
+        returns = returns_to_go(history, gamma)
+        return with_margin(float(returns.min()), float(returns.max()), usual)
+    rewards = history.transitions.reward
+    least, most = float(rewards.min()), float(rewards.max())
+    if gamma >= 1:
+        return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
+    return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
+
+
+def with_margin(least: float, most: float, usual: float) -> tuple[float, float]:
+    """Return bounds of values, given the least and the greatest return observed, and the usual reward."""
+    margin = max(MARGIN * (most - least), usual)
+    return least - margin, most + margin
+
+
+def usual_reward(history: History) -> float:
+    """Return the unit of reward without prior knowledge: the geometric mean of all nonzero absolute rewards, or 1.
+
+    With a table it is at least 1, because small costs say nothing about a prize that has not been found yet.
+    """
+    steps = history.transitions
+    some = steps.reward != 0
+    if not some.any():
+        return 1.0
+    usual = math.exp(float(np.average(np.log(np.abs(steps.reward[some])), weights=steps.times[some])))
+    return usual if isinstance(history, EpisodeHistory) else max(1.0, usual)
+
+
+def returns_to_go(history: EpisodeHistory, gamma: float) -> Floats:
+    """Return the discounted sum of rewards from each step to the end of its episode, as far as it was observed."""
+    reward = history.transitions.reward
+    out = np.empty(len(reward))
+    discounted_sums(reward, history.last, gamma, out)
+    return out
+
+
+@compiled
+def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> None:
+    """Sum the rewards from each step to the end of its episode."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        following = out[i] = reward[i] + (0.0 if last[i] else gamma * following)
+
+
+def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
+    """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
+    legal = history.legal
+    best = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
+    V = np.zeros(len(Q) + 1)  # the last entry stands for the end
+    np.clip(best, *bounds, out=V[:-1])
+    return V, float((V[:-1] != best).mean())
+
+
+def targets(history: History, V: Floats, gamma: float, trace: float = 0.0, mistakes: bool = False) -> Floats:
+    """Return the target of every transition, given V of the rows and of the end."""
+    steps = history.transitions
+    if trace == 0 or isinstance(history, CountedHistory):
+        raw: Floats = steps.reward + gamma * V[steps.next]
+        return raw
+    out = np.empty(len(steps.reward))
+    trace_back(steps.reward, V[steps.next], history.last, gamma, trace, mistakes, out)
+    return out
+
+
+@compiled
+def trace_back(
+    reward: Floats, V: Floats, last: Bools, gamma: float, trace: float, mistakes: bool, out: Floats
+) -> None:
+    """Compute lambda-returns, given the values V after each step; without mistakes, as far as they exceed V."""
+    following = 0.0
+    for i in range(reward.size - 1, -1, -1):
+        if last[i] or i == reward.size - 1 or (following < V[i] and not mistakes):
+            following = V[i]
+        following = out[i] = reward[i] + gamma * ((1.0 - trace) * V[i] + trace * following)
+
+
+def sweep(
+    history: History,
+    regression: Regression,
+    model: Model,
+    Q: Floats,
+    stream: Words | None,
+    bounds: tuple[float, float],
+    most: int,
+    tolerance: float,
+    trace: float = 0.0,
+    mistakes: bool = False,
+) -> SweptValues:
+    """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
+    steps = history.transitions
+    cell = steps.row * Q.shape[1] + steps.action
+    regression.factor(model.ridge)
+    shift, variate = np.zeros_like(model.mean), 1.0
+    if stream is not None:
+        if model.shape > 0:
+            variate = gamma_variate(stream, model.shape + 0.5 * float(steps.times.sum()))
+        z = np.empty(regression.drawn)
+        fill_normal(stream, z)
+        shift = regression.shape(z)
+    drift = regression.values(shift)
+    sigma, change, done = model.sigma, math.inf, 0
+    while done < most and change > tolerance:
+        V, at_bounds = values_of(history, Q, bounds)
+        b = targets(history, V, model.gamma, trace, mistakes)
+        sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
+        theta = regression.fit(sums, model.mean)
+        fitted = regression.values(theta)
+        if stream is not None and model.shape > 0:
+            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + regression.penalty(theta - model.mean)
+            sigma = math.sqrt((model.scale + 0.5 * misfit) / variate)
+        new = fitted if stream is None else fitted + sigma * drift
+        change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
+        Q, done = new, done + 1
+        if not change <= 1e300:  # NaN or infinity: it cannot recover
+            break
+    if stream is not None:
+        theta = theta + sigma * shift
+    least, greatest = float(fitted.min()), float(fitted.max())
+    return SweptValues(theta, Q, done, change, sigma, at_bounds, (least, greatest))
+
+
+@compiled
+def fill_normal(stream: Words, out: Floats) -> None:
+    """Fill an array with standard normal variates, row by row."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = normal(stream)
+
+
+# ---- The prior of a table by empirical Bayes: what the cells tried so far imply about cells not tried yet ----
+#
+#     v_c = the mean target of cell c, for the K cells tried
+#     mean = sum_c v_c / K
+#     s^2 = (u^2 + sum_c (v_c - mean)^2) / (1 + K)                               of the values; u: the usual reward
+#     sigma^2 = (scale + misfit / 2) / (shape + n / 2)                           of the targets within a cell
+#     ridge = sigma^2 / s^2
+#
+# A fixed ridge shrinks a value known from one visit towards the prior more than its noise justifies, and claims
+# that untried cells lie within a few sigma of the prior. Where outcomes are deterministic, sigma falls to 0 and
+# nothing new is tried. With the ridge from the evidence, a single deterministic outcome is believed, and an
+# untried cell is as uncertain as the values are diverse.
+
+
+def empirical_prior(
+    history: CountedHistory, b: Floats, mean: float | None, unit: float, model: Model
+) -> tuple[float, float]:
+    """Return the prior mean of all cells, unless given, and the ridge, from the targets b of all transitions.
+
+    `unit` is the usual reward, and `model` describes the noise.
+    """
+    steps, actions = history.transitions, history.legal.shape[1]
+    cell = steps.row * actions + steps.action
+    counts, sums = np.bincount(cell, steps.times), np.bincount(cell, steps.times * b)
+    tried = counts > 0
+    v = sums[tried] / counts[tried]
+    level = float(v.mean()) if mean is None else mean
+    spread = (unit**2 + float(((v - level) ** 2).sum())) / (1 + len(v))
+    noise = model.sigma**2
+    if model.shape > 0:
+        misfit = float((steps.times * (b - (sums / np.maximum(counts, 1))[cell]) ** 2).sum())
+        noise = (model.scale + 0.5 * misfit) / (model.shape + 0.5 * float(steps.times.sum()))
+    return level, noise / spread
+
+
+# ---- The length scale of waves: that whose regression on half of the episodes predicts the rest best
+#
+#     for each length n/16, n/16 sqrt 2, n/8, .., n, of n numbers
+#         fit the targets of every other episode, predict those of the rest, and compare
+#
+# at up to `SAMPLE` steps spread evenly over the history. Episodes are held out as a whole: successive steps are
+# alike, and the marginal likelihood, which takes their noise to be independent, prefers lengths that are too
+# short. The number of waves grows with the data, to a quarter of the steps.
+
+
+SAMPLE = 2000  # steps that judge a length
+JUDGED = 200  # waves that judge a length
+FEWEST = 64  # waves to begin with
+STEPS_PER_WAVE = 4
+USUAL = 0.25  # length of a single episode, in the same units
+LENGTHS = 2.0 ** np.arange(-4, 0.5, 0.5)  # in units of the number of measured numbers
+
+
+class Sample(NamedTuple):
+    """Steps that judge a length."""
+
+    x: Floats  # (n, width) their rows
+    action: Longs
+    odd: Bools  # whether the step belongs to every other episode, which is held out
+    b: Floats  # their targets
+
+
+def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, alike: float) -> Lookup:
+    """Return a lookup scaled by all observations; waves are those that the targets b support best."""
+    lookup = copy(lookup)
+    lookup.rescale(lookup.seen(history.x))
+    if lookup.waves is None:  # a picture
+        return lookup
+    steps, ends, chosen = history.transitions, history.last.astype(np.int64), judges(len(b))
+    odd = (ends.cumsum() - ends)[chosen] % 2 == 1
+    sample = Sample(history.x[steps.row[chosen]], steps.action[chosen], odd, b[chosen])
+    return best_waves(lookup, sample, len(b), ridge, alike)
+
+
+def judges(steps: int) -> Longs:
+    """Return which of all steps judge a length."""
+    return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
+
+
+def best_waves(lookup: Lookup, sample: Sample, steps: int, ridge: float, alike: float) -> Lookup:
+    """Return a lookup with as many waves as the steps allow, of the length that predicts best."""
+    given = lookup.basis.basis
+    count = min(given.features, max(FEWEST, steps // STEPS_PER_WAVE))
+    few = min(count, JUDGED)
+
+    def error(length: float) -> float:
+        return held_out_error(lookup.with_waves(few, length), sample, ridge, alike)
+
+    n = lookup.basis.layout.measured
+    best = min(n * LENGTHS, key=error) if sample.odd.any() else n * USUAL
+    return lookup.with_waves(count, float(best) if given.length is None else given.length)
+
+
+def held_out_error(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> float:
+    """Return the squared error of predictions of every other episode from the rest."""
+    action, odd, b, row = sample.action, sample.odd, sample.b - sample.b.mean(), np.arange(len(sample.b))
+    phi = lookup.features(sample.x)
+    regression = FeatureRegression(lookup.actions, phi.shape[1], alike)
+    regression.extend(phi)
+    regression.add(row[~odd], action[~odd], np.ones(np.count_nonzero(~odd)))
+    regression.factor(ridge)
+    sums = np.zeros((len(row), lookup.actions))
+    sums[row[~odd], action[~odd]] = b[~odd]
+    theta = regression.fit(sums, np.zeros((lookup.actions, phi.shape[1])))
+    return float(((b - regression.values(theta)[row, action])[odd] ** 2).sum())
+
+
+# ---- Action repeat: an action is held for several steps, and a rule says for how many ----------------------
+#
+# If a step moves the observation by little, one action hardly changes any value, and noise decides between
+# actions. The rule looks at the steps of the first episode, which are played without repetition. For every
+# measured number that changes in most steps, it takes the typical change in a step, in standard deviations of the
+# number. If that of the second slowest number (the slowest may be a clock) is below `SLOW`, actions are held for
+# `HELD` steps.
+
+
+SLOW = 0.085  # standard deviations; in single random episodes LunarLander has .04 to .065, MountainCar .11 to .29
+HELD = 4  # steps
+FEWEST_STEPS = 30  # steps that are needed to tell
+
+
+class Repeated(Wrapper[Any, Any, Any, Any]):
+    """An environment in which actions are held for `times` steps, or until illegal, or until the episode ends."""
+
+    def __init__(self, env: Any, times: int, task: Task) -> None:
+        super().__init__(env)
+        self.times, self.task = times, task
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        """Begin an episode."""
+        return begun(self.env, seed)
+
+    def step(self, action: int) -> Any:
+        """Take an action and return the last observation, with the sum of the rewards."""
+        total, a = 0.0, action - self.task.first_action
+        for _ in range(self.times):
+            observation, reward, terminated, truncated, info = taken(self.env, action)
+            total += checked_reward(reward)
+            if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
+                break
+        return observation, total, terminated, truncated, info
+
+
+class Holding(Agent):
+    """An agent that holds each action for `held` steps, in learning and in prediction."""
+
+    @property
+    def held(self) -> int:
+        """For how many steps each action is held."""
+        return 1
+
+    def _hold_once(self) -> None:
+        """Take a new action in every step from now on, as a log does."""
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
+        if not replay.hold(self.held):
+            raise ValueError(
+                f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
+                "agent with repeat=1, or one that has learned nothing yet"
+            )
+        super()._relive(replay, progress)
+
+    def _episode(self, env: Any) -> float:
+        """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
+        if isinstance(env, Replay):
+            if not env.hold(self.held):
+                self._hold_once()
+            return super()._episode(env)
+        assert self._task is not None
+        played: Any = env if self.held == 1 else Repeated(env, self.held, self._task)
+        return super()._episode(played)
+
+    def _predict(
+        self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
+    ) -> tuple[int, int]:
+        """Return the action of one environment, and its next state.
+
+        The state combines the period, for how many more steps the action is held, and the action. An action that
+        becomes illegal is replaced at once by another, which is held as long as any, as in learning.
+        """
+        if self.held == 1 or self._task is None:
+            return super()._predict(key, observation, state, start, deterministic, mask)
+        given = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        before, action = divmod(given, self._task.actions)
+        h, left = divmod(before, self.held)
+        if left == 0 or not self._task.legal(mask)[action]:
+            decided, _ = super()._predict(key, observation, h, start, deterministic, mask)
+            action, left = decided - self._task.first_action, self.held
+        return self._task.first_action + action, ((h + 1) * self.held + left - 1) * self._task.actions + action
+
+
+def proposed_repeat(x: Floats, following: Floats) -> int:
+    """Return for how many steps to hold an action, given measured observations (T, m) and those that followed."""
+    if len(x) < FEWEST_STEPS:
+        return 1
+    change = following - x
+    moving = ((change != 0).mean(axis=0) > 0.5) & (x.std(axis=0) > 0)
+    if not moving.any():
+        return 1
+    speed = np.sort(np.sqrt((change[:, moving] ** 2).mean(axis=0)) / x[:, moving].std(axis=0))
+    return HELD if speed[min(1, len(speed) - 1)] < SLOW else 1
+
 
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
 TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
@@ -273,7 +645,7 @@ def steadied(swept: Callable[[Model, bool], SweptValues], model: Model, largest:
     for trial in range(TRIALS):
         with np.errstate(over="ignore", invalid="ignore"):
             outcome = swept(model, trial == 0)
-        if not diverged(outcome, largest):
+        if not has_diverged(outcome, largest):
             return outcome._replace(recoveries=trial)
         least, greatest = outcome.span
         warn(
@@ -288,7 +660,7 @@ def steadied(swept: Callable[[Model, bool], SweptValues], model: Model, largest:
     )
 
 
-def diverged(outcome: SweptValues, largest: float) -> bool:
+def has_diverged(outcome: SweptValues, largest: float) -> bool:
     """Return whether values are not finite, or far larger than any plausible value."""
     if not np.isfinite(outcome.theta).all() or not np.isfinite(outcome.Q).all():
         return True

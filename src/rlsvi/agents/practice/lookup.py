@@ -12,7 +12,7 @@ import numpy as np
 from rlsvi.agents.contract import warn
 from rlsvi.agents.task import Task
 from rlsvi.bases import Fourier, Observed, PixelPairs, Radial, Waves
-from rlsvi.bases.binding import bound
+from rlsvi.bases.basis import bound
 from rlsvi.bases.fourier import frequencies
 from rlsvi.bases.layout import Layout, vector_of
 from rlsvi.bases.observed import CROSSED, rows_of
@@ -20,8 +20,8 @@ from rlsvi.bases.pixel_pairs import SINGLE, pairs_of
 from rlsvi.bases.radial import centres_of
 from rlsvi.bases.scaling import Seen, grown, ranges_of, seen_in, spread
 from rlsvi.bases.waves import directions
-from rlsvi.core.blocks import blocks
 from rlsvi.core.compile import Floats
+from rlsvi.core.machine import blocks
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
 OWN = Fourier | PixelPairs | Radial | Waves

@@ -12,7 +12,7 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
 and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
 P is diagonal, and `alike` is ignored.
 
-Phi is kept in blocks of rows, which several cores share (core/blocks.py), and in double precision. Products in
+Phi is kept in blocks of rows, which several cores share (core/machine.py), and in double precision. Products in
 single precision move the values of the posterior mean by up to .3 of their standard deviation (MountainCar, 20,000
 steps), because the condition of P multiplies their errors. Phi kept in single precision for products in double
 precision would be accurate enough, and take half the memory, but products would take a third longer.
@@ -25,8 +25,8 @@ from typing import Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rlsvi.core.blocks import ROWS, blocks, on_all_cores
 from rlsvi.core.compile import Floats, Longs
+from rlsvi.core.machine import ROWS, blocks, on_all_cores
 from rlsvi.core.regression import FactorError
 
 Features = Callable[[Floats], Floats]

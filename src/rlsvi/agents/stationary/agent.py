@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rlsvi.agents.arguments import weights_shaped
+from rlsvi.agents.contract import weights_shaped
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.noise import Model, noise_of
 from rlsvi.agents.progress import is_checked, is_no_wider

@@ -8,7 +8,7 @@ import numpy as np
 from rlsvi.agents.stationary.ring import KEPT, Numbers
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
-from rlsvi.bases.binding import bound
+from rlsvi.bases.basis import bound
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats, Ints
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.mind import count, new_counters
+from rlsvi.agents.contract import count, new_counters
 from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import Numbers, Ring, begin_transition
 from rlsvi.agents.stationary.sweeps import Work, new_work

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Ints, Longs, compiled
-from rlsvi.core.exact import add_outer
+from rlsvi.core.elementary import add_outer
 
 Numbers = NDArray[Any]
 FOREVER = 2**62  # a ring of this many transitions evicts none

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.finite.value_iteration import all_finite
+from rlsvi.agents.finite.rlsvi import all_finite
 from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import Ring
 from rlsvi.agents.stationary.targets import Weights, new_weights, set_weights, targets
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import Floats, Words, compiled, unsigned
-from rlsvi.core.exact import factorise, pair_product, pair_sum, two_product
+from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import Factor, add, solve

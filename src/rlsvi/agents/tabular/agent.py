@@ -7,11 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.arguments import checked_basis
-from rlsvi.agents.bound import restored_features
-from rlsvi.agents.contract import Place, Step, broken
-from rlsvi.agents.learner import MindLearner
-from rlsvi.agents.mind import plan
+from rlsvi.agents.contract import MindLearner, Place, Step, broken, checked_basis, plan, restored_features
 from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.tabular.mind import (
     ROWS,

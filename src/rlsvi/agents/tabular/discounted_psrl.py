@@ -14,21 +14,564 @@ What happens in an episode changes the rest of it, so a state that turns out to 
 until the next episode. The posterior mean uses the counts alone, and avoids cells that were not tried.
 """
 
+import hashlib
+import math
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import diverged
-from rlsvi.agents.progress import FIRST, is_checked, is_explored, warn_if_behind
-from rlsvi.agents.tabular.observations import vector_or_bytes
-from rlsvi.agents.tabular.sparse_learner import SparseLearner, TablePlanning
-from rlsvi.agents.tabular.sparse_model import ALPHA
+from rlsvi.agents.contract import Place, Step, diverged
+from rlsvi.agents.progress import FIRST, earned, is_checked, is_explored, nothing_earned, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
-from rlsvi.bases.layout import Layout, layout_of
+from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import in_unit_interval, positive, whole
-from rlsvi.core.random import Seed
+from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
+from rlsvi.core.elementary import power
+from rlsvi.core.random import Seed, normal
+from rlsvi.core.random import gamma as gamma_variate
+
+# ---- Observations of any kind as keys of a table -----------------------------------------------------------
+
+
+SIZE = 16  # bytes of a key: two of 2^32 observations have the same with a chance of 2^-65
+
+
+def vector_or_bytes(layout: Layout | None, observation: Any) -> Floats | bytes:
+    """Return a checked observation as a vector if the layout of its space is known, otherwise as bytes."""
+    if layout is not None:
+        return vector_of(layout, observation) + 0.0  # a copy, in which -0.0 is 0.0
+    return plain_bytes(observation)
+
+
+def key_of(x: Floats | bytes) -> bytes:
+    """Return a key of constant length, whatever the size of the observation."""
+    return hashlib.blake2b(x if isinstance(x, bytes) else x.tobytes(), digest_size=SIZE).digest()
+
+
+def plain_bytes(observation: Any) -> bytes:
+    """Return bytes that differ between observations that differ; equal numbers of any type are equal."""
+    if isinstance(observation, str | bytes):
+        text = observation if isinstance(observation, bytes) else observation.encode()
+        return _tagged("text", text)
+    if isinstance(observation, dict):
+        parts = sorted(plain_bytes(key) + plain_bytes(value) for key, value in observation.items())
+        return _tagged("dict", *parts)
+    if isinstance(observation, tuple | list | frozenset | set):
+        items = [plain_bytes(item) for item in observation]
+        return _tagged("items", *(sorted(items) if isinstance(observation, frozenset | set) else items))
+    if isinstance(observation, bool | int | float | np.generic | np.ndarray):
+        return _numbers(observation)
+    raise ValueError(
+        f"observation {observation!r:.80} cannot be looked up in a table: only numbers, arrays, text, and tuples, "
+        "lists, sets or dictionaries of these; wrap the environment (gymnasium.wrappers.TransformObservation)"
+    )
+
+
+def _numbers(observation: Any) -> bytes:
+    array = np.asarray(observation)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"observation holds {array.dtype}, which is neither numbers nor text: {observation!r:.80}"
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(f"observation holds NaN or infinity: {observation}")
+    if is_exact(array):
+        return _tagged(str(array.shape), (array.astype(np.float64) + 0.0).tobytes())
+    return _tagged(str(array.shape) + array.dtype.str, array.tobytes())
+
+
+def _tagged(kind: str, *parts: bytes) -> bytes:
+    """Return parts with their lengths, so that no two sequences of parts look alike."""
+    return b"".join([kind.encode(), b":", *(b"%d:%b" % (len(part), part) for part in parts)])
+
+
+# ---- Counts of what followed each state and action, and models sampled from them; states appear as they come ----
+#
+# A cell (s, a) has a list of outcomes: each next state seen, or the end, with the number of times, the mean reward
+# and the squared deviations from it. A sampled model gives every cell
+#
+#     chances ~ Dirichlet(times of each outcome, and alpha for one unseen outcome)
+#     shift   ~ N(0, variance / visits)                                              of the mean reward
+#
+# An untried cell is all unseen outcome. The variance of the rewards of one outcome is that of the cell, with one
+# reward's worth of the variance pooled over all cells; where rewards never vary, there is no shift.
+#
+# `alpha` follows the evidence of how random the problem is. Under a Dirichlet process, a cell visited i times
+# shows a new outcome next with probability alpha / (i + alpha). With a Gamma(2, 1) prior, the posterior given all
+# revisits, pooled over cells, is highest at the fixed point of
+#
+#     alpha = (1 + new outcomes) / (1 + sum over revisits of 1 / (i + alpha)),
+#
+# one iteration of which follows every visit. Only the first `EARLY` visits of every cell count.
+
+
+END = -1  # the next state of an outcome that ends the episode
+NONE = -1  # the end of a list
+EARLY = 64
+NEW, ALPHA, SPREAD, FREEDOM, BEST, WORST = range(6)  # indices of SparseModel.totals
+
+
+class SparseModel(NamedTuple):
+    """Counts, with room for more states and outcomes than there are. Lists are linked by indices."""
+
+    legal: Bools  # (S, A) actions that were ever legal
+    visits: Floats  # (S, A)
+    first: Longs  # (S, A) the first outcome of a cell
+    into: Longs  # (S,) the first outcome that leads to a state
+    cell: Longs  # (O,) s A + a
+    to: Longs  # (O,) the next state, or END
+    also: Longs  # (O,) the next outcome of the same cell
+    before: Longs  # (O,) the next outcome that leads to the same state
+    times: Floats  # (O,)
+    reward: Floats  # (O,) mean reward
+    spread: Floats  # (O,) sum of squared deviations of rewards from their mean
+    revisits: Floats  # (EARLY,) visits of cells that had been visited i times
+    totals: (
+        Floats  # (6,) new outcomes on revisits, alpha, all spreads and their degrees of freedom, best and worst
+    )
+    sizes: Longs  # (2,) states and outcomes
+
+
+class SampledModel(NamedTuple):
+    """A model drawn from the counts, its values, and the states whose values may have to change."""
+
+    chance: Floats  # (O,)
+    unseen: Floats  # (S, A) chance of the unseen outcome
+    shift: Floats  # (S, A) of the mean reward
+    V: Floats  # (S,)
+    worth: Floats  # (1,) value of the unseen outcome
+    queue: Longs  # (S,) a ring of states
+    queued: Bools  # (S,)
+    waiting: Longs  # (2,) where the ring begins, and how many states wait
+
+
+def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
+    """Return counts of nothing, with room for S states and O outcomes."""
+    cell, to, also, before = np.full((4, O), NONE, np.int64)
+    times, reward, spread = np.zeros((3, O))
+    totals = np.zeros(6)
+    totals[ALPHA] = 1.0
+    return SparseModel(
+        np.zeros((S, A), np.bool_),
+        np.zeros((S, A)),
+        np.full((S, A), NONE, np.int64),
+        np.full(S, NONE, np.int64),
+        *(cell, to, also, before, times, reward, spread),
+        np.zeros(EARLY),
+        totals,
+        np.zeros(2, np.int64),
+    )
+
+
+def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E741
+    """Return a model of untried cells alone."""
+    return SampledModel(
+        np.zeros(O),
+        np.ones((S, A)),
+        np.zeros((S, A)),
+        np.full(S, worth),
+        np.array([worth]),
+        np.zeros(S, np.int64),
+        np.zeros(S, np.bool_),
+        np.zeros(2, np.int64),
+    )
+
+
+@compiled
+def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
+    """Count a visit of a cell and its outcome, for which there must be room."""
+    n, o = model.visits[s, a], model.first[s, a]
+    while o != NONE and model.to[o] != to:
+        o = model.also[o]
+    new = o == NONE
+    if new:
+        o = model.sizes[1]
+        model.sizes[1] += 1
+        link(model, o, s * model.legal.shape[1] + a, to)
+    if 1.0 <= n < EARLY:
+        model.revisits[int(n)] += 1.0
+        model.totals[NEW] += new
+        follow_evidence(model)
+    model.visits[s, a] = n + 1.0
+    model.times[o] += 1.0
+    off = reward - model.reward[o]
+    model.reward[o] += off / model.times[o]
+    more = off * (reward - model.reward[o])
+    model.spread[o] += more
+    model.totals[SPREAD] += more
+    model.totals[FREEDOM] += not new
+
+
+@compiled
+def link(model: SparseModel, o: int, cell: int, to: int) -> None:
+    """Put an outcome at the head of the lists of its cell and of its next state."""
+    A = model.legal.shape[1]
+    s, a = cell // A, cell % A
+    model.cell[o], model.to[o] = cell, to
+    model.also[o] = model.first[s, a]
+    model.first[s, a] = o
+    if to != END:
+        model.before[o] = model.into[to]
+        model.into[to] = o
+
+
+@compiled
+def follow_evidence(model: SparseModel) -> None:
+    """Take one step of the iteration for alpha."""
+    alpha, exposure = model.totals[ALPHA], 1.0
+    for i in range(1, EARLY):
+        exposure += model.revisits[i] / (i + alpha)
+    model.totals[ALPHA] = (1.0 + model.totals[NEW]) / exposure
+
+
+@compiled
+def draw_cell(model: SparseModel, sample: SampledModel, s: int, a: int, sampled: bool, stream: Words) -> None:
+    """Draw the chances and the reward of a cell, or set them to what was counted, without an unseen outcome."""
+    n = model.visits[s, a]
+    if n == 0.0:
+        return
+    unseen = gamma_variate(stream, model.totals[ALPHA]) if sampled else 0.0
+    total, spread, outcomes = unseen, 0.0, 0.0
+    o = model.first[s, a]
+    while o != NONE:
+        sample.chance[o] = gamma_variate(stream, model.times[o]) if sampled else model.times[o]
+        total += sample.chance[o]
+        spread += model.spread[o]
+        outcomes += 1.0
+        o = model.also[o]
+    o = model.first[s, a]
+    while o != NONE:
+        sample.chance[o] /= total
+        o = model.also[o]
+    sample.unseen[s, a] = unseen / total
+    pooled = model.totals[SPREAD] / max(model.totals[FREEDOM], 1.0)
+    variance = (spread + pooled) / (n - outcomes + 1.0)
+    sample.shift[s, a] = math.sqrt(variance / n) * normal(stream) if sampled and variance > 0.0 else 0.0
+
+
+@compiled
+def cell_value(model: SparseModel, sample: SampledModel, s: int, a: int, gamma: float) -> float:
+    """Return the value of choosing an action until it leads elsewhere, which solves loops from s to s at once."""
+    value, stays = sample.unseen[s, a] * sample.worth[0] + sample.shift[s, a], 0.0
+    o = model.first[s, a]
+    while o != NONE:
+        value += sample.chance[o] * model.reward[o]
+        if model.to[o] == s:
+            stays += sample.chance[o]
+        elif model.to[o] != END:
+            value += gamma * sample.chance[o] * sample.V[model.to[o]]
+        o = model.also[o]
+    return float(value / (1.0 - gamma * stays))
+
+
+@compiled
+def action_values(model: SparseModel, sample: SampledModel, s: int, gamma: float, Q: Floats) -> None:
+    """Compute the values of all actions in a state."""
+    for a in range(Q.size):
+        Q[a] = cell_value(model, sample, s, a, gamma)
+
+
+@compiled
+def wait(sample: SampledModel, s: int) -> None:
+    """Put a state into the queue, unless it waits already."""
+    if not sample.queued[s]:
+        sample.queued[s] = True
+        sample.queue[(sample.waiting[0] + sample.waiting[1]) % sample.queue.size] = s
+        sample.waiting[1] += 1
+
+
+@compiled
+def solve(model: SparseModel, sample: SampledModel, gamma: float, most: int) -> bool:
+    """Update the values of waiting states, at most so many, and of those before them as far as changes reach.
+
+    A change matters if it exceeds 1% of what one step of discounting changes. Return False unless all are finite.
+    """
+    A = model.legal.shape[1]
+    while sample.waiting[1] > 0 and most > 0:
+        most -= 1
+        s = sample.queue[sample.waiting[0]]
+        sample.waiting[0] = (sample.waiting[0] + 1) % sample.queue.size
+        sample.waiting[1] -= 1
+        sample.queued[s] = False
+        best = -np.inf
+        for a in range(A):
+            if model.legal[s, a]:
+                best = max(best, cell_value(model, sample, s, a, gamma))
+        if not abs(best) < np.inf:
+            return False
+        matters = abs(best - sample.V[s]) > 0.01 * (1.0 - gamma) * abs(best)
+        sample.V[s] = best
+        o = model.into[s] if matters else NONE
+        while o != NONE:
+            if model.cell[o] // A != s:
+                wait(sample, model.cell[o] // A)
+            o = model.before[o]
+    return True
+
+
+@compiled
+def draw_all(
+    model: SparseModel, sample: SampledModel, gamma: float, most: int, sampled: bool, stream: Words
+) -> bool:
+    """Draw all cells and solve the model, starting from the values that it has, states found last first."""
+    S, A = model.sizes[0], model.legal.shape[1]
+    for s in range(S):
+        for a in range(A):
+            draw_cell(model, sample, s, a, sampled, stream)
+    for s in range(S - 1, -1, -1):
+        wait(sample, s)
+    return solve(model, sample, gamma, most * S)
+
+
+@compiled
+def redraw(
+    model: SparseModel, sample: SampledModel, s: int, a: int, gamma: float, most: int, stream: Words
+) -> bool:
+    """Draw a visited cell anew, and let values follow."""
+    draw_cell(model, sample, s, a, True, stream)
+    wait(sample, s)
+    return solve(model, sample, gamma, most)
+
+
+@compiled
+def follow_returns(totals: Floats, rewards: Floats, gamma: float, cut_off: bool) -> None:
+    """Extend the best and the worst discounted return from any step on to the end.
+
+    An episode that was cut off would have gone on: it also counts as if it were repeated for ever.
+    """
+    total = 0.0
+    for i in range(rewards.size - 1, -1, -1):
+        total = rewards[i] + gamma * total
+        totals[BEST] = max(totals[BEST], total)
+        totals[WORST] = min(totals[WORST], total)
+    if cut_off:
+        total /= 1.0 - power(gamma, rewards.size)
+        totals[BEST] = max(totals[BEST], total)
+        totals[WORST] = min(totals[WORST], total)
+
+
+# ---- The learner of DiscountedPSRL: a table of the observations met, their counts, and the model of the episode
+#
+# During an episode, `remember` works on a copy of the table, made at the first step, that belongs to this episode.
+# The learner before it stays as it was; the copy becomes what was learned when the episode has ended.
+
+
+MOST = 1_000_000  # the largest number of actions to export
+ROOM = 64  # for states and outcomes, to begin with
+MEAN_SWEEPS = 1000  # maximum number of updates per state, for the posterior mean
+STATES = ("legal", "visits", "first", "into")  # the fields of a model with one row per state
+OUTCOMES = ("cell", "to", "also", "before", "times", "reward", "spread")  # with one entry per outcome
+SAVED = ("cell", "to", "times", "reward", "spread")
+
+
+class TablePlanning(NamedTuple):
+    """The settings of DiscountedPSRL."""
+
+    gamma: float
+    optimism: float
+    sweeps: int  # maximum number of updates per state, at the start of an episode
+    backups: int  # maximum number of updates, after a step
+
+
+class SparseLearner:
+    """Counts of all experience in a table that grows."""
+
+    def __init__(self, task: Task, layout: Layout | None, planning: TablePlanning, room: int = ROOM) -> None:
+        self.task, self.layout, self.planning = task, layout, planning
+        self.rows: dict[bytes, int] = {}
+        self.model = no_model(room, room, task.actions)
+        self.V = np.zeros(0)  # of all states, at the end of the last episode, in proportion to `worth`
+        self.counters = np.zeros(2, np.int64)  # episodes and steps
+        self.sample: SampledModel | None = None  # of the episode that is being played
+        self.visited: list[tuple[int, int]] = []  # cells to draw anew
+        self.rewards: list[float] = []  # of the episode
+        self.earned = nothing_earned()  # by the first and by recent episodes
+
+    @property
+    def worth(self) -> float:
+        """The value of an unseen outcome: a multiple of the best return met, or 1 if none was positive."""
+        best = float(self.model.totals[BEST])
+        return self.planning.optimism * best if best > 0 else 1.0
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Find an observation in the table; a prediction without a mask uses the actions that were legal."""
+        legal, x = self.task.legal(mask), vector_or_bytes(self.layout, observation)
+        row = self.rows.get(key_of(x), -1)
+        if row >= 0 and mask is None and not learning:
+            legal = self.model.legal[row].copy()
+        return Place(h, observation, legal, row, x=x)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SampledModel:
+        """Return a model to act on: that of the episode, with visited cells drawn anew, or another one."""
+        if learning and self.sample is not None:
+            for s, a in self.visited:
+                if not redraw(self.model, self.sample, s, a, self.planning.gamma, self.planning.backups, stream):
+                    raise diverged()
+            self.visited = []
+            return self.sample
+        worth = self.worth if sampled else float(self.model.totals[WORST])
+        sample = self._untried(worth)
+        if sampled:
+            sample.V[: len(self.V)] = self.V
+        sweeps = self.planning.sweeps if sampled else MEAN_SWEEPS
+        if not draw_all(self.model, sample, self.planning.gamma, sweeps, sampled, stream):
+            raise diverged()
+        return sample
+
+    def values(self, plan: SampledModel, place: Place) -> Floats:
+        """Return Q(s, .); all actions in an unknown state are worth the same."""
+        if len(plan.V) < len(self.model.into) or len(plan.chance) < len(self.model.to):
+            raise ValueError("this plan is of an earlier state of the learner: plan anew")
+        Q, row = np.full(self.task.actions, plan.worth[0]), place.row
+        if row < 0:
+            row = self.rows.get(key_of(place.x), -1)
+        if row >= 0:
+            action_values(self.model, plan, row, self.planning.gamma, Q)
+        return Q
+
+    def remember(self, steps: list[Step], plan: SampledModel | None, ended: bool) -> "SparseLearner":
+        """Count transitions in the copy that belongs to this episode, which is made at its first step.
+
+        Without a plan, the values to start from are those of untried cells.
+        """
+        later = self if self.sample is not None else self._copied(plan or self._untried(self.worth))
+        for step in steps:
+            later.count(step)
+        later.counters[1] += len(steps)
+        if ended:
+            assert later.sample is not None
+            later.counters[0] += 1
+            later.earned = earned(self.earned, int(later.counters[0]), sum(later.rewards))
+            cut_off = steps[-1].following is not None
+            follow_returns(later.model.totals, np.array(later.rewards), later.planning.gamma, cut_off)
+            change = later.worth / float(later.sample.worth[0])
+            later.V, later.sample = change * later.sample.V[: len(later.rows)], None
+            later.visited, later.rewards = [], []
+        return later
+
+    def _untried(self, worth: float) -> SampledModel:
+        return no_sample(len(self.model.into), len(self.model.to), self.task.actions, worth)
+
+    def _copied(self, sample: SampledModel) -> "SparseLearner":
+        later = copy(self)
+        parts: Any = self.model
+        later.rows, later.model = self.rows.copy(), SparseModel(*(part.copy() for part in parts))
+        later.counters, later.sample = self.counters.copy(), sample
+        later.visited, later.rewards = [], []
+        return later
+
+    def count(self, step: Step) -> None:
+        """Count a transition; both its observations get a row."""
+        s = self.row(step.place)
+        to = END if step.following is None else self.row(step.following)
+        self.make_room()
+        count(self.model, s, step.action, step.reward, to)
+        self.visited.append((s, step.action))
+        self.rewards.append(step.reward)
+
+    def row(self, place: Place) -> int:
+        """Return the row of an observation, adding it if new. Actions that were ever legal in it stay legal."""
+        key = key_of(place.x)
+        s = self.rows.setdefault(key, len(self.rows))
+        self.make_room()
+        self.model.sizes[0] = len(self.rows)
+        self.model.legal[s] |= place.legal
+        return s
+
+    def make_room(self) -> None:
+        """Enlarge the arrays that are full."""
+        model, sample = self.model, self.sample
+        S, O = len(model.into), len(model.to)  # noqa: E741
+        more_S = S if len(self.rows) >= S else 0
+        more_O = O if model.sizes[1] >= O else 0
+        if not more_S and not more_O:
+            return
+        larger = no_model(S + more_S, O + more_O, self.task.actions)
+        for name in (*STATES, *OUTCOMES):
+            array = getattr(model, name)
+            getattr(larger, name)[: len(array)] = array
+        self.model = larger._replace(revisits=model.revisits, totals=model.totals, sizes=model.sizes)
+        if sample is not None:
+            self.sample = _larger(sample, S + more_S, O + more_O)
+
+    def exported(self, plan: SampledModel) -> tuple[Layout, dict[str, Any]]:
+        """Return the layout of observations and the actions of all, if they are counted and not too many."""
+        layout = self.layout
+        if layout is None or layout.measured or np.prod([float(n) for n in layout.counts]) > MOST:
+            raise ValueError(
+                f"a table of observations that are measured, text or more than {MOST:,} cannot be exported: save "
+                "the agent instead, and load it by rlsvi.load"
+            )
+        actions = np.full((1, int(np.prod(layout.counts))), self.task.first_action, np.int64)  # if unknown
+        for i, x in enumerate(np.ndindex(*layout.counts)):
+            row = self.rows.get(key_of(np.array(x, np.float64)), -1)
+            if row >= 0:
+                Q = self.values(plan, Place(0, None, self.model.legal[row], row))
+                actions[0, i] += int(np.argmax(np.where(self.model.legal[row], Q, -np.inf)))
+        return layout, {"actions": actions}
+
+    def state(self) -> dict[str, Any]:
+        """Return the keys of all observations, their legal actions, all outcomes, and the values to start from."""
+        S, O = (int(size) for size in self.model.sizes)  # noqa: E741
+        keys = np.frombuffer(b"".join(self.rows), np.uint8).reshape(S, SIZE)
+        arrays = {f"model.{name}": getattr(self.model, name)[:O] for name in SAVED}
+        arrays |= {"model.legal": self.model.legal[:S], "model.revisits": self.model.revisits}
+        arrays |= {"model.totals": self.model.totals, "keys": keys, "V": self.V}
+        return arrays | {"counters": self.counters, "earned": self.earned}
+
+    def restore(self, file: Archive) -> None:
+        """Restore the learner from a file, after checking all its arrays."""
+        A = self.task.actions
+        (S, _), (O,) = file.shape("keys", 2), file.shape("model.to", 1)  # noqa: E741
+        if min(S, O) < 1:
+            raise ArchiveError("is damaged: its table is empty")
+        keys = file.take("keys", (S, SIZE), np.uint8)
+        legal = file.take("model.legal", (S, A), np.bool_)
+        cell = file.take_within("model.cell", (O,), np.int64, 0, S * A - 1)
+        to = file.take_within("model.to", (O,), np.int64, END, S - 1)
+        model = no_model(S, O, A)
+        model.legal[:S], model.sizes[:] = legal, (S, O)
+        for o in range(O):
+            link(model, o, int(cell[o]), int(to[o]))
+        for name in ("times", "reward", "spread"):
+            getattr(model, name)[:O] = file.take(f"model.{name}", (O,))
+        np.add.at(model.visits.reshape(-1), cell, model.times[:O])
+        model.revisits[:] = file.take("model.revisits", model.revisits.shape)
+        model.totals[:] = file.take("model.totals", model.totals.shape)
+        self.model, self.rows = model, {bytes(key): s for s, key in enumerate(keys)}
+        self.V, self.counters = file.take("V", (S,)), file.take_within("counters", (2,), np.int64, 1, 2**62)
+        self.earned = file.take("earned", self.earned.shape)
+        self._check(cell, to)
+
+    def _check(self, cell: Longs, to: Longs) -> None:
+        """Raise an error if the arrays of a file contradict one another."""
+        model, (S, O) = self.model, self.model.sizes  # noqa: E741
+        times, spread = model.times[:O], model.spread[:O]
+        distinct = len(self.rows) == S and len(np.unique(np.stack([cell, to]), axis=1).T) == O
+        counted = (times >= 1).all() and (times == np.floor(times)).all() and times.sum() == self.counters[1]
+        sound = (model.revisits >= 0).all() and (spread >= 0).all() and (model.totals[:4] >= 0).all()
+        known = model.totals[WORST] <= 0 <= model.totals[BEST] and 0 < model.totals[ALPHA] < 1e6
+        possible = model.legal[:S].any(axis=1).all() and model.legal.reshape(-1)[cell].all()
+        if not (distinct and counted and sound and known and possible):
+            raise ArchiveError("is damaged: its table does not add up")
+
+
+def _larger(sample: SampledModel, S: int, O: int) -> SampledModel:  # noqa: E741
+    """Return a sampled model with room for more states and outcomes; the queue begins at 0."""
+    larger = no_sample(S, O, sample.unseen.shape[1], float(sample.worth[0]))
+    for name in ("chance", "unseen", "shift", "V", "queued"):
+        array = getattr(sample, name)
+        getattr(larger, name)[: len(array)] = array
+    begin, waiting = sample.waiting
+    larger.queue[: len(sample.queue)] = np.roll(sample.queue, -begin)
+    larger.waiting[1] = waiting
+    return larger
+
 
 REMEDY = "try another gamma= or optimism="
 FEATURES = ", or features, since few observations recur: rlsvi.BoundedRLSVI()"

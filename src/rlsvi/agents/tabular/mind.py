@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.mind import Episode, Workspace, count, learn, new_counters, values
+from rlsvi.agents.contract import Episode, Workspace, count, learn, new_counters, values
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.regression import prior_factor
-from rlsvi.mdp.table import Table, mask_of
+from rlsvi.mdp.finite import Table, mask_of
 
 ROWS = 2  # of the counts, if periods are alike
 
@@ -57,7 +57,7 @@ class LinearFeatures(NamedTuple):
 class TabularMind(NamedTuple):
     """The counts, the plan to act on, and the parameters of the algorithm.
 
-    Every algorithm derives its own class, for which it registers `plan` (agents/mind.py).
+    Every algorithm derives its own class, for which it registers `plan` (agents/contract.py).
     """
 
     counts: Counts

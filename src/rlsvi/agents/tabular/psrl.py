@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.mind import plan
+from rlsvi.agents.contract import plan
 from rlsvi.agents.tabular.agent import TabularAgent, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive

@@ -24,7 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from rlsvi.agents.mind import plan
+from rlsvi.agents.contract import plan
 from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import one_of, positive, whole

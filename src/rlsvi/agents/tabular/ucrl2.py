@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.contract import STEPS
-from rlsvi.agents.mind import plan
+from rlsvi.agents.contract import STEPS, plan
 from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import positive

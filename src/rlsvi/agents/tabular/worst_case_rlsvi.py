@@ -29,8 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rlsvi.agents.contract import EPISODES
-from rlsvi.agents.mind import plan
+from rlsvi.agents.contract import EPISODES, plan
 from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
 from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.core.checks import flag, positive, whole

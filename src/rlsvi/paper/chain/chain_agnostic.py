@@ -16,9 +16,8 @@ from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having
 from rlsvi.study.job import Job
-from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.plot import COLOURS, INK
-from rlsvi.study.statistics import Interval, bootstrap, median, proportion
+from rlsvi.study.statistics import Interval, bootstrap, median, proportion, ratio_of_medians
 
 N = K = 20
 READINGS = {  # of ρ, and of the chain

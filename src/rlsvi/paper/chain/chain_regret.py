@@ -29,8 +29,7 @@ from rlsvi.paper.drawing import Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves
 from rlsvi.study.job import Job
-from rlsvi.study.means import ratio_of_medians
-from rlsvi.study.statistics import bootstrap, median, proportion
+from rlsvi.study.statistics import bootstrap, median, proportion, ratio_of_medians
 
 N, K = 50, 10
 FIRST = 2000  # episodes

@@ -11,9 +11,8 @@ from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, rows_with
 from rlsvi.study.job import Job
-from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import difference, proportion
+from rlsvi.study.statistics import difference, proportion, ratio_of_medians
 
 LAMBDA, SIGMA = 100.0, 0.1
 SIZE = 8  # of DeepSea

@@ -8,12 +8,12 @@ import numpy as np
 
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
+from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.results import unexplained
 from rlsvi.problems import Problem
-from rlsvi.simulate.history import History
+from rlsvi.simulate.stepped import History
 from rlsvi.study.experiment import Play, Playing, experiment
 
 CHUNK = 100  # episodes between two looks at the rewards collected

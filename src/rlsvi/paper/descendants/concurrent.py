@@ -15,7 +15,7 @@ from rlsvi.paper.descendants.per_agent import picture, regrets, shown, tasks_of
 from rlsvi.paper.drawing import Picture
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean, ratio
+from rlsvi.study.statistics import mean, ratio
 
 MOST = 1.25  # times the regret of independent draws that counts as equally good
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"

@@ -27,9 +27,8 @@ from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, 
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having, rows_where
 from rlsvi.study.job import Job
-from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import bootstrap, median, power_law, proportion
+from rlsvi.study.statistics import bootstrap, median, power_law, proportion, ratio_of_medians
 
 SIZE = "size N"  # names of axes
 TIME = {False: "episodes until the tenth treasure", True: "episodes until the tenth good policy"}

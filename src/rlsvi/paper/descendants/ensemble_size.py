@@ -26,9 +26,8 @@ from rlsvi.paper.drawing import Picture, labelled, legend, panels, runs, style, 
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having, rows_where
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean, ratio, ratio_of_medians
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap, median, proportion
+from rlsvi.study.statistics import Interval, bootstrap, mean, median, proportion, ratio, ratio_of_medians
 
 FEW, ENOUGH, MANY = 3, 10, 100  # members, in the claims
 MEMBERS = "members M"  # the name of an axis

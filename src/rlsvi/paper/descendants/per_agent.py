@@ -8,8 +8,7 @@ import polars as pl
 from rlsvi.core.compile import Floats
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.results import cells, having
-from rlsvi.study.means import mean
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, mean
 
 
 def regrets(frame: pl.DataFrame, task: str, scheme: str) -> dict[int, Floats]:

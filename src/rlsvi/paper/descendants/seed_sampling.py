@@ -16,7 +16,7 @@ from rlsvi.paper.descendants.seed_sampling_runs import (
 from rlsvi.paper.drawing import Picture
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean, ratio
+from rlsvi.study.statistics import mean, ratio
 
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"
 

@@ -16,8 +16,7 @@ from rlsvi.paper.drawing import DOTTED, Picture, labelled, legend, panels, style
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having, rows_where
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean, ratio
-from rlsvi.study.statistics import Interval, proportion
+from rlsvi.study.statistics import Interval, mean, proportion, ratio
 
 COST = 0.1  # of a push, as in the behaviour suite
 PLAYERS = [(NOISY, COST), (DITHERING, COST), (DEFAULT, COST), (DEFAULT, 0.0), (GREEDY, COST)]

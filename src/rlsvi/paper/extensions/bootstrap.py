@@ -13,9 +13,8 @@ from rlsvi.paper.extensions.bootstrap_runs import BOOTSTRAP, DATA_ALONE, NORMAL,
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, having, rows_where
 from rlsvi.study.job import Job
-from rlsvi.study.means import ratio_of_medians
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import median, proportion
+from rlsvi.study.statistics import median, proportion, ratio_of_medians
 
 K = 10
 FAR = 20  # the length from which on random play finds no reward in these runs: once in 2 ** 19 episodes at most

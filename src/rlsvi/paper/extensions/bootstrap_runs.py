@@ -2,7 +2,7 @@
 
 from rlsvi import problems
 from rlsvi.agents import RLSVI, BootstrapRLSVI
-from rlsvi.agents.finite.agent import FiniteHorizonAgent
+from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.paper.chain.experiments import seeds_of, until_learned
 from rlsvi.study.experiment import Playing, experiment
 

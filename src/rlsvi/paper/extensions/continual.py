@@ -21,8 +21,7 @@ from rlsvi.paper.extensions.continual_runs import (
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, rows_where, rows_with
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, mean
 
 NOISES = ("paper", "whitened", "independent")
 AGENTS = (*NOISES, *DITHERING)

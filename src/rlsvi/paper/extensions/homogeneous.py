@@ -14,8 +14,8 @@ from rlsvi.paper.theory import theorem
 from rlsvi.paper.theory.prior_regret import Size
 from rlsvi.paper.theory.theorem_bound import named
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS
+from rlsvi.study.statistics import paired_ratio
 
 AGENTS = ("RLSVI", "PSRL", "UCRL2")
 

@@ -11,9 +11,8 @@ from rlsvi.paper.extensions.incremental_runs import BONUSES, CHAIN, EVIDENCE, GU
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves, rows_where
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, paired_ratio
 
 STEPS = (0.0, 0.001, 0.01, 0.1)
 INCREMENTAL = [*(("incremental", nu) for nu in STEPS), ("incremental, literal", 0.01), ("gradient", 0.0)]

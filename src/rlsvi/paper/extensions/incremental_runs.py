@@ -6,7 +6,7 @@ import numpy as np
 
 from rlsvi import problems
 from rlsvi.agents import LSVIUCB, RLSVI, ByEvidence, GradientRLSVI, IncrementalRLSVI
-from rlsvi.agents.finite.learner import FiniteLearner
+from rlsvi.agents.finite.rlsvi import FiniteLearner
 from rlsvi.core.compile import Floats
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.paper.recommendation.experiments import LAM, LIKES, SIGMA, instance

@@ -24,8 +24,8 @@ from rlsvi.paper.extensions.worst_case_runs import (
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import chosen_by_the_others, learning_curves
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import INK
+from rlsvi.study.statistics import paired_ratio
 
 OTHERS = [task for task in PROBLEMS if task != DIRICHLET]  # where scales are used that were chosen on random MDPs
 AT_LEAST, AT_MOST = 0.8, 0.5  # shares of the regret of random play: of who hardly learns, and of who learns

@@ -9,8 +9,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import claim
 from rlsvi.paper.recommendation.experiments import LAST, LIKES
 from rlsvi.paper.results import learning_curves, rows_with
-from rlsvi.study.means import paired_ratio
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, paired_ratio
 
 of_agents, of_instances = rows_with("agent"), rows_with("best")
 of_play = partial(claim, where="section 6.3", rows=of_agents)

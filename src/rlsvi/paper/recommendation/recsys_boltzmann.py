@@ -23,9 +23,8 @@ from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommendation import experiments, losses
 from rlsvi.paper.recommendation.experiments import LIKES, PRODUCTS, SLOTS, TABLE, TEMPERATURES, boltzmann
 from rlsvi.paper.recommendation.losses import of_agents, of_instances, of_play, of_problems
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import bootstrap, proportion
+from rlsvi.study.statistics import bootstrap, paired_ratio, proportion
 
 DITHERING = (*(boltzmann(eta) for eta in TEMPERATURES), "epsilon-greedy")
 AGENTS = ("RLSVI", *DITHERING, "greedy", TABLE)

@@ -22,9 +22,8 @@ from rlsvi.paper.recommendation.experiments import (
 from rlsvi.paper.recommendation.losses import of_agents, of_instances, of_play
 from rlsvi.paper.results import rows_with
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import Interval, bootstrap
+from rlsvi.study.statistics import Interval, bootstrap, paired_ratio
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")

@@ -27,8 +27,7 @@ from rlsvi.paper.tetris.levels import (
 )
 from rlsvi.paper.tetris.players import FIXED, FROM_NOTHING, GREEDY, LEARNED, SCHEDULES, SIDES
 from rlsvi.paper.tetris.readings import ENDLESS, MET, PATIENT, PRINTED, in_each_reading
-from rlsvi.study.means import ratio
-from rlsvi.study.statistics import Interval, proportion
+from rlsvi.study.statistics import Interval, proportion, ratio
 
 
 def learned(frame: pl.DataFrame, who: Player) -> Bools:

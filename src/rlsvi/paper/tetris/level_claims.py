@@ -14,8 +14,7 @@ from rlsvi.paper.tetris import players
 from rlsvi.paper.tetris.levels import best_of, games_told, kept, level, longest, passed, schedule, tuned, window
 from rlsvi.paper.tetris.players import FROM_SCORING, LAMBDAS, PUBLISHED, RLSVI, SIDES, lspi
 from rlsvi.paper.tetris.readings import MET, in_each_reading
-from rlsvi.study.means import mean, ratio, ratio_of_medians
-from rlsvi.study.statistics import proportion
+from rlsvi.study.statistics import mean, proportion, ratio, ratio_of_medians
 
 in_section = partial(claim, where="section 6.2", otherwise="reading")
 ABOUT = 500.0  # rows; the paper's levels are whole multiples of it, and it is half of their distance

@@ -14,8 +14,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.results import chosen_by_the_others, having
 from rlsvi.paper.tetris.games import learning_games
 from rlsvi.study.job import Job
-from rlsvi.study.means import multiple, ratio
-from rlsvi.study.statistics import Interval, bootstrap, median
+from rlsvi.study.statistics import Interval, bootstrap, median, multiple, ratio
 
 Player = dict[str, Any]
 AS_MUCH = 0.9  # times; two shares that are equal cannot be told to be so without some room

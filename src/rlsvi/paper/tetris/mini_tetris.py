@@ -17,8 +17,7 @@ from rlsvi.paper.tetris.levels import Player
 from rlsvi.paper.tetris.players import SIDES as LARGE_BOARD
 from rlsvi.paper.tetris.readings import MET, PRINTED, READINGS
 from rlsvi.study.job import Job
-from rlsvi.study.means import multiple, ratio
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, multiple, ratio
 
 RULES = ("top row", "overflow")
 ROWS = {"top row": 3, "overflow": 4}  # of use

@@ -9,7 +9,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.paper.claim import Verdict, at_least, claim, computed, exactly, mean_se
 from rlsvi.paper.tetris.levels import level
 from rlsvi.paper.tetris.players import RLSVI
-from rlsvi.study.means import ratio
+from rlsvi.study.statistics import ratio
 from rlsvi.tetris import LETTERS, rules
 from rlsvi.tetris.features import BERTSEKAS, names
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from rlsvi.core.compile import Floats
-from rlsvi.core.posterior import Posterior
+from rlsvi.core.regression import Posterior
 from rlsvi.paper.claim import Verdict, computed, exactly
 from rlsvi.theory import theorem_parameters
 

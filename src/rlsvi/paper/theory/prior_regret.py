@@ -17,8 +17,7 @@ from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.results import chosen_by_the_others, having, learning_curves
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, paired_ratio
 from rlsvi.theory import theorem_agent
 
 THEOREM, RANDOM, DITHERING, FALLING = "RLSVI, theorem", "random play", "epsilon-greedy", "falling epsilon"

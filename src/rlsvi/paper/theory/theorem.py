@@ -12,8 +12,8 @@ from rlsvi.paper.theory import theorem_bound, theorem_dithering
 from rlsvi.paper.theory.prior_regret import Size
 from rlsvi.paper.theory.theorem_bound import FEW, SCALED, far, in_states, named, shares
 from rlsvi.study.job import Job
-from rlsvi.study.means import paired_ratio
 from rlsvi.study.plot import COLOURS, INK, LINES
+from rlsvi.study.statistics import paired_ratio
 
 SIZES = [(3, 2, 3), (5, 2, 3), (3, 3, 3), (3, 8, 3), (10, 3, 3), (3, 2, 5), (3, 3, 5), (5, 3, 5), (5, 2, 8)]
 STATES = [2, 3, 4, 6, 8, 12]

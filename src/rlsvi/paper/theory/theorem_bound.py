@@ -11,9 +11,7 @@ from rlsvi.paper.claim import Part, Verdict, at_least, at_most, claim, worst_of
 from rlsvi.paper.results import having
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.prior_regret import THEOREM, Size
-from rlsvi.study.bootstrap import percentiles
-from rlsvi.study.means import paired_ratio
-from rlsvi.study.statistics import Interval, bootstrap
+from rlsvi.study.statistics import Interval, bootstrap, paired_ratio, percentiles
 from rlsvi.theory import proof_bound, regret_shape, theorem_parameters
 
 FEW = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends

@@ -15,9 +15,8 @@ from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.chain_copies import copied_regret
 from rlsvi.paper.theory.conjecture_fits import left_out
 from rlsvi.study.job import Job
-from rlsvi.study.means import mean
 from rlsvi.study.plot import COLOURS, INK, LINES
-from rlsvi.study.statistics import power_laws
+from rlsvi.study.statistics import mean, power_laws
 
 OURS = "RLSVI", 0.01  # at the scale σ² of the paper's chain, λ = 1
 DITHERERS = {prior.FALLING: prior.HALVED, prior.DITHERING: 0.1}  # the episode in which ε is 1/2, and ε

@@ -16,15 +16,13 @@ from rlsvi.judge.value import diverged, interval_of
 from rlsvi.judge.weighting import EpisodeWeights, weighted, weighted_sum
 from rlsvi.logs.episodes import LoggedEpisodes
 from rlsvi.shop.catalogue import with_features
-from rlsvi.shop.event import Event
-from rlsvi.shop.events import Events
+from rlsvi.shop.events import Event, Events, row_of
 from rlsvi.shop.judging.fitted import FittedSamples, fitted_samples
 from rlsvi.shop.judging.visits import JudgedSteps, steps_of
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import a_list, an_instance
-from rlsvi.shop.rows import row_of
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.study.bootstrap import Interval
+from rlsvi.study.statistics import Interval
 
 AT_ONCE = 20_000  # events that are read at once
 UNCALIBRATED = (

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.model.draws import Draws, best_by_sample, known_row
 from rlsvi.shop.settings import ShopSettings
 

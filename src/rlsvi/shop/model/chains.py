@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rlsvi.core.blas import one_thread
 from rlsvi.core.compile import Floats
+from rlsvi.core.machine import one_thread
 from rlsvi.shop.model.baseline import RewardStatistics
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.histories import Histories, OpenVisit, VisitLog

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from rlsvi.core.checks import finite
-from rlsvi.shop.event import Event
+from rlsvi.shop.events import Event
 from rlsvi.shop.model.chains import Chains
 from rlsvi.shop.model.draws import Draws
 from rlsvi.shop.model.fingerprints import schema

@@ -1,0 +1,403 @@
+"""What a log has in common that is read in chunks, and the features that follow from it.
+
+Chunks are summed up one by one and joined in their order. Means and standard deviations are exact up to rounding,
+and so are the returns observed from any step on: rewards are read once more, from the last chunk to the first.
+"""
+
+import math
+from copy import copy
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from rlsvi.agents.contract import EPISODES, STEPS, Step
+from rlsvi.agents.noise import Model
+from rlsvi.agents.practice.episodes import EpisodeHistory, Transitions
+from rlsvi.agents.practice.learner import (
+    MEAN_SWEEPS,
+    PLANNED,
+    RECOVERIES,
+    REPEAT,
+    SCALED,
+    UNBOUNDED,
+    BoundedLearner,
+    Sample,
+    SweptValues,
+    best_waves,
+    discounted_sums,
+    fill_normal,
+    judges,
+    largest_value,
+    steadied,
+    targets,
+    values_of,
+    with_margin,
+)
+from rlsvi.agents.practice.lookup import Lookup, warn_outside
+from rlsvi.agents.practice.regression import FeatureRegression
+from rlsvi.bases import Observed
+from rlsvi.bases.scaling import Seen
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.machine import one_thread
+from rlsvi.core.progress import bar
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.regression import FactorError
+
+if TYPE_CHECKING:
+    from rlsvi.logs.chunks import Each
+    from rlsvi.logs.stream import Chunk, Stream
+
+
+class Summary(NamedTuple):
+    """What all rows of a chunk, or of several, have in common."""
+
+    rows: float
+    mean: Floats  # (m,) of the measured numbers
+    squares: Floats  # (m,) sum of squared distances from the mean
+    least: Floats
+    most: Floats
+    episodes: int  # how many ended
+    rewards: tuple[float, float, float]  # number of nonzero ones, sum of the logarithms of their size, the largest
+    x: Floats  # the rows of the steps that judge a length
+    action: Longs
+    odd: Bools  # whether they belong to every other episode
+
+    @property
+    def seen(self) -> Seen:
+        """What scaling depends on."""
+        return Seen(self.mean, np.sqrt(self.squares / self.rows), self.least, self.most)
+
+    @property
+    def usual_reward(self) -> float:
+        """The geometric mean of all nonzero absolute rewards, or 1."""
+        some, logarithms, _ = self.rewards
+        return math.exp(logarithms / some) if some else 1.0
+
+
+def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
+    """Return the summary of a chunk. `chosen` are the rows of the log that judge a length."""
+    own = len(chunk.x) - (not chunk.last[-1])  # without the first row of the next chunk
+    x, size = chunk.x[:own, :measured], np.abs(chunk.reward)
+    mean, ends = x.mean(axis=0), chunk.last.astype(np.int64)
+    judging = chosen[(chosen >= chunk.first) & (chosen < chunk.first + len(size))] - chunk.first
+    return Summary(
+        len(x),
+        mean,
+        ((x - mean) ** 2).sum(axis=0),
+        x.min(axis=0),
+        x.max(axis=0),
+        int(ends.sum()),
+        (float((size > 0).sum()), float(np.log(size[size > 0]).sum()), float(size.max())),
+        chunk.x[judging],
+        chunk.action[judging],
+        (ends.cumsum() - ends)[judging] % 2 == 1,
+    )
+
+
+def joined(one: Summary, other: Summary) -> Summary:
+    """Return the summary of two successive parts of a log (Chan, Golub and LeVeque, 1983)."""
+    rows, apart = one.rows + other.rows, other.mean - one.mean
+    (some, logarithms, largest), (some2, logarithms2, largest2) = one.rewards, other.rewards
+    return Summary(
+        rows,
+        one.mean + apart * (other.rows / rows),
+        one.squares + other.squares + apart**2 * (one.rows * other.rows / rows),
+        np.fmin(one.least, other.least),
+        np.fmax(one.most, other.most),
+        one.episodes + other.episodes,
+        (some + some2, logarithms + logarithms2, max(largest, largest2)),
+        np.concatenate([one.x, other.x]),
+        np.concatenate([one.action, other.action]),
+        np.concatenate([one.odd, other.odd ^ (one.episodes % 2 == 1)]),
+    )
+
+
+def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
+    """Return the least and greatest discounted return observed from any step on, and that of the chosen steps."""
+    least, most, following, found = math.inf, -math.inf, 0.0, np.zeros(len(chosen))
+    for k in reversed(range(len(stream))):
+        reward, last = stream.rewards(k)
+        out = np.empty(len(reward) + 1)
+        discounted_sums(np.append(reward, following), np.append(last, True), gamma, out)
+        least, most, following = min(least, float(out[:-1].min())), max(most, float(out[:-1].max())), float(out[0])
+        here = (chosen >= k * stream.chunk) & (chosen < k * stream.chunk + len(reward))
+        found[here] = out[chosen[here] - k * stream.chunk]
+    return least, most, found
+
+
+def scaled_by(lookup: Lookup, summary: Summary, b: Floats, ridge: float, alike: float) -> Lookup:
+    """Return a lookup with the features for all rows; the waves are those that the returns b support best."""
+    if not lookup.centred:
+        for x in (summary.least, summary.most):
+            warn_outside(x, lookup.ranges.least, lookup.ranges.most)
+    lookup.follow(np.stack([summary.least, summary.most]))
+    lookup.rescale(summary.seen)
+    if lookup.waves is None:
+        return lookup
+    sample = Sample(summary.x, summary.action, summary.odd, b)
+    return best_waves(lookup, sample, int(summary.rows), ridge, alike)
+
+
+# ---- Value iteration over a log that is read in chunks: nothing is kept but sums and weights ---------------
+#
+#     G_a = the sum of phi phi' over the steps with action a                           one pass over the log
+#     until Q changes little                                                           one pass each
+#         b_i = the lambda-return from step i, as in value_iteration.py, but not beyond the end of its chunk
+#         y_a = the sum of phi b over the steps with action a
+#         Q = Phi (posterior mean for y)
+#
+# Every chunk gives its own sums, and these are added in the order of the chunks. Wherever they are computed, the
+# weights therefore have the same bits for the same size of a chunk.
+
+
+def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
+    """Return a chunk as a history, and the features of its rows."""
+    steps = Transitions(
+        np.arange(len(chunk.action)), chunk.action, chunk.reward, chunk.next, np.ones(len(chunk.action))
+    )
+    history = EpisodeHistory.of(chunk.x, chunk.legal, steps, chunk.last)
+    regression = FeatureRegression(lookup.actions, lookup.features(chunk.x[:1]).shape[1])
+    regression.extend(chunk.x, lookup.features, lookup.threads)
+    return history, regression
+
+
+def gram_of(chunk: "Chunk", lookup: Lookup) -> Floats:
+    """Return the sums of phi phi' over the steps of each action, (A, d, d)."""
+    with one_thread():
+        history, regression = features_of(chunk, lookup)
+        steps = history.transitions
+        regression.add(steps.row, steps.action, steps.times)
+        return regression.sums
+
+
+class Products(NamedTuple):
+    """What a pass under the weights theta gives: the sums of the next regression, and how theta did."""
+
+    y: Floats  # (A, d) sums of phi b
+    squares: float  # sum of b^2
+    change: float  # the largest difference from the values before
+    least: float  # value
+    greatest: float
+    clipped: float  # number of values that were clipped to the bounds
+    rows: float
+
+    def joined(self, other: "Products") -> "Products":
+        """Return the sums of two successive parts of a log. What is not a number stays so."""
+        return Products(
+            self.y + other.y,
+            self.squares + other.squares,
+            float(np.maximum(self.change, other.change)),
+            float(np.minimum(self.least, other.least)),
+            float(np.maximum(self.greatest, other.greatest)),
+            self.clipped + other.clipped,
+            self.rows + other.rows,
+        )
+
+
+class Targets(NamedTuple):
+    """What targets are made with."""
+
+    begin: float  # the value of everything before the first sweep
+    bounds: tuple[float, float]
+    gamma: float
+    trace: float
+
+
+def products_of(
+    chunk: "Chunk", lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
+) -> Products:
+    """Return the sums of a chunk with targets under theta, and how its values differ from those before."""
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+        history, regression = features_of(chunk, lookup)
+        Q, old = (
+            np.full(chunk.legal.shape, made.begin) if weights is None else regression.values(weights)
+            for weights in (theta, before)
+        )
+        V, clipped = values_of(history, Q, made.bounds)
+        b = targets(history, V, made.gamma, made.trace, lookup.centred)
+        sums = np.zeros_like(Q)
+        sums[np.arange(len(b)), chunk.action] = b
+        change, rows = float(np.abs(Q - old).max()), len(chunk.x)
+        y, span = regression.products(sums), (float(Q.min()), float(Q.max()))
+        return Products(y, float(b @ b), change, *span, clipped * rows, rows)
+
+
+def swept_log(
+    each: "Each",
+    lookup: Lookup,
+    regression: FeatureRegression,
+    model: Model,
+    made: Targets,
+    most: int,
+    tolerance: float,
+) -> tuple[SweptValues, float]:
+    """Iterate to the posterior mean, given a regression that has the sums of the log, one pass per sweep.
+
+    Returns the mean, and the rate of the inverse gamma distribution of the variance of the noise.
+    """
+    regression.factor(model.ridge)
+    theta: Floats | None = None
+    before: Floats | None = None
+    done, rate = 0, 0.0
+    while True:
+        sums: Products = reduce(Products.joined, each(products_of, lookup, theta, before, made))
+        change = sums.change / max(1e-300, abs(sums.least), abs(sums.greatest))
+        if theta is not None and (done >= most or not tolerance < change <= 1e300):
+            break
+        before, theta, done = theta, regression.solve(sums.y, model.mean), done + 1
+        within = float(np.einsum("ai,aij,aj->", theta, regression.sums, theta))
+        misfit = max(0.0, sums.squares - 2 * float((theta * sums.y).sum()) + within)
+        rate = model.scale + 0.5 * (misfit + regression.penalty(theta - model.mean))
+    span, at_bounds = (sums.least, sums.greatest), sums.clipped / sums.rows
+    return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
+
+
+# ---- What is learned from a log that is read in chunks: the sums and weights of its regression, and no data ----
+#
+#     scale the features by what all rows have in common                               (log_summary.py)
+#     iterate to the posterior mean, one pass over the log per sweep                   (log_sweeps.py)
+#
+# The plan is the posterior mean. A sample of the posterior is one of the last regression: its targets are those of
+# the mean, where a sample in learning would have targets of its own.
+
+
+DONE = (
+    "this agent was fitted to a log in chunks, of which it has kept only sums: it cannot learn more. Fit a clone, "
+    "agent.clone(), to all of the data, or fit the log without chunk="
+)
+
+
+class LogLearner(BoundedLearner):
+    """The posterior of the last regression: weights N(theta, sigma^2 P^-1), and sigma^2 known or not."""
+
+    theta: Floats
+    planned: SweptValues
+    ridge: float
+    shape: float  # of the posterior of sigma^2; 0 if sigma is known
+    rate: float
+
+    @classmethod
+    def of(cls, begun: BoundedLearner) -> "LogLearner":
+        """Return a learner without experience, like another one, whose features are of this kind."""
+        lookup = begun.lookup
+        if lookup.table or not isinstance(lookup.basis, Observed):
+            raise ValueError(
+                "chunk= is for features that are computed from many observations at once: give the agent a basis "
+                "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
+            )
+        learner = cls(begun.task, copy(lookup), begun.history.x.shape[1], begun.planning)
+        learner.counters[REPEAT] = 1
+        return learner
+
+    def fit(self, stream: "Stream", each: "Each", progress: bool | None = None) -> None:
+        """Learn from all of a log."""
+        most, planning = self.planning.most * MEAN_SWEEPS, self.planning
+        with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
+
+            def watched(*work: Any) -> Any:
+                for part in each(*work):
+                    yield part
+                    advance(1)
+
+            gamma, chosen = planning.noise[-1], judges(stream.rows)
+            summary: Summary = reduce(joined, watched(summary_of, len(self.lookup.ranges.low), chosen))
+            least, greatest, returns = returns_in(stream, gamma, chosen)
+            self.lookup = scaled_by(self.lookup, summary, returns, planning.noise[0], planning.alike)
+            sums = reduce(np.add, watched(gram_of, self.lookup))
+            self.regression = regression = FeatureRegression(len(sums), sums.shape[1], planning.alike)
+            regression.sums = sums
+            bounds = planning.bounds or UNBOUNDED
+            if bounds == "attainable":
+                bounds = with_margin(least, greatest, summary.usual_reward)
+            made = Targets(self.begin, bounds, gamma, self.trace)
+
+            def swept(model: Model, first: bool) -> SweptValues:
+                self.ridge = model.ridge
+                outcome, self.rate = swept_log(
+                    watched, self.lookup, regression, model, made, most, planning.tolerance
+                )
+                return outcome
+
+            known = gamma, self.begin, *bounds
+            model = self._model_of(summary, sums.shape[1])
+            outcome = steadied(swept, model, largest_value(summary.rewards[-1], stream.rows, *known))
+        self.shape = model.shape + 0.5 * stream.rows if model.shape else 0.0
+        sigma = math.sqrt(self.rate / self.shape) if self.shape else model.sigma
+        self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta
+        for at, count in ((EPISODES, summary.episodes), (STEPS, stream.rows), (RECOVERIES, outcome.recoveries)):
+            self.counters[at] = count
+        self.counters[[PLANNED, SCALED]] = stream.rows
+
+    def _model_of(self, summary: Summary, dim: int) -> Model:
+        """Return prior and noise."""
+        model = Model(np.full((self.lookup.actions, dim), self.begin), *self.planning.noise)
+        unit = summary.usual_reward if self.planning.in_usual_rewards else 1.0
+        return model._replace(scale=model.scale * unit**2)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:
+        """Return the posterior mean, or a sample of the last regression."""
+        if learning:
+            self.refuse_more()
+        if not sampled:
+            return self.planned
+        assert isinstance(self.regression, FeatureRegression)
+        sigma = self.planned.sigma
+        if self.shape:
+            sigma = math.sqrt(self.rate / gamma_variate(stream, self.shape))
+        z = np.empty(self.regression.drawn)
+        fill_normal(stream, z)
+        with one_thread():
+            return self.planned._replace(theta=self.theta + sigma * self.regression.shape(z), sigma=sigma)
+
+    def refuse_more(self) -> NoReturn:
+        """Raise the error that this learner cannot learn more."""
+        raise ValueError(DONE)
+
+    def remember(self, steps: list[Step], plan: Any, ended: bool) -> NoReturn:
+        """Raise an error: there are no data to plan from again."""
+        self.refuse_more()
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums, the weights, and how the plan was made."""
+        assert self.regression is not None
+        plan, ranges = self.planned, self.lookup.ranges
+        made = [
+            self.ridge,
+            self.shape,
+            self.rate,
+            plan.sweeps,
+            plan.change,
+            plan.sigma,
+            plan.at_bounds,
+            *plan.span,
+        ]
+        arrays: dict[str, Any] = {
+            "log.sums": self.regression.sums,
+            "log.plan": np.array(made, np.float64),
+            "theta": self.theta,
+        }
+        arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "counters": self.counters}
+        if self.lookup.waves is not None:
+            arrays["waves"] = np.array([self.lookup.waves.features, self.lookup.waves.length])
+        return arrays
+
+    def read(self, file: Archive, dim: int) -> None:
+        """Read what was learned from a file. Features and counters have been read before."""
+        A = self.lookup.actions
+        self.regression = FeatureRegression(A, dim, self.planning.alike)
+        self.regression.sums, self.theta = file.take("log.sums", (A, dim, dim)), file.take("theta", (A, dim))
+        self.ridge, self.shape, self.rate, sweeps, *rest = file.take("log.plan", (9,)).tolist()
+        if self.ridge <= 0 or (self.shape != 0 and not (self.shape > 0 and self.rate > 0)):
+            raise ArchiveError("is damaged: its noise must be positive")
+        if not np.allclose(self.regression.sums, self.regression.sums.transpose(0, 2, 1)):
+            raise ArchiveError("is damaged: its sums are not those of features")
+        try:
+            with one_thread():
+                self.regression.factor(self.ridge)
+        except FactorError as error:
+            raise ArchiveError(f"is damaged: {error}") from error
+        change, sigma, at_bounds, *span = rest
+        empty = np.zeros((0, A))
+        self.planned = SweptValues(self.theta, empty, int(sweeps), change, sigma, at_bounds, (span[0], span[1]))
