@@ -1,8 +1,8 @@
 """The fused loop on a graphics card: thousands of runs at once, one thread each, with the bits of the processor.
 
 Runs of the same kind and size form a batch. Every thread calls `run` of finite.py, unchanged, with views of its
-own part of the arrays of all runs (lanes.py). If the memory of a run is full, the kernel returns, the arrays grow,
-and the run goes on.
+own part of the arrays of all runs (lanes, below). If the memory of a run is full, the kernel returns, the arrays
+grow, and the run goes on.
 """
 
 import time

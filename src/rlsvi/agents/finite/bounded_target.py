@@ -1,7 +1,7 @@
 """RLSVI with bounded targets: Algorithm 1, but no value behind a target is higher or lower than a return can be.
 
     for h = H-1, .., 0
-        regress r + V_{h+1} on the features, and sample theta_h              (value_iteration.py)
+        regress r + V_{h+1} on the features, and sample theta_h              (rlsvi.py)
         Q_h = Phi_h theta_h,  V_h = max_a Q_h clipped to [low_h, high_h]
 
 In Algorithm 1, noise that makes V_{h+1} too high or too low is passed on to all earlier periods, where it adds up.

@@ -22,7 +22,7 @@ If the data do not depend on the noise, and prior_scale = 1, theta_mh is distrib
 N(P^-1 y, sigma^2 P^-1). With few members they do depend on it: an action that no member finds promising is not
 tried. As M grows, this is RLSVI. As for RLSVI, the weights of the first episode are the prior mean.
 
-The other kind of ensemble, with random weights instead of noise, is in ensemble_weights.py.
+The other kind of ensemble, with random weights instead of noise, is further below.
 """
 
 import math

@@ -1,6 +1,6 @@
 """RLSVI: sample a statistically plausible value function, act greedily on it for an episode, learn.
 
-Algorithm 2 of the paper, with Algorithm 1 in value_iteration.py:
+Algorithm 2 of the paper, with Algorithm 1 below:
 
     for l = 0, 1, ..
         compute theta_l0, .., theta_l,H-1 by Algorithm 1            (plan)
@@ -870,6 +870,9 @@ def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U",
     if file.shape("memory.block", 2) != (H, file.shape("memory.sum_head", 2)[1] * task.actions):
         raise ArchiveError(f"is damaged: its memory is not that of {task}")
     return restored_features(agent, task, B, d)
+
+
+# ---- RLSVI -------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

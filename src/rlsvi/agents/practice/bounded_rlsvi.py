@@ -1,12 +1,12 @@
 """Stationary RLSVI for practical use: bounded values, one noise draw per converged plan, nothing to tune.
 
 for l = 0, 1, ..
-    draw the noise z of the regression, once                                        (value_iteration.py)
+    draw the noise z of the regression, once                                        (learner.py)
     until Q changes little
         b_i = the lambda-return from step i, with values max_a Q(s, a) clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
     until the end of the episode
-        sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
+        sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (episodes.py)
 """
 
 from collections.abc import Mapping
@@ -204,7 +204,7 @@ class BoundedRLSVI(Holding):
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
-        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (repeat.py) and
+        steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py) and
         there are features, otherwise 1. `held` tells.
     update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
     prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.

@@ -144,7 +144,7 @@ def scaled_by(lookup: Lookup, summary: Summary, b: Floats, ridge: float, alike: 
 #
 #     G_a = the sum of phi phi' over the steps with action a                           one pass over the log
 #     until Q changes little                                                           one pass each
-#         b_i = the lambda-return from step i, as in value_iteration.py, but not beyond the end of its chunk
+#         b_i = the lambda-return from step i, as in learner.py, but not beyond the end of its chunk
 #         y_a = the sum of phi b over the steps with action a
 #         Q = Phi (posterior mean for y)
 #
@@ -256,8 +256,8 @@ def swept_log(
 
 # ---- What is learned from a log that is read in chunks: the sums and weights of its regression, and no data ----
 #
-#     scale the features by what all rows have in common                               (log_summary.py)
-#     iterate to the posterior mean, one pass over the log per sweep                   (log_sweeps.py)
+#     scale the features by what all rows have in common
+#     iterate to the posterior mean, one pass over the log per sweep
 #
 # The plan is the posterior mean. A sample of the posterior is one of the last regression: its targets are those of
 # the mean, where a sample in learning would have targets of its own.

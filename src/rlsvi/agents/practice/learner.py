@@ -422,7 +422,7 @@ class Planning(NamedTuple):
     tolerance: float
     mean: float | None  # None: 0, or with a table by evidence, the mean of the cells tried
     alike: float
-    by_evidence: bool  # whether the ridge of a table comes from the evidence (empirical_bayes.py)
+    by_evidence: bool  # whether the ridge of a table comes from the evidence
     in_usual_rewards: bool  # whether the noise scale is in units of the squared usual reward
     trace: float | None  # lambda of the returns, with features; None: as for `BoundedLearner.trace`
     memory: int | None  # most steps to keep, with features

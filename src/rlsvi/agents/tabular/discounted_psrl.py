@@ -1,7 +1,7 @@
 """Posterior sampling of a discounted model, for tables whose states appear as they come.
 
 for l = 0, 1, ..
-    draw chances and rewards of all cells (s, a)                                     (sparse_model.py)
+    draw chances and rewards of all cells (s, a)
         an unseen outcome, worth more than the best return met so far, has weight alpha
         an untried cell is all unseen outcome
     V(s) = max_a E[r + gamma V(s')], starting from the last V
