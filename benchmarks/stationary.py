@@ -19,8 +19,16 @@ import numpy as np
 from rlsvi.agents import StationaryRLSVI
 from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import begin_transition, empty_ring, pairs_of
-from rlsvi.agents.stationary.sweeps import FINE, draw, new_work, plan, precision_factors, regress
-from rlsvi.agents.stationary.targets import set_weights, targets
+from rlsvi.agents.stationary.rlsvi import (
+    FINE,
+    draw,
+    new_work,
+    plan,
+    precision_factors,
+    regress,
+    set_weights,
+    targets,
+)
 from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream

@@ -85,7 +85,7 @@ def test_compare_prints_a_row_an_agent():
 
 
 def test_comparators_are_those_of_the_library_with_the_options_given():
-    from rlsvi.cli.contestants import agent_named
+    from rlsvi.cli.compare import agent_named
 
     rewards = {"reward_range": (-1.0, 1.0)}
     settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "members": 7, "scale": 0.1, "episodes": 70, **rewards}

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import rlsvi
 from rlsvi.cli import app
-from rlsvi.cli.curve import chart
 from rlsvi.cli.environment import arguments_of
+from rlsvi.cli.train import chart
 from rlsvi.envs.making import Made
 
 LAKE = ("train", "FrozenLake-v1", "--episodes", 12, "--evaluate", 4)

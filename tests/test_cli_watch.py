@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 import rlsvi
 from rlsvi.bases import Tetris
-from rlsvi.cli import app, show
+from rlsvi.cli import app
+from rlsvi.cli import watch as show
 from rlsvi.envs.tetris import TetrisEnv
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules

@@ -16,7 +16,7 @@ import pytest
 import jobs
 import rlsvi
 from rlsvi.study import job as module
-from rlsvi.study.attempt import LIBRARIES, attempt, environment
+from rlsvi.study.executors import LIBRARIES, attempt, environment
 from rlsvi.study.job import Done, Failed, Job
 from watch import python
 
@@ -259,7 +259,7 @@ def test_a_job_has_one_thread_of_linear_algebra():
     code = """
 import os
 import jobs
-from rlsvi.study.attempt import attempt
+from rlsvi.study.executors import attempt
 from rlsvi.study.job import Job
 from threadpoolctl import threadpool_info
 count = lambda: {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}

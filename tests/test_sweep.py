@@ -15,9 +15,8 @@ import pytest
 
 import cluster
 import jobs
-from rlsvi.study.executors import executor, processes, serial
+from rlsvi.study.executors import _ray_task, executor, processes, serial
 from rlsvi.study.job import Done, Failed, Job
-from rlsvi.study.ray_cluster import _ray_task
 from rlsvi.study.store import DamagedFile, Store
 from rlsvi.study.sweep import SweepError, sweep
 from sweeper import jobs_of

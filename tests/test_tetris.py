@@ -11,11 +11,11 @@ import rlsvi
 import tetris_twin as twin
 from rlsvi.core.random import reseed, stream, uniform
 from rlsvi.tetris import LETTERS, Exact, Level, level, play, policy_iteration, rules, scoring_weights, solve
-from rlsvi.tetris.dellacherie import count_bits
 from rlsvi.tetris.features import (
     BERTSEKAS,
     DELLACHERIE,
     afterstates,
+    count_bits,
     evaluate,
     kind_of,
     names,

@@ -10,7 +10,7 @@ import rlsvi
 from rlsvi.bases import Tetris
 from rlsvi.core.random import reseed
 from rlsvi.envs import TetrisEnv
-from rlsvi.envs.tetris_view import COLOURS, TERMINAL, View, picture, text
+from rlsvi.envs.tetris import COLOURS, TERMINAL, View, picture, text
 from rlsvi.tetris import LETTERS, rules
 from rlsvi.tetris.features import BERTSEKAS, DELLACHERIE, afterstates, evaluate, new_room
 from rlsvi.tetris.game import new_game, start, step

@@ -3,7 +3,7 @@
 from rlsvi.agents.bandits.contextual import ContextualBandit
 from rlsvi.agents.bandits.optimal_policy import OptimalPolicy
 from rlsvi.agents.bandits.thompson import ThompsonSampling
-from rlsvi.agents.continual.agent import ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.continual.rlsvi import ContinualLSVI, ContinualRLSVI
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
@@ -18,8 +18,7 @@ from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
 from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.progress import NoProgressWarning
-from rlsvi.agents.stationary.lsvi import StationaryLSVI
-from rlsvi.agents.stationary.rlsvi import StationaryRLSVI
+from rlsvi.agents.stationary.rlsvi import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL

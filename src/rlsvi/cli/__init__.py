@@ -8,8 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from rlsvi.cli.bsuite import bsuite
-from rlsvi.cli.compare import compare
-from rlsvi.cli.contestants import AGENTS, PROBLEMS, TOY_TEXT
+from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
 from rlsvi.cli.demo import demo
 from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate

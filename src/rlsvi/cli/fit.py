@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.contestants import AGENTS, agent_named
+from rlsvi.cli.compare import AGENTS, agent_named
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import told
 from rlsvi.cli.named import arguments_of, columns_of, found_in_module

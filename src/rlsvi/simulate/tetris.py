@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, diverged
 from rlsvi.agents.explore import choose, exploration
-from rlsvi.agents.stationary.agent import StationaryAgent
-from rlsvi.agents.stationary.learner import StationaryLearner
-from rlsvi.agents.stationary.mind import StationaryMind, count_episode
 from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
+from rlsvi.agents.stationary.rlsvi import StationaryAgent, StationaryLearner, StationaryMind, count_episode
 from rlsvi.agents.task import Task
 from rlsvi.bases.tetris import Tetris
 from rlsvi.core.checks import fits, shown, whole

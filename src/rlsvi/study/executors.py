@@ -6,24 +6,253 @@ determines which jobs are done. Jobs are computed by `attempt`, so all executors
 
 import contextlib
 import os
+import shutil
 import signal
+import sys
 import threading
+import time
+import traceback
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.core.card import cuda
+import numpy as np
+
+from rlsvi.core.card import TooLittleMemory, cuda
 from rlsvi.core.checks import shown, whole
-from rlsvi.core.machine import cores
-from rlsvi.study.attempt import Answers, Given, attempt, attempt_each, attempt_together, together
-from rlsvi.study.job import Done, Failed, Job, Outcomes
-from rlsvi.study.ray_cluster import ray_cluster
+from rlsvi.core.files import alone, folder_in_use, remove_left_over
+from rlsvi.core.machine import cores, environment
+from rlsvi.core.ray_connection import answers, connected, imported
+from rlsvi.study import job as sources
+from rlsvi.study.job import Columns, Done, Failed, Job, Outcomes
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
+
+
+# ---- Jobs on a Ray cluster --------------------------------------------------------------------------------------
+
+
+def ray_cluster(workers: int | None = None, address: str | None = None) -> Callable[[Sequence[Job]], Outcomes]:
+    """Return an executor on a Ray cluster: the one at `address`, or one started on this machine for the sweep.
+
+    The address is tried at once. A cluster that is started here listens on this machine only, unless Ray was
+    imported before. Every node needs the same version of rlsvi. Results are sent back to this process, so no
+    shared disk is needed.
+    """
+    if address is not None:
+        answers(address)
+
+    def run(jobs: Sequence[Job]) -> Outcomes:
+        ray, started = connected(workers, address)
+        task = ray.remote(num_cpus=1)(_ray_task)
+        try:
+            waiting: deque[Job] = deque(jobs)
+            pending: dict[Any, Job] = {}
+            while waiting or pending:
+                room = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)  # a cluster may grow
+                while waiting and len(pending) < room:
+                    job = waiting.popleft()
+                    pending[task.remote(job, job.version, sys.path)] = job
+                for reference in ray.wait(list(pending), num_returns=1)[0]:
+                    try:
+                        outcome = ray.get(reference)
+                    except ray.exceptions.RayError as error:
+                        outcome = Failed(f"Ray lost it ({type(error).__name__})", str(error))
+                    yield pending.pop(reference), outcome
+        finally:
+            if started:
+                ray.shutdown()
+
+    run.dumps = lambda value: imported(address).cloudpickle.dumps(value)  # type: ignore[attr-defined]
+    return run
+
+
+def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
+    """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    return attempt(job, expected)
+
+
+# ---- Checkpoints: where a long job stores its progress, so that it can resume after being killed -----------
+#
+# A sweep reserves a folder of its store for each of its jobs, and removes it once the job's results are stored.
+# The function of a job obtains it from `checkpoint()`; most functions do not use it and start over. The folder is
+# locked while the function runs, so that no other process removes it.
+
+
+@dataclass
+class _Place:
+    folder: Path
+    descriptor: int | None = None
+
+
+_set_aside: ContextVar[_Place | None] = ContextVar("set_aside", default=None)
+
+
+def checkpoint() -> Path | None:
+    """Return the checkpoint folder of the current job, or None if there is none.
+
+    There is none outside of a sweep, or on a cluster machine that has no access to the store.
+    """
+    place = _set_aside.get()
+    if place is None or not place.folder.parents[1].is_dir():
+        return None
+    if place.descriptor is None:
+        place.descriptor = folder_in_use(place.folder)
+        remove_left_over(place.folder)
+    return place.folder
+
+
+@contextmanager
+def checkpoint_in(folder: str | None) -> Iterator[None]:
+    """Make `checkpoint()` return a folder, STORE/unfinished/JOB."""
+    place = None if folder is None else _Place(Path(folder))
+    token = _set_aside.set(place)
+    try:
+        yield
+    finally:
+        _set_aside.reset(token)
+        if place is not None and place.descriptor is not None:
+            os.close(place.descriptor)
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder of a job, unless another process is computing the job."""
+    with alone(folder) as unused:
+        if unused:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- Attempts: the computation of jobs in this process, one by one or many at once on a graphics card ------
+
+
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS")
+Given = Sequence[tuple[Job, str]]  # jobs, and the versions of the code where they were created
+Answers = Iterator[tuple[int, Done | Failed | None]]  # None: to be computed elsewhere
+
+
+def attempt(job: Job, expected: str) -> Done | Failed:
+    """Run `job` in this process; errors are returned, not raised.
+
+    expected : the version of the code where the job was created. It is compared with the version of the sources
+        here, and not with the job's own, which was sent with the job.
+    """
+    try:
+        module, _, name = job.function.partition(":")
+        if sources.version(module) != expected:
+            return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
+        function = getattr(import_module(module), name)
+        begin = time.process_time()
+        with one_thread(), checkpoint_in(job.folder):
+            columns = _columns(job, function(**job.settings))
+    except Exception as error:
+        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Done(columns, time.process_time() - begin)
+
+
+def attempt_each(jobs: Given) -> Answers:
+    """Compute jobs one by one; yield the number of each and its result."""
+    for i, (job, expected) in enumerate(jobs):
+        yield i, attempt(job, expected)
+
+
+def together(job: Job) -> Any:
+    """Return a key that is the same for experiments of the same kind and size, or None if it is no experiment.
+
+    The seed and real numbers, such as lam and sigma, do not change the size.
+    """
+    module, _, name = job.function.partition(":")
+    try:
+        if not hasattr(getattr(import_module(module), name), "steps"):
+            return None
+    except Exception:  # the process that attempts the job will report it
+        return None
+    settings = job.settings.items()
+    return job.function, frozenset((key, v) for key, v in settings if key != "seed" and not isinstance(v, float))
+
+
+def attempt_together(jobs: Given, fewest: int = 1) -> Answers:
+    """Compute experiments of the same kind and size on a card; yield the number of each and its result.
+
+    The result is None if it is better computed on a processor: when the card cannot run it, or too few are left.
+    """
+    begin, found = time.perf_counter(), _found_on_card(jobs, fewest)
+    if found is None:  # too little memory
+        half = len(jobs) // 2
+        yield from attempt_together(jobs[:half], fewest)
+        yield from ((half + i, outcome) for i, outcome in attempt_together(jobs[half:], fewest))
+        return
+    seconds = (time.perf_counter() - begin) / len(jobs)
+    for i, outcome in enumerate(found):
+        yield i, None if outcome is None else _told(jobs[i][0], outcome, seconds)
+
+
+def _found_on_card(jobs: Given, fewest: int) -> list[Any] | None:
+    """Return the outcomes of experiments, or None if there are too many for the memory."""
+    from rlsvi.study.experiment import played_together  # with compiled code, which other jobs do without
+
+    try:
+        if any(sources.version(job.function.partition(":")[0]) != expected for job, expected in jobs):
+            raise TypeError("this process has other sources of rlsvi, or of the job: have the same everywhere")
+        module, _, name = jobs[0][0].function.partition(":")
+        with one_thread():
+            return played_together(getattr(import_module(module), name), [job.settings for job, _ in jobs], fewest)
+    except TooLittleMemory:
+        return None if len(jobs) > 1 else [None]
+    except Exception as error:
+        warnings.warn(f"{len(jobs)} jobs are computed on the processor: {error}", stacklevel=1)
+        return [None] * len(jobs)
+
+
+def _told(job: Job, outcome: Any, seconds: float) -> Done | Failed:
+    try:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return Done(_columns(job, outcome), seconds)
+    except Exception as error:
+        return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit linear algebra to one thread: then neither bits nor load depend on the number of cores.
+
+    The environment variables apply to libraries that are loaded in the meantime.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with environment({f"{name}_NUM_THREADS": "1" for name in LIBRARIES}), threadpool_limits(1):
+        yield
+
+
+def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
+    """Return the table that a job's function returned, as arrays of one length."""
+    if not isinstance(result, Mapping) or not result or not all(isinstance(name, str) for name in result):
+        raise TypeError(f"{job.function} must return columns by their names, got {result!r:.100}")
+    columns = {name: np.atleast_1d(np.asarray(values)) for name, values in result.items()}
+    for name, values in columns.items():
+        if values.dtype.kind not in "biuU" and values.dtype.char not in "fd":
+            raise TypeError(f"{job.function} must return numbers, booleans or text, got {name} of {values.dtype}")
+    lengths = {len(values) for values in columns.values()} - {1}
+    if len(lengths) > 1 or any(values.ndim > 1 for values in columns.values()):
+        shapes = ", ".join(f"{name} {values.shape}" for name, values in columns.items())
+        raise TypeError(f"{job.function} must return columns of one length, got {shapes}")
+    twice = set(columns) & set(job.settings)
+    if twice:
+        raise TypeError(f"{job.function} returns columns named as its settings: {', '.join(sorted(twice))}")
+    length = lengths.pop() if lengths else 1
+    return {name: np.ascontiguousarray(np.broadcast_to(values, length)) for name, values in columns.items()}
+
 
 Executor = Callable[[Sequence[Job]], Outcomes]
 NAMES = ("processes", "serial", "ray", "gpu")

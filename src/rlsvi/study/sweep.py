@@ -29,7 +29,7 @@ def sweep(
     """Compute those of `jobs` whose results are not in `store`, and return the table of all.
 
     If a sweep was interrupted, calling it again resumes it. A job whose function writes checkpoints
-    (`rlsvi.study.checkpoint`) resumes too; other unfinished jobs start over.
+    (`rlsvi.study.executors`) resumes too; other unfinished jobs start over.
 
     Parameters
     ----------

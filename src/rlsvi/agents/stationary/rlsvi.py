@@ -11,10 +11,672 @@ for l = 0, 1, ..
     theta^-_l+1 = theta_l
 """
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
 
-from rlsvi.agents.noise import Noise
-from rlsvi.agents.stationary.agent import StationaryAgent
+import numpy as np
+
+from rlsvi.agents.contract import Place, Step, count, diverged, new_counters, weights_shaped
+from rlsvi.agents.discounted import DiscountedAgent
+from rlsvi.agents.explore import Explore, Greedy
+from rlsvi.agents.finite.rlsvi import all_finite
+from rlsvi.agents.noise import Model, Noise, noise_of
+from rlsvi.agents.progress import is_checked, is_no_wider
+from rlsvi.agents.stationary.ring import (
+    FOREVER,
+    KEPT,
+    Numbers,
+    Ring,
+    begin_transition,
+    empty_ring,
+    pairs_of,
+    read_ring,
+    resized,
+    used_columns,
+)
+from rlsvi.agents.task import Task, check_setting, setting_of
+from rlsvi.bases import Basis, Tabular
+from rlsvi.bases.basis import bound
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import one_of, shown, whole
+from rlsvi.core.cholesky import solve_upper
+from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
+from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product
+from rlsvi.core.random import Seed, normal
+from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.core.regression import Factor, FactorError, add, solve
+
+# ---- Features as stored in the ring: numbers of one type, times units --------------------------------------
+
+
+WHOLE = KEPT[:2]  # stored as they are; all other features are stored as float64
+
+
+class BoundFeatures(NamedTuple):
+    """A basis bound to a task, for use with a ring."""
+
+    blocks: int
+    units: Floats  # (d,)
+    dtype: Any
+    known: bool  # whether the last column is the reward of each action
+    at: Callable[[Any], tuple[Ints, Numbers]]  # the blocks (A,) and the numbers (A, P) of all actions
+    setting: Mapping[str, Any]  # what else the features depend on
+
+
+def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
+    """Bind a basis; small integers are stored as such if it provides them. `known`: with rewards."""
+    features = bound(basis, task.states, task.actions, 1, example)
+    numbers, rewards = features.numbers if features.blocks == 1 else None, features.rewards
+    units = np.ones(features.dim) if numbers is None or features.units is None else features.units
+    if known and rewards is None:
+        raise ValueError(
+            'form="afterstate" needs a basis that knows the reward of every action, whose Features have rewards; '
+            f'{shown(basis)} knows none: use form="literal"'
+        )
+    zeros = np.zeros(task.actions, np.int32)
+
+    def given(observation: Any) -> tuple[Ints, Numbers]:
+        block, x = (zeros, numbers(observation)) if numbers else features.at(0, observation)
+        if known and rewards:
+            paid = rewards(observation)
+            fits = np.can_cast(paid.dtype, x.dtype)
+            x = np.hstack([x, paid[:, None]], dtype=x.dtype if fits else np.float64)
+        return block, x
+
+    first = given(example)[1].dtype
+    dtype = first if first in WHOLE else np.dtype(np.float64)
+
+    def at(observation: Any) -> tuple[Ints, Numbers]:
+        block, x = given(observation)
+        if x.dtype != dtype and dtype in WHOLE:
+            raise ValueError(f"the basis must always give {dtype} features, now they are {x.dtype}")
+        return block, np.array(x, dtype=dtype, order="C")
+
+    return BoundFeatures(features.blocks, np.array(units), dtype, known, at, features.setting or {})
+
+
+# ---- The targets of a regression over a ring: b_i = r_i + gamma max_a Q(s_i', a), or in the afterstate form ----
+#
+# literal:    Q(s, a) = theta . phi(s, a),                    b_i = r_i + gamma max_a Q(s_i', a)
+# afterstate: Q(s, a) = r(s, a) + gamma theta . phi(s, a),    b_i = max_a Q(s_i', a)
+#
+# where the maximum is over the legal actions, and 0 after a terminal state. Q is always the sum over the planes of
+# numbers times weights, in order and in float64. The known reward of the afterstate form is one more plane, with
+# weight 1. This takes a single pass over all next actions, which is most of the cost of a regression.
+
+
+BATCH = 2048  # next actions processed together, so that their values stay in the nearest cache
+
+
+class Weights(NamedTuple):
+    """The weights of the planes, and work arrays."""
+
+    w: Floats  # (P, B) of Q, times the units
+    q: Floats  # (batch,) of next actions
+
+
+def new_weights(ring: Ring, actions: int) -> Weights:
+    """Return arrays for the weights of a ring."""
+    planes, batch = len(ring.next_x), max(BATCH, actions)
+    return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch))
+
+
+@compiled
+def set_weights(weights: Weights, units: Floats, theta: Floats, gamma: float) -> None:
+    """Set the weights of Q for theta (B, d)."""
+    w, d = weights.w, units.size
+    known = w.shape[0] > d
+    for b in range(theta.shape[0]):
+        for k in range(d):
+            w[k, b] = (gamma if known else 1.0) * (units[k] * theta[b, k])
+        if known:
+            w[d, b] = 1.0
+
+
+@compiled
+def action_values(w: Floats, x: Numbers, block: Ints, Q: Floats) -> None:
+    """Compute Q of every action, given the numbers (A, P) and the blocks (A,) of all of them."""
+    for a in range(Q.size):
+        q = 0.0
+        for k in range(x.shape[1]):
+            q += x[a, k] * w[k, block[a]]
+        Q[a] = q
+
+
+@compiled
+def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
+    """Compute the targets b of all transitions, oldest first, and return the largest absolute value."""
+    room, size, first = ring.x.shape[0], ring.size[0], ring.first[0]
+    known = ring.next_x.shape[0] > ring.units.size
+    t = 0
+    while t < size:
+        i = (first + t) % room
+        begin, pairs, end = ring.start[i], 0, i
+        last = min(room, i + min(size - t, weights.q.size))
+        while end < last and ring.start[end] == begin + pairs and pairs + ring.following[end] <= weights.q.size:
+            pairs += ring.following[end]
+            end += 1
+        if weights.w.shape[1] == 1:
+            dense_values(weights, ring.next_x, unsigned(begin), unsigned(pairs))
+        else:
+            block_values(weights, ring.next_x, ring.next_block, begin, pairs)
+        for j in range(i, end):
+            best = best_of(weights.q, ring.start[j] - begin, ring.following[j])
+            b[t] = best if known else ring.reward[j] + gamma * best
+            t += 1
+    largest = 0.0
+    for t in range(size):
+        largest = max(largest, abs(b[t]))
+    return largest
+
+
+@compiled
+def best_of(q: Floats, begin: int, n: int) -> float:
+    """Return the largest of n values, or 0 if n = 0; a leading NaN is detected when the targets are summed."""
+    best: float = q[begin] if n > 0 else 0.0
+    for p in range(begin + 1, begin + n):
+        best = max(best, q[p])
+    return best
+
+
+@compiled
+def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> None:
+    """Compute q of n columns for one block; planes are added in order, four per pass over q."""
+    q, w = weights.q, weights.w
+    planes = unsigned(w.shape[0])
+    fours = planes - planes % FOUR
+    for p in range(n):
+        q[p] = 0.0
+    for k in range(unsigned(0), fours, FOUR):
+        i, j, m = k + ONE, k + TWO, k + THREE
+        w0, w1, w2, w3 = w[k, 0], w[i, 0], w[j, 0], w[m, 0]
+        for p in range(n):
+            c = begin + p
+            q[p] = (((q[p] + x[k, c] * w0) + x[i, c] * w1) + x[j, c] * w2) + x[m, c] * w3
+    for k in range(fours, planes):
+        w0 = w[k, 0]
+        for p in range(n):
+            q[p] += x[k, begin + p] * w0
+
+
+@compiled
+def block_values(weights: Weights, x: Numbers, block: Ints, begin: int, n: int) -> None:
+    """Compute q of n columns, each with the weights of its block."""
+    q, w = weights.q, weights.w
+    for p in range(n):
+        q[p] = 0.0
+    for k in range(w.shape[0]):
+        for p in range(n):
+            q[p] += x[k, begin + p] * w[k, block[begin + p]]
+
+
+# ---- Algorithm "Stationary RLSVI" (appendix D), and stationary LSVI, which omits its noise -----------------
+#
+# Known noise: b_i = x_i . theta + N(0, sigma^2), theta ~ N(mean, I / lam), and ridge = lam sigma^2.
+# Unknown noise: sigma^2 ~ InverseGamma(shape, scale), theta | sigma^2 ~ N(mean, sigma^2 I / lam), and ridge = lam;
+# with n transitions and posterior mean m, sigma^2 is drawn from
+# InverseGamma(shape + n / 2, scale + (|A m - b|^2 + ridge |m - mean|^2) / 2), one sigma^2 for all blocks, and then
+# theta from N(m, sigma^2 P^-1).
+# In both cases P = ridge I + A'A, block by block, and a sample is m + sigma L^-T z for the Cholesky factor L of P.
+# Within an episode z, and the gamma variate that determines sigma^2, are drawn once and kept through all sweeps.
+# The iteration then has a fixed point, a value function that is consistently optimistic or pessimistic.
+
+
+FINE, NO_FACTOR, NOT_FINITE = range(3)
+
+
+class Work(NamedTuple):
+    """Work arrays for a regression."""
+
+    factor: Factor  # (B, d, d), (B, d)
+    low: Floats  # (d, d)
+    z: Floats  # (B, d) L^-T z
+    b: Floats  # (N,) targets, oldest transition first
+    error: Floats  # (B, d) rounding error of A'b
+    weights: Weights
+    largest: Floats  # (1,) |b|
+    sigma: Floats  # (1,) of the last sample
+
+
+def new_work(ring: Ring, actions: int) -> Work:
+    """Return work arrays for the regressions of a ring."""
+    B, d = len(ring.gram), len(ring.units)
+    return Work(
+        Factor(np.zeros((B, d, d)), np.zeros((B, d))),
+        np.zeros((d, d)),
+        np.zeros((B, d)),
+        np.zeros(len(ring.x)),
+        np.zeros((B, d)),
+        new_weights(ring, actions),
+        np.zeros(1),
+        np.zeros(1),
+    )
+
+
+@compiled
+def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, sweeps: int, stream: Words) -> int:
+    """Replace theta (B, d), which is theta^-, by a sample of the posterior, or by its mean if not `sampled`."""
+    if not precision_factors(ring, model.ridge, work):
+        return NO_FACTOR
+    variate = draw(ring, model, work, stream) if sampled else 1.0
+    for _ in range(sweeps):
+        set_weights(work.weights, ring.units, theta, model.gamma)
+        work.largest[0] = targets(ring, work.weights, model.gamma, work.b)
+        regress(ring, model, work, theta)
+        if sampled:
+            disturb(ring, model, work, theta, variate)
+        for b in range(theta.shape[0]):
+            if not all_finite(theta[b]):
+                return NOT_FINITE
+    return FINE
+
+
+@compiled
+def precision_factors(ring: Ring, ridge: float, work: Work) -> bool:
+    """Factor P = ridge I + A'A from the exact sums of the ring. Return False if it is not positive definite."""
+    U, units, d = work.factor.U, ring.units, ring.units.size
+    for b in range(ring.gram.shape[0]):
+        for i in range(d):
+            for j in range(i, d):
+                high = float(ring.gram[b, i, j])
+                low = ring.low[b, i, j] if ring.low.size > 0 else float(ring.gram[b, i, j] - np.int64(high))
+                unit, rest = two_product(units[i], units[j])
+                U[b, i, j], work.low[i, j] = pair_product(high, low, unit, rest)
+            U[b, i, i], work.low[i, i] = pair_sum(U[b, i, i], work.low[i, i], ridge, 0.0)
+        if not factorise(U[b], work.factor.inv[b], work.low):
+            return False
+    return True
+
+
+@compiled
+def draw(ring: Ring, model: Model, work: Work, stream: Words) -> float:
+    """Draw the noise of an episode: z <- L^-T z for every block, and a gamma variate if sigma is unknown."""
+    variate = 1.0
+    if model.shape > 0.0:
+        variate = gamma_variate(stream, model.shape + 0.5 * ring.size[0])
+    for b in range(work.z.shape[0]):
+        for k in range(work.z.shape[1]):
+            work.z[b, k] = normal(stream)
+        solve_upper(work.factor.U[b], work.factor.inv[b], work.z[b])
+    return variate
+
+
+@compiled
+def regress(ring: Ring, model: Model, work: Work, theta: Floats) -> None:
+    """theta <- P^-1 (A'b + ridge mean), the posterior mean."""
+    d = ring.units.size
+    for b in range(theta.shape[0]):
+        for k in range(d):
+            theta[b, k] = work.error[b, k] = 0.0
+    if theta.shape[0] == 1:
+        add_dense(ring, work, theta[0])
+    else:
+        for t in range(ring.size[0]):
+            i = (ring.first[0] + t) % ring.x.shape[0]
+            add(theta[ring.block[i]], work.error[ring.block[i]], ring.x[i], work.b[t])
+    for b in range(theta.shape[0]):
+        for k in range(d):
+            theta[b, k] = ring.units[k] * theta[b, k] + model.ridge * model.mean[b, k]
+        solve(work.factor.U[b], work.factor.inv[b], theta[b])
+
+
+@compiled
+def add_dense(ring: Ring, work: Work, theta: Floats) -> None:
+    """theta += A'b for one block: sums of eight transitions in float64, added with compensation for rounding."""
+    x, b, part, first, room, size = ring.x, work.b, work.low[0], ring.first[0], ring.x.shape[0], ring.size[0]
+    d = unsigned(theta.size)
+    eights = size - size % 8
+    for t in range(0, eights, 4):
+        i, j = unsigned((first + t) % room), unsigned((first + t + 1) % room)
+        m, n = unsigned((first + t + 2) % room), unsigned((first + t + 3) % room)
+        b0, b1, b2, b3 = b[t], b[t + 1], b[t + 2], b[t + 3]
+        if t % 8 == 0:
+            for k in range(d):
+                part[k] = ((x[i, k] * b0 + x[j, k] * b1) + x[m, k] * b2) + x[n, k] * b3
+        else:
+            for k in range(d):
+                part[k] = (((part[k] + x[i, k] * b0) + x[j, k] * b1) + x[m, k] * b2) + x[n, k] * b3
+            add(theta, work.error[0], part, 1.0)
+    for t in range(eights, size):
+        add(theta, work.error[0], x[(first + t) % room], b[t])
+
+
+@compiled
+def disturb(ring: Ring, model: Model, work: Work, theta: Floats, variate: float) -> None:
+    """theta <- theta + sigma L^-T z, a sample; sigma is known or drawn."""
+    sigma = model.sigma
+    if model.shape > 0.0:
+        sigma = math.sqrt((model.scale + 0.5 * misfit(ring, model, work, theta)) / variate)
+    work.sigma[0] = sigma
+    for b in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            theta[b, k] += sigma * work.z[b, k]
+
+
+@compiled
+def misfit(ring: Ring, model: Model, work: Work, theta: Floats) -> float:
+    """Return |A theta - b|^2 + ridge |theta - mean|^2, computed as a sum of squares to avoid cancellation."""
+    total = 0.0
+    i = ring.first[0]
+    for t in range(ring.size[0]):
+        block = ring.block[i]
+        residual = -work.b[t]
+        for k in range(ring.units.size):
+            residual += ring.x[i, k] * (ring.units[k] * theta[block, k])
+        total += residual * residual
+        i = i + 1 if i + 1 < ring.x.shape[0] else 0
+    for b in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            away = theta[b, k] - model.mean[b, k]
+            total += model.ridge * (away * away)
+    return total
+
+
+# ---- The mind of a stationary agent, and learning from an episode in one compiled call ---------------------
+
+
+LONGEST, EXCESS, DIVERGED = range(3)  # indices of StationaryMind.watch
+
+
+class StationaryMind(NamedTuple):
+    """The transitions, the regression over them, and theta^-."""
+
+    ring: Ring
+    model: Model
+    work: Work
+    theta: Floats  # (B, d) of the last episode: theta^-
+    counters: Longs  # (2,) episodes and steps learned from
+    watch: Floats  # (3,) steps of the longest episode, size of the last targets as multiples of what is
+    # explained, and whether that was ever too large
+    spread: float  # the largest absolute weight that the prior explains
+    diverged_above: float
+
+
+def new_mind(ring: Ring, model: Model, actions: int, diverged_above: float) -> StationaryMind:
+    """Return a mind with this ring that has learned nothing else."""
+    ridge = model.ridge
+    sd = math.sqrt(model.scale / model.shape / ridge) if model.shape else model.sigma / math.sqrt(ridge)
+    spread = float(np.abs(model.mean).max()) + sd
+    theta, watch, work = model.mean.copy(), np.zeros(3), new_work(ring, actions)
+    return StationaryMind(ring, model, work, theta, new_counters(), watch, spread, float(diverged_above))
+
+
+@compiled
+def remember_episode(
+    mind: StationaryMind,
+    theta: Floats,
+    largest: float,
+    x: Numbers,
+    block: Ints,
+    rewards: Floats,
+    pairs: Ints,
+    next_x: Numbers,
+    next_block: Ints,
+    row: Numbers,
+) -> None:
+    """Learn from an episode that was played with `theta`; the ring must have room for it.
+
+    `pairs` (T,) is the number of next actions of each transition, 0 if it terminated; `next_x` (M, P) and
+    `next_block` (M,) contain them one after another. `row` (d,), of the type of gram, is overwritten.
+    """
+    ring, j = mind.ring, 0
+    for t in range(rewards.size):
+        begin = begin_transition(ring, x[t], block[t], rewards[t], pairs[t], row)
+        for p in range(begin, begin + pairs[t]):
+            ring.next_block[p] = next_block[j]
+            for k in range(next_x.shape[1]):
+                ring.next_x[k, p] = next_x[j, k]
+            j += 1
+    count_episode(mind, theta, largest, rewards.size)
+
+
+@compiled
+def count_episode(mind: StationaryMind, theta: Floats, largest: float, steps: int) -> None:
+    """Store theta as theta^-, check whether its targets can be explained, and count the episode."""
+    watch = mind.watch
+    for b in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            mind.theta[b, k] = theta[b, k]
+    watch[LONGEST] = max(watch[LONGEST], float(steps))
+    explained = explained_target(mind)
+    watch[EXCESS] = largest / explained if explained > 0.0 else 0.0
+    if watch[EXCESS] > mind.diverged_above:
+        watch[DIVERGED] = 1.0
+    count(mind.counters, steps)
+
+
+@compiled
+def explained_target(mind: StationaryMind) -> float:
+    """Return the largest target that rewards, prior and discount explain."""
+    gamma = mind.model.gamma
+    periods = 1.0 / (1.0 - gamma) if gamma < 1.0 else mind.watch[LONGEST]
+    return float((mind.ring.reach[0] + mind.ring.reach[1] * mind.spread) * periods)
+
+
+# ---- The learner of stationary agents: one regression over the most recent transitions ---------------------
+
+
+Bind = Callable[[Any], BoundFeatures]  # the features of observations like an example
+
+
+class StationaryPlan(NamedTuple):
+    """One value function."""
+
+    theta: Floats  # (B, d)
+    w: Floats  # (P, B) the weights of the planes
+    largest: float  # largest absolute target of its regression
+
+
+class StationaryLearner:
+    """The ring, the prior, and theta. After loading, the features are bound with the first observation."""
+
+    def __init__(
+        self, task: Task, mind: StationaryMind, regressions: int, bind: Bind, features: BoundFeatures | None
+    ) -> None:
+        self.task, self.mind, self.regressions = task, mind, regressions
+        self.bind, self.features = bind, features
+        self.counters = mind.counters
+
+    def watched(self) -> tuple[float, bool, float]:
+        """The largest target over the explained one, whether it was ever too large, and the explained one."""
+        _, excess, diverged = self.mind.watch
+        return excess, diverged > 0.0, explained_target(self.mind)
+
+    def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
+        """Return the features of an observation, checked."""
+        observation, legal = self.task.checked(observation), self.task.legal(mask)
+        if self.features is None:
+            features = self.bind(observation)
+            check_same(self.mind.ring, features)
+            self.features = features
+        block, x = self.features.at(observation)
+        return Place(h, observation, legal, -1, block, x)
+
+    def plan(self, sampled: bool, stream: Words, learning: bool = False) -> StationaryPlan:
+        """Compute a sample of the posterior or its mean from theta^-; without data it is the prior mean."""
+        mind, theta, largest = self.mind, self.mind.theta.copy(), 0.0
+        if self.counters[0] > 0:
+            status = plan(mind.ring, mind.model, mind.work, theta, sampled, self.regressions, stream)
+            if status == NO_FACTOR:
+                raise FactorError(
+                    "the precision matrix is not positive definite, even in 106 bits: features are too large or "
+                    "too much alike for this lam; scale them down, or use a larger lam"
+                )
+            if status == NOT_FINITE:
+                raise diverged()
+            largest = float(mind.work.largest[0])
+        set_weights(mind.work.weights, mind.ring.units, theta, mind.model.gamma)
+        return StationaryPlan(theta, mind.work.weights.w.copy(), largest)
+
+    def values(self, plan: StationaryPlan, place: Place) -> Floats:
+        """Return Q of every action."""
+        Q = np.empty(len(place.block))
+        action_values(plan.w, place.x, place.block, Q)
+        return Q
+
+    def remember(self, steps: list[Step], plan: StationaryPlan, ended: bool) -> Self:
+        """Learn from an episode, in one compiled call."""
+        ring = self.mind.ring
+        d, x = len(ring.units), np.stack([step.place.x[step.action] for step in steps])
+        pairs = np.array([0 if step.following is None else step.following.legal.sum() for step in steps], np.int32)
+        ahead = [step.following for step in steps if step.following is not None]
+        nothing = np.zeros((0, len(ring.next_x)), ring.x.dtype), np.zeros(0, np.int32)
+        self.make_room(pairs)
+        remember_episode(
+            self.mind,
+            plan.theta,
+            plan.largest,
+            np.ascontiguousarray(x[:, :d]),
+            np.array([step.place.block[step.action] for step in steps], np.int32),
+            np.array([step.reward for step in steps]),
+            pairs,
+            np.concatenate([nothing[0], *(place.x[place.legal] for place in ahead)]),
+            np.concatenate([nothing[1], *(place.block[place.legal] for place in ahead)]),
+            np.empty(d, ring.gram.dtype),
+        )
+        return self
+
+    def make_room(self, pairs: Ints) -> None:
+        """Make room for more transitions, given the number of next actions of each.
+
+        Columns are used in a circle. Fewer than A may be wasted at its end, and fewer than A before the oldest
+        transition, so 2 A more than are used are always enough.
+        """
+        ring, work, A, limit = self.mind.ring, self.mind.work, self.task.actions, int(self.mind.ring.limit[0])
+        needed, room = min(int(ring.size[0]) + len(pairs), limit), len(ring.x)
+        columns = min(used_columns(ring) + int(pairs.sum()), limit * A) + 2 * A
+        if needed <= room and columns <= ring.next_x.shape[1]:
+            return
+        if needed > room:
+            room = min(max(room + room // 4 + 64, needed), limit)
+            work = work._replace(b=np.zeros(room))
+        columns = max(columns + columns // 4, ring.next_x.shape[1])
+        self.mind = self.mind._replace(ring=resized(ring, room, columns), work=work)
+
+    def state(self) -> dict[str, Any]:
+        """Return the ring without unused room, theta, counters and what is monitored."""
+        ring = self.mind.ring
+        ring = resized(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
+        arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
+        return arrays | {"theta": self.mind.theta, "counters": self.counters, "watch": self.mind.watch}
+
+
+def check_same(ring: Ring, features: BoundFeatures) -> None:
+    """Raise an error if features differ from those learned with."""
+    learned, offered = (len(ring.gram), len(ring.units)), (features.blocks, len(features.units))
+    if learned != offered:
+        other = f"the basis gives {offered[0]} of {offered[1]}"
+    elif ring.x.dtype != features.dtype:
+        other = f"kept as {ring.x.dtype}, the basis gives {features.dtype}, as on a board of another size"
+    elif not np.array_equal(ring.units, features.units):
+        other = "but in other units than the basis gives, as on a board of another height or with other units="
+    else:
+        return
+    raise ValueError(
+        f"this agent has learned with {learned[0]} blocks of {learned[1]} features, {other}: keep to the "
+        "basis and the board it has learned with, or use agent.clone() to learn anew"
+    )
+
+
+# ---- The common part of stationary RLSVI and LSVI: one value function, learned from the most recent transitions
+
+
+Form = Literal["literal", "afterstate"]
+
+MANY = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StationaryAgent(DiscountedAgent):
+    """Regression of one value function, the base of StationaryRLSVI and StationaryLSVI."""
+
+    lam: float = 1.0
+    gamma: float = 0.99
+    basis: Basis | None = None
+    form: Form = "literal"
+    memory: int | None = 100_000
+    regressions: int = 1
+    prior_mean: float | Floats = 0.0
+    diverged_above: float = 1000.0
+    seed: Seed = None
+
+    def check(self) -> None:
+        """Validate the arguments; an error names the argument and the remedy."""
+        super().check()
+        one_of("form", self.form, ("literal", "afterstate"))
+        if self.memory is not None:
+            whole("memory", self.memory, 1, FOREVER)
+        whole("regressions", self.regressions, 1, 2**31 - 1)
+
+    def notice(self) -> None:
+        """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
+        super().notice()
+        ring, steps = self._learner.mind.ring, self.steps
+        if not is_checked(self.episodes) or ring.reach[0] > 0.0 or ring.size[0] < steps:  # some were dropped
+            return
+        x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
+        if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
+            more = "a smaller lam= or a larger sigma=" if self.samples else "rlsvi.StationaryRLSVI, which explores"
+            self._miss_reward(self.remedy or f"try {more}")
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The setting it has learned in, as far as known: for Tetris, height, width, pieces and game_over."""
+        return dict(self._setting) if self.episodes > 0 else {}
+
+    def take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
+        """Start a task, or check that it is the one learned so far; `setting` contains its other properties."""
+        offered = setting_of(env) if setting is None else setting
+        if self.steps == 0:
+            self._setting = offered
+        else:
+            check_setting(self._setting, offered)
+        super().take_on(task, env)
+
+    def prepare(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
+        """Start a task with observations like `example`, for a fused loop."""
+        self.take_on(task, None, setting)
+        if self._learner is None:
+            self._learner = self.new_learner(task, task.checked(example))
+        self._learner.look(0, example, None)
+        learner: StationaryLearner = self._learner
+        return learner
+
+    def new_learner(self, task: Task, example: Any) -> StationaryLearner:
+        """Return a learner without experience."""
+        features = self._bind(task, example)
+        self._setting = {**features.setting, **self._setting}
+        ring = empty_ring(
+            task.actions, features.blocks, features.units, features.dtype, features.known, self.memory
+        )
+        return self._learner_of(task, ring, features)
+
+    def restored_learner(self, task: Task, file: Archive) -> StationaryLearner:
+        """Return the learner stored in a file, after checking all its arrays."""
+        ring = read_ring(file, task.actions, self.memory, self.form == "afterstate")
+        if task.actions > max(len(ring.gram), ring.next_x.shape[1], MANY):
+            raise ArchiveError(f"is damaged: its ring is not that of {task}")
+        learner = self._learner_of(task, ring, None)
+        mind = learner.mind
+        for name in ("theta", "counters", "watch"):
+            part = getattr(mind, name)
+            part[...] = file.take(name, part.shape, part.dtype)
+        if mind.counters[0] < 1 or mind.ring.size[0] > mind.counters[1]:
+            raise ArchiveError("is damaged: its episodes and what was learned do not fit together")
+        return learner
+
+    def _learner_of(self, task: Task, ring: Ring, features: BoundFeatures | None) -> StationaryLearner:
+        mean = weights_shaped(self.prior_mean, (1, len(ring.gram), len(ring.units)))[0]
+        model = Model(mean, *noise_of(self.lam, self.sigma), float(self.gamma))
+        mind = new_mind(ring, model, task.actions, self.diverged_above)
+        return StationaryLearner(task, mind, self.regressions, lambda example: self._bind(task, example), features)
+
+    def _bind(self, task: Task, example: Any) -> BoundFeatures:
+        features = bound_features(self.basis or Tabular(), task, self.form == "afterstate", example)
+        check_setting(self._setting, features.setting)
+        return features
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -42,3 +704,23 @@ class StationaryRLSVI(StationaryAgent):
     """
 
     sigma: Noise = 1.0
+
+
+# ---- Stationary LSVI: stationary RLSVI with dithering instead of noise (appendix D) ------------------------
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StationaryLSVI(StationaryAgent):
+    """Least-squares value iteration without a fixed number of periods.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
+        StationaryRLSVI's lam sigma^2.
+    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed : as for StationaryRLSVI.
+    """
+
+    explore: Explore = Greedy()
+
+    samples = False

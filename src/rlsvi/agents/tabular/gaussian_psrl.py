@@ -25,9 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.agent import TabularAgent, range_of
-from rlsvi.agents.tabular.mind import TabularMind, best_values
 from rlsvi.agents.tabular.psrl import ALPHA_HIGH, ALPHA_LOW, HIGH, LOW, mean_reward, next_value
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, range_of
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal

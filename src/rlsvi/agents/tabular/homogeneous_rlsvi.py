@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.agent import TabularAgent
-from rlsvi.agents.tabular.mind import TabularMind, best_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values
 from rlsvi.core.checks import finite, ridge_of, shaped
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal

@@ -19,8 +19,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
-from rlsvi.agents.tabular.mind import LinearFeatures, TabularMind, best_values, linear_of
+from rlsvi.agents.tabular.table import (
+    LinearFeatures,
+    TabularAgent,
+    TabularMind,
+    best_values,
+    linear_of,
+    probability,
+    range_of,
+)
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.agent import TabularAgent, range_of
-from rlsvi.agents.tabular.mind import TabularMind, best_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, range_of
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick

@@ -25,8 +25,7 @@ from typing import Literal
 import numpy as np
 
 from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
-from rlsvi.agents.tabular.mind import TabularMind, best_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
 from rlsvi.core.checks import one_of, positive, whole
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import STEPS, plan
-from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
-from rlsvi.agents.tabular.mind import TabularMind, best_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.elementary import log

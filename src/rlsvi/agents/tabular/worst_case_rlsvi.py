@@ -30,8 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, plan
-from rlsvi.agents.tabular.agent import TabularAgent, probability, range_of
-from rlsvi.agents.tabular.mind import TabularMind, best_values
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
 from rlsvi.core.checks import flag, positive, whole
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.elementary import log

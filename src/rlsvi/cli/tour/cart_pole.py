@@ -5,10 +5,10 @@ from typing import Any
 
 from PIL import Image
 
-from rlsvi.cli.curve import chart
 from rlsvi.cli.tour.exhibit import Exhibit
 from rlsvi.cli.tour.films import BESIDE, AtRandom, cart, side_by_side
 from rlsvi.cli.tour.guide import Guide
+from rlsvi.cli.train import chart
 
 TITLE = "Learn CartPole in 20 episodes"
 CODE = """import gymnasium as gym, rlsvi

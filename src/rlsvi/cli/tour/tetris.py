@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from rlsvi.cli.curve import chart
 from rlsvi.cli.tour.exhibit import Exhibit
 from rlsvi.cli.tour.films import BESIDE, AtRandom, side_by_side
 from rlsvi.cli.tour.guide import Guide
+from rlsvi.cli.train import chart
 
 TITLE = "Play Tetris after 200 games"
 CODE = """import rlsvi

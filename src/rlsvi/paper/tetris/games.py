@@ -11,13 +11,13 @@ import numpy as np
 
 from rlsvi.agents import EpsilonGreedy, Exponential, InverseGamma, StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.files import load
-from rlsvi.agents.stationary.agent import Form, StationaryAgent
+from rlsvi.agents.stationary.rlsvi import Form, StationaryAgent
 from rlsvi.bases import Tetris
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.simulate.tetris import Games, simulate_tetris
-from rlsvi.study.checkpoint import checkpoint
+from rlsvi.study.executors import checkpoint
 from rlsvi.tetris import Rules, rules, solve
 from rlsvi.tetris.game import GameOver
 

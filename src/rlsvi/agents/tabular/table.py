@@ -1,32 +1,265 @@
-"""The common part of tabular agents: counts of a finite problem, from which each algorithm computes its plan."""
+"""The mind of tabular agents: counts of each period, state and action, their outcomes, and the plan.
+
+If periods are known to be alike, their counts are pooled in two rows instead of H: row 0 for periods 0 .. H-2, and
+row 1 for the last period, whose next states are not observed, as the episode ends there.
+"""
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.contract import MindLearner, Place, Step, broken, checked_basis, plan, restored_features
-from rlsvi.agents.progress import is_checked, is_explored
-from rlsvi.agents.tabular.mind import (
-    ROWS,
-    LinearFeatures,
-    Plan,
-    TabularMind,
-    count_row,
-    no_counts,
-    no_linear,
-    no_plan,
-    remember_on,
+from rlsvi.agents.contract import (
+    Episode,
+    MindLearner,
+    Place,
+    Step,
+    Workspace,
+    broken,
+    checked_basis,
+    count,
+    learn,
+    new_counters,
+    plan,
+    restored_features,
+    values,
 )
+from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.task import Task
+from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, flag, shaped, shown
-from rlsvi.core.compile import Floats, Longs, Words
+from rlsvi.core.cholesky import rank_one
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed
+from rlsvi.core.regression import prior_factor
 from rlsvi.mdp.dirichlet import weights_of
-from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.mdp.finite import FiniteMDP, Table, mask_of
+
+ROWS = 2  # of the counts, if periods are alike
+
+
+class Counts(NamedTuple):
+    """Sums over all episodes, in P = H rows, or P = 2. Column S of `into` counts the episodes that ended there."""
+
+    counters: Longs  # (2,) episodes and steps
+    visits: Floats  # (P, S, A)
+    reward: Floats  # (P, S, A) sum of rewards
+    into: Floats  # (P, S, A, S + 1)
+    ends: Longs  # (P,) episodes that ended in this period
+    seen: Bools  # (P, S)
+    legal: Bools  # (P, S, A); all actions until a state is seen
+
+
+class Plan(NamedTuple):
+    """The values acted on. V[h, S] = V[H, s] = 0: the episode is over."""
+
+    Q: Floats  # (H, S, A), -inf if illegal
+    V: Floats  # (H + 1, S + 1)
+    visits: Floats  # (P, S, A) when the plan was made
+    due: Bools  # (1,) whether a pair has been tried as often since then as before
+    p: Floats  # (S + 1,) work array
+    order: Longs  # (S + 1,)
+    R: Floats  # (S, A) rewards and probabilities of one MDP for all periods; empty unless periods are alike
+    P: Floats  # (S, A, S + 1)
+
+
+class LinearFeatures(NamedTuple):
+    """Features and the factors of every period's precision matrix; empty for agents without features."""
+
+    phi: Floats  # (H, or 1 if all periods share them; S, A, d)
+    block: Ints  # (S, A)
+    U: Floats  # (H, B, d, d)
+    inv: Floats  # (H, B, d)
+    theta: Floats  # (B, d)
+    x: Floats  # (d,) work array
+
+
+class TabularMind(NamedTuple):
+    """The counts, the plan to act on, and the parameters of the algorithm.
+
+    Every algorithm derives its own class, for which it registers `plan` (agents/contract.py).
+    """
+
+    counts: Counts
+    plan: Plan
+    linear: LinearFeatures
+    numbers: Floats  # in the order defined in the algorithm's file
+    alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
+    rewards: Floats  # (2,) the lowest and the highest reward that can be learned from
+    homogeneous: bool  # whether periods are alike
+
+    @property
+    def features(self) -> FeatureTable:
+        """The features used for learning."""
+        return FeatureTable(self.linear.phi, self.linear.block)
+
+
+def no_counts(P: int, S: int, A: int) -> Counts:
+    """Return counts of zero, in P rows."""
+    shape = P, S, A
+    return Counts(
+        counters=new_counters(),
+        visits=np.zeros(shape),
+        reward=np.zeros(shape),
+        into=np.zeros((*shape, S + 1)),
+        ends=np.zeros(P, np.int64),
+        seen=np.zeros((P, S), np.bool_),
+        legal=np.ones(shape, np.bool_),
+    )
+
+
+def no_plan(H: int, S: int, A: int, homogeneous: bool) -> Plan:
+    """Return a plan without values: nothing is known to be impossible."""
+    kept = S if homogeneous else 0
+    return Plan(
+        Q=np.full((H, S, A), np.inf),
+        V=np.zeros((H + 1, S + 1)),
+        visits=np.zeros((ROWS if homogeneous else H, S, A)),
+        due=np.ones(1, np.bool_),
+        p=np.zeros(S + 1),
+        order=np.zeros(S + 1, np.int64),
+        R=np.zeros((kept, A)),
+        P=np.zeros((kept, A, S + 1)),
+    )
+
+
+def linear_of(H: int, phi: Floats, block: Ints, blocks: int, ridge: float) -> LinearFeatures:
+    """Return features without data."""
+    d = phi.shape[3]
+    factor = prior_factor((H, blocks), d, ridge)
+    return LinearFeatures(phi, block, factor.U, factor.inv, np.zeros((blocks, d)), np.zeros(d))
+
+
+def no_linear() -> LinearFeatures:
+    """No features."""
+    return linear_of(1, np.zeros((1, 0, 0, 0)), np.zeros((0, 0), np.int32), 0, 1.0)
+
+
+@values.register(TabularMind)
+def tabular_values(mind: TabularMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Look up the values of the plan."""
+    for a in range(Q.size):
+        Q[a] = mind.plan.Q[h, s, a]
+
+
+@learn.register(TabularMind)
+def tabular_learn(mind: TabularMind, table: Table, T: int, work: Workspace) -> bool:
+    """Count the episode."""
+    if not in_range(mind, work.rewards, T):
+        return False
+    for h in range(T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        see(mind, h, s, legal[s])
+    return count_transitions(mind, work.states, work.actions, work.rewards, T, table.states)
+
+
+@compiled
+def remember_on(mind: TabularMind, plan: Plan, episode: Episode) -> bool:
+    """Learn from an episode that was played with another plan, which becomes that of the mind."""
+    T = episode.actions.size
+    if not in_range(mind, episode.rewards, T):
+        return False
+    mine, Q, V = mind.plan, plan.Q, plan.V
+    for h in range(Q.shape[0]):
+        for s in range(Q.shape[1]):
+            for a in range(Q.shape[2]):
+                mine.Q[h, s, a] = Q[h, s, a]
+    for p in range(plan.visits.shape[0]):
+        for s in range(Q.shape[1]):
+            for a in range(Q.shape[2]):
+                mine.visits[p, s, a] = plan.visits[p, s, a]
+    for h in range(V.shape[0]):
+        for s in range(V.shape[1]):
+            mine.V[h, s] = V[h, s]
+    mine.due[0] = plan.due[0]
+    for h in range(episode.states.size):
+        see(mind, h, episode.states[h], episode.legal[h])
+    last = episode.states[T] if episode.goes_on else Q.shape[1]
+    return count_transitions(mind, episode.states, episode.actions, episode.rewards, T, last)
+
+
+@compiled
+def in_range(mind: TabularMind, rewards: Floats, steps: int) -> bool:
+    """Return whether the agent can learn from all rewards of an episode."""
+    inside = True
+    for t in range(steps):
+        inside = inside and mind.rewards[0] <= rewards[t] <= mind.rewards[1]
+    return inside
+
+
+@compiled
+def count_row(mind: TabularMind, h: int) -> int:
+    """Return the row of period h in the counts."""
+    if not mind.homogeneous:
+        return h
+    return 0 if h + 1 < mind.plan.Q.shape[0] else 1
+
+
+@compiled
+def see(mind: TabularMind, h: int, s: int, legal: Bools) -> None:
+    """Record a state in period h, with its legal actions; in all rows if periods are alike."""
+    counts = mind.counts
+    first, last = (0, ROWS) if mind.homogeneous else (h, h + 1)
+    for p in range(first, last):
+        counts.seen[p, s] = True
+        for a in range(legal.size):
+            counts.legal[p, s, a] = legal[a]
+
+
+@compiled
+def count_transitions(
+    mind: TabularMind, states: Longs, actions: Longs, rewards: Floats, steps: int, last: int
+) -> bool:
+    """Learn from an episode of `steps` steps that led to the state `last`, or to its end if `last` = S.
+
+    Returns False if a factor failed.
+    """
+    counts, plan, linear = mind.counts, mind.plan, mind.linear
+    for h in range(steps):
+        p, s, a = count_row(mind, h), states[h], actions[h]
+        following = states[h + 1] if h + 1 < steps else last
+        counts.visits[p, s, a] += 1.0
+        counts.reward[p, s, a] += rewards[h]
+        counts.into[p, s, a, following] += 1.0
+        if following == counts.visits.shape[1]:
+            counts.ends[p] += 1
+        n, before = counts.visits[p, s, a], plan.visits[p, s, a]
+        if mind.homogeneous:
+            n, before = n + counts.visits[1 - p, s, a], before + plan.visits[1 - p, s, a]
+        if n - before >= max(1.0, before):
+            plan.due[0] = True
+        if linear.x.size > 0:
+            b = linear.block[s, a]
+            for k in range(linear.x.size):
+                linear.x[k] = linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a, k]
+            if not rank_one(linear.U[h, b], linear.inv[h, b], linear.x):
+                return False
+    return count(counts.counters, steps)
+
+
+@compiled
+def best_values(mind: TabularMind, h: int) -> bool:
+    """V_h(s) = max_a Q_h(s, a) over legal actions. Returns False if it is not finite."""
+    Q, V, legal = mind.plan.Q, mind.plan.V, mind.counts.legal[count_row(mind, h)]
+    for s in range(Q.shape[1]):
+        best = -np.inf
+        for a in range(Q.shape[2]):
+            if not legal[s, a]:
+                Q[h, s, a] = -np.inf
+            elif Q[h, s, a] != Q[h, s, a]:
+                return False
+            best = max(best, Q[h, s, a])
+        if not abs(best) < np.inf:
+            return False
+        V[h, s] = best
+    return True
+
+
+# ---- The common part of tabular agents: counts of a finite problem, from which each algorithm computes its plan
+
 
 SAVED = {"counts": None, "plan": ("Q", "V", "visits", "due"), "linear": ("U", "inv")}
 UNBOUNDED = ("plan.Q", "plan.V")  # may be infinite: before the first plan, and for illegal actions
