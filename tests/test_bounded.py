@@ -334,7 +334,7 @@ def test_a_lock_is_opened_though_nothing_is_earned_before(kind):
 
 def test_values_that_diverge_whatever_the_ridge_are_an_error_and_change_nothing(monkeypatch):
     ours = agent().learn(Walk(), episodes=3)
-    monkeypatch.setattr("rlsvi.agents.practice.learner.diverged", lambda *_: True)
+    monkeypatch.setattr("rlsvi.agents.practice.learner.has_diverged", lambda *_: True)
     theta, streams = ours._learner.theta.copy(), ours._streams.copy()
     with pytest.warns(DivergenceWarning), pytest.raises(FactorError, match=r"the values diverge.*bounds"):
         ours.learn(Walk(), episodes=1)
