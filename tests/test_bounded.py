@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Dict, Discrete, Text
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
 from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
-from rlsvi.agents.practice.learner import BoundedLearner, diverged, targets, usual_reward, values_of
+from rlsvi.agents.practice.learner import BoundedLearner, has_diverged, targets, usual_reward, values_of
 from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.bases.default import is_table
 from rlsvi.bases.layout import layout_of
@@ -276,10 +276,10 @@ def test_values_that_diverge_are_noticed_told_and_recovered_from():
     assert {each.filename for each in told} == {__file__}
     largest = ours._learner._largest(0.999, (-np.inf, np.inf))
     assert largest == pytest.approx(0.9 * min(1000, ours.steps))
-    assert not diverged(ours.planned, largest)
+    assert not has_diverged(ours.planned, largest)
     assert np.isfinite(ours._learner.theta).all()
-    assert diverged(ours.planned._replace(span=(0.0, 11 * largest)), largest)
-    assert diverged(ours.planned._replace(theta=np.full((2, 13), np.nan)), largest)
+    assert has_diverged(ours.planned._replace(span=(0.0, 11 * largest)), largest)
+    assert has_diverged(ours.planned._replace(theta=np.full((2, 13), np.nan)), largest)
 
 
 @pytest.mark.parametrize(
