@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from rlsvi.study.executors import checkpoint
+from rlsvi.study.checkpoint import checkpoint
 
 
 def learn(length, features, seed, episodes):

@@ -10,7 +10,8 @@ from rlsvi.agents import EpsilonGreedy, Exponential
 from rlsvi.paper.tetris import games
 from rlsvi.paper.tetris.policies import policies, published_player
 from rlsvi.simulate.tetris import simulate_tetris
-from rlsvi.study.executors import checkpoint, checkpoint_in, processes
+from rlsvi.study.checkpoint import checkpoint, checkpoint_in
+from rlsvi.study.executors import processes
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import SweepError, sweep

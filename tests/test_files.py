@@ -9,7 +9,7 @@ import jobs
 from rlsvi.core import files
 from rlsvi.core.files import remove_left_over, whole_file, write_file
 from rlsvi.study import store as stores
-from rlsvi.study.executors import checkpoint, checkpoint_in
+from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.job import Job
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
@@ -27,7 +27,7 @@ with whole_file(Path(sys.argv[1])) as file:
 """
 USER = """
 import sys, time
-from rlsvi.study.executors import checkpoint, checkpoint_in
+from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 with checkpoint_in(sys.argv[1]):
     (checkpoint() / "kept").write_text("work")
     print("computing", flush=True)

@@ -6,7 +6,6 @@ determines which jobs are done. Jobs are computed by `attempt`, so all executors
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -16,23 +15,20 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rlsvi.core.card import TooLittleMemory, cuda
 from rlsvi.core.checks import shown, whole
-from rlsvi.core.files import alone, folder_in_use, remove_left_over
 from rlsvi.core.machine import cores, environment
 from rlsvi.core.ray_connection import answers, connected, imported
 from rlsvi.study import job as sources
+from rlsvi.study.checkpoint import checkpoint_in
 from rlsvi.study.job import Columns, Done, Failed, Job, Outcomes
 
 if TYPE_CHECKING:
@@ -81,56 +77,6 @@ def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
     """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
     sys.path.extend(folder for folder in path if folder not in sys.path)
     return attempt(job, expected)
-
-
-# ---- Checkpoints: where a long job stores its progress, so that it can resume after being killed -----------
-#
-# A sweep reserves a folder of its store for each of its jobs, and removes it once the job's results are stored.
-# The function of a job obtains it from `checkpoint()`; most functions do not use it and start over. The folder is
-# locked while the function runs, so that no other process removes it.
-
-
-@dataclass
-class _Place:
-    folder: Path
-    descriptor: int | None = None
-
-
-_set_aside: ContextVar[_Place | None] = ContextVar("set_aside", default=None)
-
-
-def checkpoint() -> Path | None:
-    """Return the checkpoint folder of the current job, or None if there is none.
-
-    There is none outside of a sweep, or on a cluster machine that has no access to the store.
-    """
-    place = _set_aside.get()
-    if place is None or not place.folder.parents[1].is_dir():
-        return None
-    if place.descriptor is None:
-        place.descriptor = folder_in_use(place.folder)
-        remove_left_over(place.folder)
-    return place.folder
-
-
-@contextmanager
-def checkpoint_in(folder: str | None) -> Iterator[None]:
-    """Make `checkpoint()` return a folder, STORE/unfinished/JOB."""
-    place = None if folder is None else _Place(Path(folder))
-    token = _set_aside.set(place)
-    try:
-        yield
-    finally:
-        _set_aside.reset(token)
-        if place is not None and place.descriptor is not None:
-            os.close(place.descriptor)
-
-
-def remove(folder: Path) -> None:
-    """Remove the folder of a job, unless another process is computing the job."""
-    with alone(folder) as unused:
-        if unused:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 # ---- Attempts: the computation of jobs in this process, one by one or many at once on a graphics card ------

@@ -24,7 +24,7 @@ import polars as pl
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import shown
 from rlsvi.core.files import remove_left_over, write_file
-from rlsvi.study import executors as checkpoint
+from rlsvi.study import checkpoint
 from rlsvi.study.job import Done, Job
 
 FORMAT = 1
@@ -65,7 +65,7 @@ class Store:
         return self.folder / f"{_name(job)}.parquet"
 
     def unfinished(self, job: Job) -> Path:
-        """Return the folder for the progress of `job` until it is finished. See `rlsvi.study.executors`."""
+        """Return the folder for the progress of `job` until it is finished. See `rlsvi.study.checkpoint`."""
         return self.folder.absolute() / "unfinished" / _name(job)
 
     def write(self, job: Job, done: Done) -> None:

@@ -17,7 +17,7 @@ from rlsvi.core.archive import ArchiveError
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.simulate.tetris import Games, simulate_tetris
-from rlsvi.study.executors import checkpoint
+from rlsvi.study.checkpoint import checkpoint
 from rlsvi.tetris import Rules, rules, solve
 from rlsvi.tetris.game import GameOver
 
