@@ -1,5 +1,6 @@
 """`rlsvi watch`: a saved or a freshly trained agent playing Tetris, in the terminal or as an animation."""
 
+import importlib
 import sys
 
 import gymnasium as gym
@@ -10,11 +11,12 @@ from typer.testing import CliRunner
 import rlsvi
 from rlsvi.bases import Tetris
 from rlsvi.cli import app
-from rlsvi.cli import watch as show
 from rlsvi.envs.tetris import TetrisEnv
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules
 from saved import read, write
+
+show = importlib.import_module("rlsvi.cli.watch")  # rlsvi.cli.watch itself is the command
 
 SMALL = ("--height", 8, "--width", 4)
 TRAIN = ("tetris", "--games", 3, *SMALL, "--pieces-limit", 4)

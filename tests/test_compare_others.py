@@ -327,7 +327,7 @@ class Idle:
     ("agent", "error", "message"),
     [
         (3, TypeError, r"agents\['a'\] must be an agent, such as RLSVI\(\), or its class, or a function"),
-        (object(), TypeError, "such as lambda env, seed: PPO"),
+        (object(), TypeError, "as in lambda env, seed: PPO"),
         (lambda: rlsvi.RLSVI(), TypeError, "called with env and seed by these names, at least one of them"),
         (lambda env, policy: None, TypeError, "called with env and seed by these names, not policy"),
         (lambda seed: seed, TypeError, r"agents\['a'\] must make an agent with a method learn, got 0"),

@@ -131,7 +131,7 @@ def test_no_card_is_an_error_with_a_remedy(tmp_path):
 
 def test_what_a_card_cannot_run_is_refused_before_anything_starts():
     chain = problems.chain(4)
-    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda'"):
+    with pytest.raises(ValueError, match='device must be "cpu" or "cuda"'):
         rlsvi.compare({"RLSVI": RLSVI()}, chain, 5, device="tpu")
     with pytest.raises(TypeError, match="by evidence"):
         gpu.Batch([RLSVI(sigma=rlsvi.ByEvidence())], chain)
