@@ -181,7 +181,7 @@ def test_features_of_the_first_board_by_hand():
 
 def test_bad_bases():
     observation = {"board": np.zeros((5, 4), np.int8), "piece": 0}
-    with pytest.raises(ValueError, match="features must be one of"):
+    with pytest.raises(ValueError, match='features must be "bertsekas" or "dellacherie"'):
         Tetris("nice").bind(None, 4, 1, observation)
     for units, message in [
         ("small", 'units must be "scaled", "raw" or a vector of numbers'),
