@@ -31,8 +31,9 @@ def names(process):
 @pytest.mark.slow
 def test_another_process_collects_the_same_names(request):
     """Addresses differ by themselves from process to process; the order of sets and texts is made to."""
-    others = names(collecting("tests", seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
-    assert len(others) > 1000
+    suite = ["--thorough"] if request.config.getoption("thorough") else []
+    others = names(collecting("tests", *suite, seed="1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"))
+    assert len(others) > 500
     ours = {item.nodeid for item in request.session.items}  # of all tests, or of those that were asked for
     assert [name for name in others if name in ours] == [item.nodeid for item in request.session.items]
 

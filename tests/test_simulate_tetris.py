@@ -376,7 +376,7 @@ def test_every_game_knows_its_rule():
     assert (one.game_over.tolist(), two.game_over.tolist()) == (["top row"] * 2, ["overflow"] * 2)
     assert level(two).game_over == "overflow"
     both = module.Games(*(np.concatenate(columns) for columns in zip(one, two, strict=True)))
-    with pytest.raises(ValueError, match="one rule, game_over, .*: take the level of each"):
+    with pytest.raises(ValueError, match=r"one rule, game_over, .*: take the level of each"):
         level(both)
 
 

@@ -59,13 +59,21 @@ def replaced(header, path, value):
 
 
 def relisted(header, entries):
-    """The bytes of a header that lists the arrays that there are, as the writer of a hostile file would see to."""
+    """The bytes of a header that lists the arrays that there are, as the writer of a hostile file would see to.
+
+    An entry that is no array without objects is listed as it was.
+    """
     listed = {}
     for name, data in entries.items():
-        if name.endswith(".npy") and data is not None:
+        stem = name.removesuffix(".npy")
+        if stem == name or data is None:
+            continue
+        try:
             array = np.ascontiguousarray(array_of(data))
-            digest = hashlib.sha256(array.tobytes()).hexdigest()
-            listed[name.removesuffix(".npy")] = [array.dtype.str, list(array.shape), digest]
+        except ValueError:
+            listed[stem] = header["arrays"].get(stem)
+        else:
+            listed[stem] = [array.dtype.str, list(array.shape), hashlib.sha256(array.tobytes()).hexdigest()]
     return json.dumps({**header, "arrays": listed}).encode()
 
 
