@@ -94,7 +94,7 @@ def ours(folder, sweeps, clock):
 
     import rlsvi
     from rlsvi.agents.practice import chunks as log_learner
-    from rlsvi.logs import chunks as passes
+    from rlsvi.offline import chunks as passes
 
     plain = passes.all_chunks
 

@@ -22,7 +22,7 @@ slots = {slots}
 port = {port}
 products = "products.csv"
 """
-ROLES = {"worker": b"rlsvi.serve.worker", "learner": b"rlsvi.serve.learning"}
+ROLES = {"worker": b"rlsvi.shop.service.worker", "learner": b"rlsvi.shop.service.learning"}
 AT_ONCE = 2_000  # past visits written in one transaction
 
 

@@ -25,18 +25,14 @@ FLOORS = {
     "bases": 1,
     "agents": 2,
     "callbacks": 2,
-    "logs": 2,
+    "offline": 2,
     "envs": 2,
     "problems": 2,
-    "simulate": 3,
+    "simulate": 2,
     "theory": 3,
-    "study": 4,
-    "judge": 4,
+    "study": 2,
     "shop": 5,
     "paper": 5,
-    "bsuite": 5,
-    "report": 6,
-    "serve": 6,
     "cli": 6,
     "__main__": 6,
 }
@@ -102,13 +98,13 @@ from rlsvi import problems, RLSVI, __version__
 if TYPE_CHECKING:
     from rlsvi.cli import app
 else:
-    import rlsvi.report
+    import rlsvi.paper.report
 def f():
     from rlsvi.core.random import stream
     import rlsvi
     return rlsvi.compare, rlsvi.__version__
 """
-    found = ["mdp.chain", "problems", f"{HOME['RLSVI']}.RLSVI", "report", "core.random.stream"]
+    found = ["mdp.chain", "problems", f"{HOME['RLSVI']}.RLSVI", "paper.report", "core.random.stream"]
     assert list(imported(ast.parse(code))) == [*found, f"{HOME['compare']}.compare"]
 
 
@@ -196,7 +192,7 @@ def test_importing_rlsvi_is_light():
 
 
 @pytest.mark.parametrize(
-    "name", ["agents.agent", "logs.reading", "logs.recorder", "logs.minari_data", "logs.chunks"]
+    "name", ["agents.agent", "offline.reading", "logs.recorder", "logs.minari_data", "logs.chunks"]
 )
 def test_a_module_can_be_imported_first(name):
     """Logs know of tasks, and agents of logs."""

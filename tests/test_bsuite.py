@@ -7,12 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi.bsuite import package, scores, summary
-from rlsvi.bsuite.environment import is_logged
-from rlsvi.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS
-from rlsvi.bsuite.players import QLearning, RandomPlay, player
-from rlsvi.bsuite.radar import radar
-from rlsvi.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score
+from rlsvi.paper.bsuite import package, scores, summary
+from rlsvi.paper.bsuite.environment import is_logged
+from rlsvi.paper.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS
+from rlsvi.paper.bsuite.players import QLearning, RandomPlay, player
+from rlsvi.paper.bsuite.radar import radar
+from rlsvi.paper.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score
 from test_cli import run, strict_json
 
 MADE_UP = [

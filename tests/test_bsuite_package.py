@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlsvi.bsuite import play
-from rlsvi.bsuite.environment import BehaviourEnv, is_logged
-from rlsvi.bsuite.package import EXPERIMENTS, TAGS, arguments_of, episodes_of, ids_of, imported, tags_of
-from rlsvi.bsuite.scores import score_of
+from rlsvi.paper.bsuite import play
+from rlsvi.paper.bsuite.environment import BehaviourEnv, is_logged
+from rlsvi.paper.bsuite.package import EXPERIMENTS, TAGS, arguments_of, episodes_of, ids_of, imported, tags_of
+from rlsvi.paper.bsuite.scores import score_of
 from rlsvi.study.executors import serial
 from test_cli import run, strict_json
 

@@ -10,7 +10,7 @@ from rlsvi.agents.contract import plan as plan_of
 from rlsvi.core.elementary import log
 from rlsvi.core.random import normal, reseed, stream, uniform
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.logs.recorder import Recorder
+from rlsvi.offline.recorder import Recorder
 from rlsvi.simulate.finite import simulate
 from test_bootstrap import weighted
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp

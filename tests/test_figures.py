@@ -14,8 +14,8 @@ import pytest
 from rlsvi.paper import FIGURES, reproduce
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
+from rlsvi.paper.report import write_html, write_markdown
 from rlsvi.paper.tetris import policies
-from rlsvi.report import write_html, write_markdown
 from rlsvi.study.job import Done
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
 from rlsvi.study.store import Store

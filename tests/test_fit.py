@@ -14,8 +14,8 @@ from contract.cases import BY_NAME, predictions
 from contract.environments import drifting, numbered
 from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
-from rlsvi.logs.reading import replay_of
-from rlsvi.logs.recorder import Recorder
+from rlsvi.offline.reading import replay_of
+from rlsvi.offline.recorder import Recorder
 
 NAMES = list(BY_NAME)
 

@@ -10,13 +10,13 @@ import pytest
 import rlsvi
 from contract.environments import LEGAL, MDP, drifting, numbered
 from rlsvi.envs import FiniteMDPEnv, Spaces
-from rlsvi.judge.linear import designed, influences, leverages, regressed, weights_of
-from rlsvi.judge.question import Fitted, Question
-from rlsvi.judge.table import drawn_model, swept, tabled
-from rlsvi.judge.target import Target
-from rlsvi.judge.value import diverged
-from rlsvi.judge.weighting import weights_of as shares_of
-from rlsvi.logs.reading import replay_of
+from rlsvi.offline.linear import designed, influences, leverages, regressed, weights_of
+from rlsvi.offline.question import Fitted, Question
+from rlsvi.offline.reading import replay_of
+from rlsvi.offline.table import drawn_model, swept, tabled
+from rlsvi.offline.target import Target
+from rlsvi.offline.value import diverged
+from rlsvi.offline.weighting import weights_of as shares_of
 
 CHANCES = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.6, 0.4], [1 / 3, 1 / 3, 1 / 3]])
 pytestmark = pytest.mark.filterwarnings("ignore:importance sampling rests on")
@@ -232,7 +232,7 @@ def test_what_the_rewards_do_not_allow_is_not_reported(monkeypatch, horizon, gam
     assert f"gives 3.5, but the rewards of the log allow 0 to {most}" in diverged(
         question, fitted._replace(value=3.5)
     )
-    monkeypatch.setattr("rlsvi.judge.value.fitted_table", lambda *_: fitted._replace(value=3.5))
+    monkeypatch.setattr("rlsvi.offline.value.fitted_table", lambda *_: fitted._replace(value=3.5))
     found = rlsvi.value_of(policy, log, numbered())
     assert found.fitted is None
     assert found.absent["doubly robust"] == "it needs fitted Q evaluation"

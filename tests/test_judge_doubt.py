@@ -10,12 +10,12 @@ import pytest
 
 import rlsvi
 from rlsvi.envs import Spaces
-from rlsvi.judge import value
-from rlsvi.judge.doubt import doubts, scales
-from rlsvi.judge.linear import designed, factored
-from rlsvi.judge.question import Question
-from rlsvi.judge.target import Target
-from rlsvi.logs.reading import replay_of
+from rlsvi.offline import value
+from rlsvi.offline.doubt import doubts, scales
+from rlsvi.offline.linear import designed, factored
+from rlsvi.offline.question import Question
+from rlsvi.offline.reading import replay_of
+from rlsvi.offline.target import Target
 
 COLUMNS = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
 LINE = Spaces(gym.spaces.Box(0, 3, (1,)), gym.spaces.Discrete(2))
@@ -225,8 +225,8 @@ def test_nothing_is_computed_for_an_estimate_that_can_say_nothing(monkeypatch):
     def folds(log):
         raise AssertionError("values of the parts of a log are needed for the doubly robust estimate alone")
 
-    monkeypatch.setattr("rlsvi.judge.linear.folds_of", folds)
-    monkeypatch.setattr("rlsvi.judge.table.folds_of", folds)
+    monkeypatch.setattr("rlsvi.offline.linear.folds_of", folds)
+    monkeypatch.setattr("rlsvi.offline.table.folds_of", folds)
     for each, env in ((log, LINE), (kept, ONE_STATE)):
         found = rlsvi.value_of(lambda s: 1, each, env, horizon=20, draws=50)
         assert found.fitted is not None

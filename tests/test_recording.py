@@ -117,7 +117,7 @@ class Failing(gym.Wrapper):
 
 @pytest.mark.parametrize("piece", [7, 10_000])
 def test_finished_episodes_are_kept_when_the_environment_fails(piece, tmp_path, monkeypatch):
-    monkeypatch.setattr("rlsvi.logs.recorder.PIECE", piece)
+    monkeypatch.setattr("rlsvi.offline.recorder.PIECE", piece)
     path = tmp_path / "log.parquet"
     whole = rlsvi.record(numbered(), None, 100)
     with pytest.raises(OSError, match="the sensor is gone") as raised:

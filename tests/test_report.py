@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from pages import HOUSE
-from rlsvi.report import write_html, write_markdown
-from rlsvi.report.about import part_of_paper
-from rlsvi.report.document import style_of
-from rlsvi.report.findings import blocks, inline
-from rlsvi.report.words import duration, number, setting, tidy
+from rlsvi.paper.report import write_html, write_markdown
+from rlsvi.paper.report.about import part_of_paper
+from rlsvi.paper.report.document import style_of
+from rlsvi.paper.report.findings import blocks, inline
+from rlsvi.paper.report.words import duration, number, setting, tidy
 
 NASTY = """a claim with <b>&"quotes"</b>, | _stars_ and `ticks`"""
 SVG = """<?xml version="1.0"?>
@@ -447,7 +447,7 @@ def test_a_damaged_drawing_is_named(tmp_path, kind, content):
 
 
 def themes():
-    style = style_of("rlsvi.report")
+    style = style_of("rlsvi.paper.report")
     light, dark, _in_print = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
     assert style.index(dark) > style.index("@media screen and (prefers-color-scheme: dark)") > style.index(light)
     return [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part)) for part in (light, dark)]
@@ -487,7 +487,7 @@ def test_text_has_the_contrast_that_people_need(theme):
 
 def test_findings_are_on_the_page_each_folded(folder):
     page = Page(html(folder))
-    source = files("rlsvi.report").joinpath("findings.md").read_text("utf-8")
+    source = files("rlsvi.paper.report").joinpath("findings.md").read_text("utf-8")
     titles = re.findall(r"^## (.*)$", source, re.MULTILINE)
     found = [a["id"] for a in page.all("details") if a.get("class") == "finding"]
     assert found == [f"finding-{i}" for i in range(1, len(titles) + 1)]
@@ -496,8 +496,8 @@ def test_findings_are_on_the_page_each_folded(folder):
 
 
 def test_the_findings_of_the_documentation_are_those_of_the_report():
-    """docs/findings.md is a copy: change src/rlsvi/report/findings.md and copy it."""
-    source = files("rlsvi.report").joinpath("findings.md").read_text("utf-8")
+    """docs/findings.md is a copy: change src/rlsvi/paper/report/findings.md and copy it."""
+    source = files("rlsvi.paper.report").joinpath("findings.md").read_text("utf-8")
     assert (HOUSE / "docs" / "findings.md").read_text("utf-8") == source
 
 

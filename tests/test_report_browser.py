@@ -11,7 +11,7 @@ from html import unescape
 
 import pytest
 
-from rlsvi.report import write_html
+from rlsvi.paper.report import write_html
 from test_report import claim, put
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)

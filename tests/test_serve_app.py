@@ -8,9 +8,9 @@ import re
 import pytest
 from fastapi import WebSocket
 
-from rlsvi.serve import guard
-from rlsvi.serve.app import create_app
 from rlsvi.shop import StoreError
+from rlsvi.shop.service import guard
+from rlsvi.shop.service.app import create_app
 from serving import PRODUCTS, new_shop, serving
 
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from rlsvi.serve.batches import MOST, Batcher, BusyError
+from rlsvi.shop.service.batches import MOST, Batcher, BusyError
 
 
 def test_requests_that_come_while_one_is_handled_are_handled_together():

@@ -21,10 +21,10 @@ import httpx
 import uvicorn
 from fastapi.responses import HTMLResponse
 
-import rlsvi.serve.app
-from rlsvi.serve.page import page
+import rlsvi.shop.service.app
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.recommender import Recommender
+from rlsvi.shop.service.page import page
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
 
@@ -73,8 +73,8 @@ def application(url, token=None):
     with Recommender(database=url, slots=SLOTS, reference=reference, learning=False) as shop:
         shop.sample = newest(100, at=time.time())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rlsvi.serve.app, "PUBLIC", {*rlsvi.serve.app.PUBLIC, "/frame"})
-            app = rlsvi.serve.app.create_app(shop, token=token)
+            patch.setattr(rlsvi.shop.service.app, "PUBLIC", {*rlsvi.shop.service.app.PUBLIC, "/frame"})
+            app = rlsvi.shop.service.app.create_app(shop, token=token)
         app.state.steps = ""
 
         @app.get("/frame")

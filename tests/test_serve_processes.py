@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
-from rlsvi.serve.customers import ShopClient, Visiting, named_taste, references, summary
-from rlsvi.serve.hosts import url_of
-from rlsvi.serve.processes import Child, bound
 from rlsvi.shop import Events, ShopSettings
+from rlsvi.shop.service.customers import ShopClient, Visiting, named_taste, references, summary
+from rlsvi.shop.service.hosts import url_of
+from rlsvi.shop.service.processes import Child, bound
 
 slow = pytest.mark.slow
 
@@ -119,7 +119,7 @@ def test_a_shop_that_is_open_to_others_needs_a_token(tmp_path, monkeypatch):
 @pytest.mark.parametrize("token", [" ", "\t\n", "two words"])
 def test_a_token_of_white_space_is_refused(tmp_path, monkeypatch, host, token):
     monkeypatch.setenv("RLSVI_TOKEN", token)
-    monkeypatch.setattr("rlsvi.serve.processes.run", lambda *_: pytest.fail("it was served"))
+    monkeypatch.setattr("rlsvi.shop.service.processes.run", lambda *_: pytest.fail("it was served"))
     (tmp_path / "shop.toml").write_text(f'[serve]\nhost = "{host}"\n')
     refused = rlsvi("serve", tmp_path / "shop.toml")
     assert refused.exit_code == 2
@@ -180,8 +180,8 @@ def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
 
 def test_a_process_that_dies_at_once_is_started_again_after_longer_and_longer_pauses(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr("rlsvi.serve.processes.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("rlsvi.serve.processes.forget", lambda pid: None)
+    monkeypatch.setattr("rlsvi.shop.service.processes.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("rlsvi.shop.service.processes.forget", lambda pid: None)
     child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ), None)
     pauses = []
     for _ in range(7):

@@ -14,10 +14,10 @@ pytest.importorskip("sqlalchemy", reason='needs pip install ".[serve]"')
 import sqlalchemy as sa
 
 from postgres_server import postgres, postgres_url  # noqa: F401
-from rlsvi.serve import counts
-from rlsvi.serve.statistics import COLUMNS, STEPS, ShopStatistics
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.samples import sample_of
+from rlsvi.shop.service import counts
+from rlsvi.shop.service.statistics import COLUMNS, STEPS, ShopStatistics
 from rlsvi.shop.settings import ShopSettings
 
 SLOTS = 4
@@ -253,7 +253,7 @@ def test_a_visit_that_saw_all_products_has_ended(events):
 def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
     """Ann has seen all products there were; that there are more of them later does not open her visit again."""
     monkeypatch.setattr(counts, "STEP", step)
-    monkeypatch.setattr("rlsvi.serve.statistics.STEPS", 100)
+    monkeypatch.setattr("rlsvi.shop.service.statistics.STEPS", 100)
     written(events, [Event("added", product=product) for product in ("tea", "mate")])
     for slot, product in enumerate(("tea", "mate")):
         answer = Event("answered", "ann", product, reward=2.0)

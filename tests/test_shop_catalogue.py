@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.serve.processes import load_products
-from rlsvi.serve.statistics import ShopStatistics
 from rlsvi.shop import Events, Recommender, import_events, judge
 from rlsvi.shop.follower import Follower
 from rlsvi.shop.model.draws import with_products
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import NotFound
+from rlsvi.shop.service.processes import load_products
+from rlsvi.shop.service.statistics import ShopStatistics
 from rlsvi.shop.settings import ShopSettings
 from serving import serving
 

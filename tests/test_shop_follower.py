@@ -19,12 +19,12 @@ from contract.interrupts import Lines, interrupted, some
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.core.regression import FactorError
-from rlsvi.serve import learning
-from rlsvi.serve.logs import log_as
 from rlsvi.shop import Event, Events, Recommender, StoreError, follower
 from rlsvi.shop.follower import Follower, LearnerReplaced
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.samples import NotReady
+from rlsvi.shop.service import learning
+from rlsvi.shop.service.logs import log_as
 from rlsvi.shop.settings import ShopSettings
 from serving import PRODUCTS, SCHEMA, new_shop, serving
 

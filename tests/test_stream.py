@@ -19,8 +19,8 @@ from rlsvi.agents.practice.chunks import returns_in
 from rlsvi.agents.practice.learner import returns_to_go
 from rlsvi.bases.scaling import grown, ranges_of, seen_in, spread
 from rlsvi.core.archive import ArchiveError, opened
-from rlsvi.logs.chunks import _received, sources
-from rlsvi.logs.stream import Stream
+from rlsvi.offline.chunks import _received, sources
+from rlsvi.offline.stream import Stream
 
 
 def env():

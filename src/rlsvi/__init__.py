@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rlsvi.agents import *
     from rlsvi.agents.finite.rlsvi import evidence
     from rlsvi.core.regression import Posterior
-    from rlsvi.judge.result import OfflineValue
-    from rlsvi.judge.value import value_of
     from rlsvi.mdp import FiniteMDP
+    from rlsvi.offline.result import OfflineValue
+    from rlsvi.offline.value import value_of
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
     from rlsvi.study.evaluation import Evaluation, evaluate
@@ -100,7 +100,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "Evaluation": "study.evaluation",
     "FiniteMDP": "mdp",
     "Job": "study.job",
-    "OfflineValue": "judge.result",
+    "OfflineValue": "offline.result",
     "Posterior": "core.regression",
     "Problem": "problems",
     "Runs": "study.runs",
@@ -110,7 +110,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "evidence": "agents.finite.rlsvi",
     "record": "study.recording",
     "sweep": "study.sweep",
-    "value_of": "judge.value",
+    "value_of": "offline.value",
 }
 
 

@@ -48,8 +48,8 @@ from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.making import Made
-from rlsvi.logs.replay import Replay
 from rlsvi.mdp.finite import FiniteMDP
+from rlsvi.offline.replay import Replay
 
 LONG = 10_000  # steps of one episode that call for a warning
 P = ParamSpec("P")
@@ -448,7 +448,7 @@ class Agent:
         progress : as for `learn`.
         chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
         """
-        from rlsvi.logs.reading import replay_of  # which knows of tasks
+        from rlsvi.offline.reading import replay_of  # which knows of tasks
 
         if chunk is not None or executor is not None:
             raise ValueError(

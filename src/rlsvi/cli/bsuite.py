@@ -12,7 +12,7 @@ from rlsvi.cli.errors import told
 from rlsvi.cli.named import found_in_module
 
 if TYPE_CHECKING:
-    from rlsvi.bsuite.scores import Score
+    from rlsvi.paper.bsuite.scores import Score
 
 QUICK = {"settings": 3, "share": 0.02}
 
@@ -66,11 +66,11 @@ def bsuite(
     Example: rlsvi bsuite --experiments deep_sea,catch --episodes-share 0.1 --out results/bsuite
     """
     with told(lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"):
-        from rlsvi.bsuite.package import experiments_named
-        from rlsvi.bsuite.play import play
-        from rlsvi.bsuite.runs import planned
-        from rlsvi.bsuite.summary import as_dict
         from rlsvi.cli.progress import figure_bars
+        from rlsvi.paper.bsuite.package import experiments_named
+        from rlsvi.paper.bsuite.play import play
+        from rlsvi.paper.bsuite.runs import planned
+        from rlsvi.paper.bsuite.summary import as_dict
 
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")
@@ -96,7 +96,7 @@ def _print(scores: "list[Score]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rlsvi.bsuite.summary import PARTIAL, is_partial, not_run, table, tag_table
+    from rlsvi.paper.bsuite.summary import PARTIAL, is_partial, not_run, table, tag_table
 
     for head, rows in (table(scores), tag_table(scores)):
         shown = Table(box=SIMPLE_HEAD)

@@ -18,7 +18,7 @@ from rlsvi.core.checks import instead
 from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
-    from rlsvi.logs.replay import Replay
+    from rlsvi.offline.replay import Replay
 
 
 def fit(
@@ -78,7 +78,7 @@ def fit(
     """
     with told(lambda: f"{out} was not written"):
         check_folder(out)
-        from rlsvi.logs.reading import replay_of
+        from rlsvi.offline.reading import replay_of
 
         made = named(env, env_arg, max_episode_steps) if env is not None else None
         world, columns = made.make() if made else None, columns_of(column)

@@ -144,7 +144,7 @@ def report(
     with told(lambda: "the page was not written"):
         from rlsvi.paper import figure_called
         from rlsvi.paper.folder import settle_again
-        from rlsvi.report import write_html, write_markdown
+        from rlsvi.paper.report import write_html, write_markdown
 
         judging = (lambda name: None) if quiet else _judging
         settle_again(

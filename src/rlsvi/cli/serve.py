@@ -38,14 +38,14 @@ def serve(
     with told(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
-        from rlsvi.serve.hosts import checked_token
+        from rlsvi.shop.service.hosts import checked_token
 
         if token := os.environ.get(variable):
             checked_token(token, f"the token in the variable {variable}")
         elif host not in LOOPBACK:
             raise ValueError(f"serve.host = {host!r} is open to others: set a token in the variable {variable}")
-        from rlsvi.serve.logs import log_as
-        from rlsvi.serve.processes import load_products, run
+        from rlsvi.shop.service.logs import log_as
+        from rlsvi.shop.service.processes import load_products, run
 
         log_as("parent")
         load_products(settings)
@@ -59,8 +59,8 @@ def learn_shop(file: ShopFile) -> None:
     """
     with told(lambda: "what was learned is kept"):
         settings = shop_settings(file)
-        from rlsvi.serve.learning import learn
-        from rlsvi.serve.logs import log_as
+        from rlsvi.shop.service.learning import learn
+        from rlsvi.shop.service.logs import log_as
 
         log_as("learner")
         learn(settings, stopped_by_signal())

@@ -52,8 +52,8 @@ def simulate_shop(
             _new(file, products, slots, seed)
             return
         settings = shop_settings(file)
-        from rlsvi.serve.customers import Visiting, summary
-        from rlsvi.serve.hosts import url_of
+        from rlsvi.shop.service.customers import Visiting, summary
+        from rlsvi.shop.service.hosts import url_of
 
         where = url or url_of(settings.serve.host, settings.serve.port)
         token = os.environ.get(settings.serve.token_variable)
@@ -65,7 +65,7 @@ def simulate_shop(
 def _new(file: Path, products: int, slots: int, seed: int) -> None:
     """Write the settings of a new shop and its products, if there is no such shop yet."""
     from rlsvi.core.files import check_folder, write_file
-    from rlsvi.serve.customers import references
+    from rlsvi.shop.service.customers import references
 
     if slots > products:
         raise ValueError(f"slots must be at most products = {products}, got {slots}: no product is shown twice")

@@ -19,7 +19,7 @@ from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.core.progress import bar
-from rlsvi.logs.recorder import Recorder
+from rlsvi.offline.recorder import Recorder
 
 if TYPE_CHECKING:
     import polars as pl

@@ -43,7 +43,7 @@ from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, normal
 from rlsvi.core.regression import solve
-from rlsvi.logs.replay import Replay
+from rlsvi.offline.replay import Replay
 
 PAPER, WHITENED, INDEPENDENT, NONE = range(4)
 EXCESS, DIVERGED = range(2)  # indices of Walk.watch

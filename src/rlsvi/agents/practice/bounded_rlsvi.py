@@ -314,8 +314,8 @@ class BoundedRLSVI(Holding):
             the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
             The weights do not depend on it: they have the same bits for the same chunk size.
         """
-        from rlsvi.logs.chunks import all_chunks  # which knows of tasks
-        from rlsvi.logs.stream import CHUNK, Stream
+        from rlsvi.offline.chunks import all_chunks  # which knows of tasks
+        from rlsvi.offline.stream import CHUNK, Stream
 
         if chunk is None and executor is None:
             return super().fit(log, env, columns=columns, progress=progress)

@@ -46,8 +46,8 @@ from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
 
 if TYPE_CHECKING:
-    from rlsvi.logs.chunks import Each
-    from rlsvi.logs.stream import Chunk, Stream
+    from rlsvi.offline.chunks import Each
+    from rlsvi.offline.stream import Chunk, Stream
 
 
 class Summary(NamedTuple):

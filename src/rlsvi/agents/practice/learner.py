@@ -22,7 +22,7 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
-from rlsvi.logs.replay import Replay
+from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
 #

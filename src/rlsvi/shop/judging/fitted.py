@@ -5,7 +5,7 @@ Each sample s is a policy that shows chosen[:, s]. Its values Q_h(i, a) = phi(i)
     (Phi_a' Phi_a + ridge I) theta[h, a] = Phi_a' (r + Q_{h+1} of what follows, with the choice of s)
 
 for every product a, where Phi_a has the features of the steps in which a was shown. A visit draws a sample at
-random, so the value is the mean over samples. The interval is that of `rlsvi.judge.linear`: errors are carried to
+random, so the value is the mean over samples. The interval is that of `offline.linear`: errors are carried to
 the first slot, divided by 1 - leverage, summed over each visit, and the prior adds its own doubt. Features are
 sparse, and products are solved one after another: memory grows with the answers alone.
 """
@@ -18,8 +18,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_matrix
 
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.judge.doubt import scales
-from rlsvi.judge.question import MOST, Fitted, Question, folds_of
+from rlsvi.offline.doubt import scales
+from rlsvi.offline.question import MOST, Fitted, Question, folds_of
 from rlsvi.shop.judging.visits import JudgedSteps
 
 RIDGE = 0.1  # the precision of the prior of a weight, in steps

@@ -10,11 +10,11 @@ from scipy.stats import t as student_t
 
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats
-from rlsvi.judge.question import FEW, Question
-from rlsvi.judge.result import FITTED, ROBUST, WEIGHTED, OfflineValue
-from rlsvi.judge.value import diverged, interval_of
-from rlsvi.judge.weighting import EpisodeWeights, weighted, weighted_sum
-from rlsvi.logs.episodes import LoggedEpisodes
+from rlsvi.offline.episodes import LoggedEpisodes
+from rlsvi.offline.question import FEW, Question
+from rlsvi.offline.result import FITTED, ROBUST, WEIGHTED, OfflineValue
+from rlsvi.offline.value import diverged, interval_of
+from rlsvi.offline.weighting import EpisodeWeights, weighted, weighted_sum
 from rlsvi.shop.catalogue import with_features
 from rlsvi.shop.events import Event, Events, row_of
 from rlsvi.shop.judging.fitted import FittedSamples, fitted_samples

@@ -1,1 +1,0 @@
-"""What a policy is worth, judged by a log of other policies' episodes: `value_of`."""

@@ -1,1 +1,0 @@
-"""Logs of transitions: how they are written, read, checked, and replayed for an agent to learn from."""

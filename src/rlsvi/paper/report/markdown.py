@@ -1,0 +1,79 @@
+"""The same in Markdown and shorter, for a page among a project's documents: images lie beside it."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from rlsvi.paper.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
+from rlsvi.paper.report.files import ClaimRecord, FigureRecord
+from rlsvi.paper.report.words import duration, interval, tidy
+
+SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
+
+
+def plain(text: str) -> str:
+    """A text on one line that Markdown leaves as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", tidy(text))
+
+
+def verdict(claim: ClaimRecord) -> str:
+    """An outcome with its sign and, unless it is "reproduced", the reason."""
+    return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
+
+
+def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
+    """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
+    folder = quote(Path(os.path.relpath(images, beside)).as_posix())
+    counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
+    leading = "\n".join(
+        f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)
+    )
+    sections = "\n".join(_section(figure, folder) for figure in figures)
+    return f"""<!-- Written by rlsvi.paper.report from the results of `rlsvi paper`; do not edit by hand. -->
+
+# What was reproduced
+
+The experiments of *{PAPER}* by Osband, Van Roy and Wen
+([arXiv:1402.0635]({LINK})), run again. {how_to_read("**{}**")}
+{plain(origin(figures))}
+
+{counts}
+
+## Headline claims
+
+{leading or "None."}
+
+{sections}"""
+
+
+def _counts(found: dict[str, int]) -> str:
+    return ", ".join(f"{count} {outcome}" for outcome, count in found.items() if count)
+
+
+def _section(figure: FigureRecord, folder: str) -> str:
+    title = plain(figure.title)
+    claims = "\n".join(map(_claim, figure.claims)) or "No claim was checked on this figure."
+    return f"""<a id="{figure.name}"></a>
+
+## {title}
+
+![{title}]({folder}/{figure.name}.png)
+
+*{plain(figure.where)}.* {plain(figure.caption)}
+
+{claims}
+
+Made in {duration(figure.seconds)} of computing by
+
+    {tidy(figure.command)}
+"""
+
+
+def _claim(claim: ClaimRecord) -> str:
+    """A claim on one line."""
+    found, words = interval(claim), plain(claim.words).rstrip(".")
+    measured = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    where = f"our claim; {plain(claim.where)}" if claim.kind == "ours" else plain(claim.where)
+    return f"- {verdict(claim)}: {words} ({where}). *Measured:* {measured}."

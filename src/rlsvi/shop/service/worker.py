@@ -1,0 +1,148 @@
+"""A process that serves: uvicorn on a socket that it shares with the other workers."""
+
+import gc
+import itertools
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from resource import RLIMIT_NOFILE, getrlimit
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from rlsvi.shop.recommender import Recommender
+from rlsvi.shop.service.app import create_app
+from rlsvi.shop.service.logs import log_as
+from rlsvi.shop.settings import ShopSettings
+
+GRACE = 20  # seconds that accepted requests may take when the process ends
+WATCHING = 0.2  # seconds between two looks for new samples
+LEARNER = 25  # looks for new samples for one at the learner
+HEADER = 10.0  # seconds for a header
+KEPT = 60.0  # seconds between two requests
+ANSWER = 120.0  # seconds until the answer is taken
+LARGEST = 65_536  # bytes of a header
+CONNECTIONS = 1000  # at most, and no more than half of the files that the process may open
+log = logging.getLogger("rlsvi.serve")
+
+
+class Limits:
+    """What is added to uvicorn's protocol, so that nobody can keep a connection without using it.
+
+    If there are more connections than `most`, the one that has waited longest for a request makes room.
+    """
+
+    most, largest = CONNECTIONS, LARGEST
+    connections: set[Any]  # those of uvicorn, as all that follow
+    transport: Any
+    loop: Any
+    cycle: Any  # the request: None before the first one
+    timeout_keep_alive_task: Any
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin with a connection, if there is room for it."""
+        super().connection_made(transport)  # type: ignore[misc]
+        self._state, self._since, self._unread = self._limit(), self.loop.time(), 0
+        if len(self.connections) > self.most:
+            waiting = (it for it in self.connections if not it._busy())
+            min(waiting, key=lambda it: it._since)._end()
+        self._look()
+
+    def data_received(self, data: bytes) -> None:
+        """Take some bytes, but not without end before there is a request."""
+        super().data_received(data)  # type: ignore[misc]
+        self._unread = 0 if self._busy() else self._unread + len(data)
+        if self._unread > self.largest:
+            self._end()
+
+    def _busy(self) -> bool:
+        """Return whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _limit(self) -> tuple[Any, float]:
+        """Return what the connection is doing, and for how many seconds it may."""
+        kept = self.timeout_keep_alive_task is not None
+        return self.cycle, ANSWER if self._busy() else KEPT + HEADER if kept else HEADER
+
+    def _look(self) -> None:
+        """Look every second whether the connection has been doing the same for too long."""
+        if self not in self.connections:
+            return
+        state, now = self._limit(), self.loop.time()
+        if state != self._state:
+            self._state, self._since = state, now
+        elif now - self._since > state[1]:
+            self._end()
+        self.loop.call_later(1.0, self._look)
+
+    def _end(self) -> None:
+        self.connections.discard(self)
+        self.transport.abort()  # without waiting until the client has taken what was sent
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: uvicorn would advise to install WebSockets, which no path here uses."""
+
+
+def serve(settings: ShopSettings, listening: socket.socket, parent: int) -> None:
+    """Serve until SIGTERM or SIGINT, or until the parent has died."""
+    most = min(CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2)
+    limits = {"most": most, "largest": LARGEST + settings.serve.largest_body}  # also a body that nobody reads
+    with Recommender(settings, learning=False) as recommender:
+        token = os.environ.get(settings.serve.token_variable) or None
+        app = create_app(recommender, token=token, most=most * 3 // 4)  # always some wait, and can make room
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=type("Connection", (Limits, AutoHTTPProtocol), limits),
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=GRACE,
+                timeout_keep_alive=int(KEPT),
+            )
+        )
+        watcher = threading.Thread(target=_watch, args=(recommender, app, server, parent), daemon=True)
+        watcher.start()
+        gc.collect()
+        gc.freeze()  # what lives as long as the process is not looked at again
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)  # uvicorn takes them, and raises them again in the end
+        log.info("serving")
+        server.run(sockets=[listening])
+        log.info("ended")
+
+
+def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, parent: int) -> None:
+    """Take new samples as they come, look whether the learner works, and end with the parent."""
+    waiting, looks = threading.Event(), itertools.count()
+    while not server.should_exit:
+        try:
+            if next(looks) % LEARNER == 0:
+                app.state.metrics.learner(recommender.events.learner_at() or 0.0)
+            recommender.renew()
+            if recommender.sample is not None:
+                app.state.metrics.sample(recommender.sample.last, recommender.sample.at)
+        except Exception as error:
+            log.error("samples not renewed", extra={"why": str(error)})
+            waiting.wait(1.0)
+        waiting.wait(WATCHING)
+        if os.getppid() != parent:
+            log.error("the parent has ended")
+            server.should_exit = True
+
+
+def main() -> None:
+    """Run as `python -m rlsvi.shop.service.worker SHOP.TOML DESCRIPTOR PARENT`."""
+    log_as("worker")
+    path, descriptor, parent = sys.argv[1:]
+    serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor)), int(parent))
+
+
+if __name__ == "__main__":
+    main()
