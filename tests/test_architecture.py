@@ -192,10 +192,10 @@ def test_importing_rlsvi_is_light():
 
 
 @pytest.mark.parametrize(
-    "name", ["agents.agent", "offline.reading", "logs.recorder", "logs.minari_data", "logs.chunks"]
+    "name", ["agents.agent", "offline.reading", "offline.recorder", "offline.minari_data", "offline.chunks"]
 )
 def test_a_module_can_be_imported_first(name):
-    """Logs know of tasks, and agents of logs."""
+    """Logs know of tasks, and agents of offline."""
     python(f"import rlsvi.{name}")
 
 
