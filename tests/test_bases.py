@@ -368,10 +368,10 @@ class Own:
     """A basis as a user may write it: one block of three features, but for what is said otherwise."""
 
     def __init__(self, blocks=1, dim=3, at=None, table=None, **more):
-        self.features = Features(blocks, dim, at or (lambda h, x: ([0, 0], np.ones((A, 3)))), table, **more)
+        self._features = Features(blocks, dim, at or (lambda h, x: ([0, 0], np.ones((A, 3)))), table, **more)
 
     def bind(self, states, actions, horizon, example):
-        return self.features
+        return self._features
 
 
 def returning(block, phi):

@@ -210,7 +210,7 @@ def test_a_table_is_the_posterior_of_every_cell():
             sums[s, a] = sums.get((s, a), 0.0) + r + gamma * best
             counts[s, a] = counts.get((s, a), 0) + 1
         Q = {key: sums[key] / (ridge + counts[key]) for key in sums}
-    theta = ours.plan(mean=True).theta
+    theta = ours._plan(mean=True).theta
     history = ours._learner.history
     for (s, a), q in Q.items():
         assert theta[a, history.find(np.array([s + 20.0]))] == pytest.approx(q, abs=1e-9)
@@ -536,9 +536,9 @@ def test_a_run_that_falls_behind_its_first_episodes_says_so():
     ours = agent().learn(Walk(), episodes=1)
     ours._learner.history, ours._learner.counters[0] = history, 64
     with pytest.warns(NoProgressWarning, match="earn -2.*repeat="):
-        ours.notice()
+        ours._notice()
     ours._learner.counters[0] = 63
-    ours.notice()
+    ours._notice()
 
 
 def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():

@@ -255,9 +255,9 @@ def test_settle_is_called_before_every_episode():
     calls = []
 
     class Own(rlsvi.RLSVI):
-        def settle(self):
+        def _settle(self):
             calls.append(self.episodes)
-            super().settle()
+            super()._settle()
 
     assert small({"own": Own()}, problems.chain(4), 5, seeds=1).loops == {"own": "stepped"}
     assert calls == list(range(5))

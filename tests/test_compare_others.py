@@ -196,8 +196,8 @@ class Plain(rlsvi.RLSVI):
 
     sigma: float = 0.3
 
-    def check(self):
-        super().check()
+    def _check(self):
+        super()._check()
 
 
 class Doubling(Plain):
@@ -206,7 +206,7 @@ class Doubling(Plain):
 
 
 class Stepped(Plain):
-    def notice(self):
+    def _notice(self):
         """Nothing, but the fused loop would not call it."""
 
 
@@ -222,7 +222,7 @@ class Cautious(Plain):
 
 
 class Mixin:
-    def sampled(self, learner):
+    def _uses_sample(self, learner):
         return False
 
 
@@ -231,8 +231,8 @@ class Mixed(Mixin, Plain):
 
 
 def test_only_what_the_fused_loop_would_not_call_is_stepped():
-    assert overridden(Plain) == ["check"]
-    assert overridden(Doubling) == ["check", "reward"]
+    assert overridden(Plain) == ["_check"]
+    assert overridden(Doubling) == ["_check", "reward"]
     assert fused_for(Plain())
     assert not any(fused_for(kind()) for kind in (Doubling, Stepped, Left, Cautious, Mixed))
     runs = small({"plain": Plain(), "doubling": Doubling(), "left": Left()}, problems.chain(4))
@@ -262,8 +262,8 @@ def test_an_overridden_reward_is_learned_from():
     reference = Stepped(seed=1).learn(FiniteMDPEnv(problems.river_swim(3, 4).mdp), episodes=12)
     twice = Doubling(seed=1).learn(FiniteMDPEnv(problems.river_swim(3, 4).mdp), episodes=12)
     for one, other in ((reference, plain), (twice, doubled)):
-        assert all(np.array_equal(array, other.state()[name]) for name, array in one.state().items())
-    assert not all(np.array_equal(array, plain.state()[name]) for name, array in doubled.state().items())
+        assert all(np.array_equal(array, other._state()[name]) for name, array in one._state().items())
+    assert not all(np.array_equal(array, plain._state()[name]) for name, array in doubled._state().items())
 
 
 def test_an_overridden_predict_decides_in_learning():
@@ -274,7 +274,7 @@ def test_an_overridden_predict_decides_in_learning():
     assert other < usual
     agent = Left(seed=0)
     simulate(agent, problems.chain(5), 2)
-    assert agent.deciding is None
+    assert agent._decide is None
 
 
 def test_an_illegal_action_of_predict_is_refused():
@@ -294,8 +294,8 @@ def test_a_learner_of_another_kind_is_stepped():
             return -super().values(plan, place)
 
     class Own(Plain):
-        def learner_of(self, task, features):
-            learner = super().learner_of(task, features)
+        def _learner_of(self, task, features):
+            learner = super()._learner_of(task, features)
             learner.__class__ = Pessimist
             return learner
 

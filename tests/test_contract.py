@@ -119,11 +119,11 @@ def test_a_clone_is_fresh_and_has_the_same_arguments(name, tmp_path):
     agent = case.learned(2)
     clone = agent.clone()
     assert type(clone) is case.type
-    assert list(clone.arguments()) == case.arguments
-    assert clone.arguments() == agent.arguments() == case.make().arguments()
+    assert list(clone._arguments()) == case.arguments
+    assert clone._arguments() == agent._arguments() == case.make()._arguments()
     assert_equal(everything(clone, tmp_path), everything(case.make(), tmp_path))
     assert_equal(everything(case.learn(clone, 2), tmp_path), everything(agent, tmp_path))
-    assert agent.clone(seed=8).arguments() == case.make(seed=8).arguments()
+    assert agent.clone(seed=8)._arguments() == case.make(seed=8)._arguments()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if BY_NAME[name].code is None])
@@ -132,7 +132,7 @@ def test_a_representation_can_be_read_again(name):
     names = {part: getattr(place, part) for place in (rlsvi.bases, rlsvi) for part in place.__all__}
     again = eval(repr(agent), names)
     assert type(again) is type(agent)
-    assert again.arguments() == agent.arguments()
+    assert again._arguments() == agent._arguments()
 
 
 # ---- interruptions ----------------------------------------------------------------------------------------

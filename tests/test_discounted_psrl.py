@@ -263,7 +263,7 @@ class Cut(gymnasium.Env):
 @pytest.mark.parametrize(("ends", "expected"), [(True, 1.0), (False, 100.0)])
 def test_a_time_limit_is_no_end(ends, expected):
     agent = DiscountedPSRL(seed=0).learn(Cut(ends), episodes=3)
-    assert agent.plan(True).V[0] == pytest.approx(expected)
+    assert agent._plan(True).V[0] == pytest.approx(expected)
 
 
 class Paying(gymnasium.Env):

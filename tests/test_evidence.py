@@ -110,11 +110,11 @@ def test_they_are_due_at_doubling_times():
     assert [t for t in range(100) if ByEvidence(first=3).due(t)] == [3, 6, 12, 24, 48, 96]
     agent = RLSVI(sigma=ByEvidence(first=3), seed=0)
     simulate(agent, Problem(noisy_mdp()), 0)
-    assert agent.mind_for(100)[1] == 3  # episodes for which they are good
+    assert agent._mind_for(100)[1] == 3  # episodes for which they are good
     simulate(agent, Problem(noisy_mdp()), 7)
-    assert agent.mind_for(100)[1] == 5
-    assert agent.mind_for(2)[1] == 2
-    assert agent.found[2] == 6
+    assert agent._mind_for(100)[1] == 5
+    assert agent._mind_for(2)[1] == 2
+    assert agent._found[2] == 6
 
 
 @pytest.mark.parametrize("kind", ["tabular", "dense", "blocks"])
@@ -123,11 +123,11 @@ def test_an_agent_has_the_lam_and_sigma_of_its_data(kind):
     mdp = noisy_mdp(std=0.4)
     problem = Problem(mdp, basis_of(kind))
     agent = RLSVI(lam=0.7, sigma=ByEvidence(sigma=2.0, first=4), prior_mean=0.2, seed=3)
-    assert agent.parameters() == (0.7, 2.0)
+    assert agent._parameters() == (0.7, 2.0)
     history = simulate(agent, problem, 64, trace=True)
-    assert agent.found[2] == 32
-    agent.settle()
-    lam, sigma, at = agent.found
+    assert agent._found[2] == 32
+    agent._settle()
+    lam, sigma, at = agent._found
     assert at == 64
     rows, d = Rows(problem.basis.bind(S, A, H, 0)), agent._learner.features.dim
     theta, data = lsvi(raw_episodes(history.trace, mdp), rows, H, lam * sigma**2, 0.2)
@@ -153,17 +153,17 @@ def test_in_either_loop_and_after_loading_they_are_the_same(tmp_path):
     simulate(loaded, Problem(mdp), 3)
     loaded.save(tmp_path / "a")
     loaded = rlsvi.load(tmp_path / "a").learn(FiniteMDPEnv(mdp), episodes=29)
-    assert loaded.found == whole.found
+    assert loaded._found == whole._found
     assert loaded.sigma == ByEvidence(first=4)
-    assert loaded._learner.mind.prior.sigma == whole._learner.mind.prior.sigma == whole.found[1]
+    assert loaded._learner.mind.prior.sigma == whole._learner.mind.prior.sigma == whole._found[1]
     assert_same(state_of(loaded), state_of(whole))
 
 
 def test_they_are_kept_while_all_targets_are_0_and_begin_anew_in_a_clone():
     agent = RLSVI(lam=3.0, sigma=ByEvidence(sigma=0.5, first=2), seed=0)
     simulate(agent, rlsvi.problems.chain(8), 5)
-    assert agent.found == (3.0, 0.5, 4)
-    assert agent.clone().found is None
+    assert agent._found == (3.0, 0.5, 4)
+    assert agent.clone()._found is None
 
 
 def test_it_is_for_rlsvi_alone():

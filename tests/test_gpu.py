@@ -34,8 +34,8 @@ needs_none = pytest.mark.skipif(card.is_usable(), reason="there is a graphics ca
 class Own(RLSVI):
     """An agent that changes what the fused loop calls."""
 
-    def mind_for(self, episodes):
-        return super().mind_for(min(episodes, 2))
+    def _mind_for(self, episodes):
+        return super()._mind_for(min(episodes, 2))
 
 
 def simulated(code):

@@ -84,7 +84,7 @@ def assert_matches_the_twin(agent, episodes, ridge, tolerance=1e-7):
     learner = agent._learner
     rows = Rows(learner.features)
     theta, data = lsvi(episodes, rows, learner.task.horizon, ridge, agent.prior_mean, agent.reward_offset)
-    values = agent.plan(mean=True)
+    values = agent._plan(mean=True)
     for episode in episodes:
         for h, (observation, a, *_) in enumerate(episode):
             x = rows(h, observation)[a]
@@ -218,7 +218,7 @@ def test_truncation_goes_on_in_the_target_and_termination_does_not(terminated, t
     agent.learn(Ends(terminated, truncated, kind), episodes=3)
     assert agent.steps == 3
     first = 0 if kind == "number" else np.array([0.0])
-    assert action_values(agent, agent.plan(mean=True), 0, first)[0] == pytest.approx(value, abs=1e-6)
+    assert action_values(agent, agent._plan(mean=True), 0, first)[0] == pytest.approx(value, abs=1e-6)
 
 
 def test_the_horizon_is_the_shortest_limit_known_unless_given():
@@ -325,7 +325,7 @@ def test_lsvi_predicts_with_its_exploration():
 def test_predictions_follow_what_was_learned_since():
     """A chain whose right end pays: after learning, the mean goes right; the first plan was not kept."""
     agent = RLSVI(seed=0).learn(FiniteMDPEnv(chain(4)), episodes=1)
-    before = agent.plan(True).Q.copy()
+    before = agent._plan(True).Q.copy()
     agent.learn(FiniteMDPEnv(chain(4)), episodes=200)
     assert [agent.predict(h, state=h, deterministic=True)[0] for h in range(3)] == [1, 1, 1]
     assert before.shape != agent._mean.Q.shape or (before != agent._mean.Q).any()

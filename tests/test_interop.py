@@ -321,7 +321,7 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     cases, expected, rng = {}, {}, np.random.default_rng(1)
     for kind in ("box", "number", "grid", "dict", "tuple", "many"):
         agent, env = taught(kind, episodes=4)
-        mean = agent.plan(mean=True)
+        mean = agent._plan(mean=True)
         agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))  # a policy of many turns
         agent.export(tmp_path / f"{kind}.npz")
         observations = seen(env, 60)
@@ -335,7 +335,7 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     cases["cart"], expected["cart"] = [[row] for row in rows.tolist()], agent.predict(rows, deterministic=True)[0]
     swing = gym.make("Acrobot-v1", max_episode_steps=60)
     agent = rlsvi.agent_for(swing, seed=0).learn(swing, episodes=4)  # waves
-    mean = agent.plan(mean=True)
+    mean = agent._plan(mean=True)
     agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))
     agent.export(tmp_path / "swing.npz")
     rows = np.clip(np.random.default_rng(0).normal(size=(200, 6)), -1, 1)
@@ -343,7 +343,7 @@ def test_an_exported_policy_acts_the_same_with_numpy_alone(tmp_path):
     expected["swing"] = [agent.predict(row, deterministic=True)[0] for row in rows]
     sky = Sky()
     agent = rlsvi.BoundedRLSVI(seed=0).learn(sky, episodes=4)  # pairs of pixels
-    mean = agent.plan(mean=True)
+    mean = agent._plan(mean=True)
     agent._mean = mean._replace(theta=rng.normal(size=mean.theta.shape))
     agent.export(tmp_path / "sky.npz")
     pictures = [sky.reset(seed=k)[0] for k in range(60)]

@@ -73,7 +73,7 @@ def stepped(agent, problem, n):
 def test_fused_and_gymnasium_loops_agree_bit_for_bit(task, name):
     problem = PROBLEMS[task]()
     # A basis, where there is one, for Gymnasium knows none.
-    own = {"basis": problem.basis} if "basis" in AGENTS[name].arguments() else {}
+    own = {"basis": problem.basis} if "basis" in AGENTS[name]._arguments() else {}
     agents = [AGENTS[name].clone(seed=7, **own) for _ in range(3)]
     first, second = fused(agents[0], problem, 40), stepped(agents[1], problem, 40)
     assert first == second
@@ -100,7 +100,7 @@ def test_the_contextual_bandit_is_the_posterior_of_rewards(pooled):
         for h, (s, a, r) in enumerate(episode):
             block, phi = features.at(h, s)
             posteriors[0 if pooled else h].observe(block[a], phi[a], r)
-    plan = agent.plan(mean=True)
+    plan = agent._plan(mean=True)
     for h in range(3):
         for s in {episode[h][0] for episode in episodes}:
             block, phi = features.at(h, s)
@@ -119,7 +119,7 @@ def test_the_contextual_bandit_samples_its_posterior():
         for h, (s, a, r) in enumerate(episode):
             block, phi = features.at(h, s)
             posterior.observe(block[a], phi[a], r)
-    draws = np.array([action_values(agent, agent.plan(mean=False, first=True), 0, 0) for _ in range(4000)])
+    draws = np.array([action_values(agent, agent._plan(mean=False, first=True), 0, 0) for _ in range(4000)])
     block, phi = features.at(0, 0)
     for a in range(5):
         mean, sd = phi[a] @ posterior.mean()[a], np.sqrt(posterior.variance(a, phi[a]))
@@ -132,9 +132,9 @@ def test_a_sample_is_held_through_the_episode():
     problem = PROBLEMS["recommendation"]()
     agent = ContextualBandit(pooled=True, seed=1)
     fused(agent, problem, 5)
-    first = action_values(agent, agent.plan(mean=False, first=True), 0, 0)
-    assert np.array_equal(action_values(agent, agent.plan(mean=False), 0, 0), first)
-    assert not np.array_equal(action_values(agent, agent.plan(mean=False, first=True), 0, 0), first)
+    first = action_values(agent, agent._plan(mean=False, first=True), 0, 0)
+    assert np.array_equal(action_values(agent, agent._plan(mean=False), 0, 0), first)
+    assert not np.array_equal(action_values(agent, agent._plan(mean=False, first=True), 0, 0), first)
 
 
 def test_the_contextual_bandit_learns_the_myopic_policy():
@@ -257,9 +257,9 @@ def test_episodes_of_any_length():
 
 def test_the_bandits_knowledge_does_not_grow():
     agent = ContextualBandit(pooled=True, basis=BASIS, seed=0).learn(Drift(), episodes=5)
-    before = sum(array.nbytes for array in agent.state().values())
+    before = sum(array.nbytes for array in agent._state().values())
     agent.learn(Drift(), episodes=50)
-    assert sum(array.nbytes for array in agent.state().values()) == before
+    assert sum(array.nbytes for array in agent._state().values()) == before
 
 
 def test_clones_and_comparisons():
@@ -365,10 +365,10 @@ def test_interrupted_while_another_mdp_is_taken_on_the_optimal_policy_knows_one_
     large, small = rlsvi.problems.deep_sea(8), rlsvi.problems.deep_sea(3)
 
     def taken_on(agent):
-        agent.adopt(small.mdp)
+        agent._adopt(small.mdp)
 
     for at in every_line(lambda: taken_on(OptimalPolicy())):
         agent = OptimalPolicy(seed=0)
-        agent.adopt(large.mdp)
+        agent._adopt(large.mdp)
         interrupted(lambda agent=agent: taken_on(agent), at)
         assert agent._learner.mind.Q.shape[0] == agent._task.horizon

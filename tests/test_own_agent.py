@@ -78,7 +78,7 @@ class Locked:
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_learner_that_cannot_be_copied_learns_from_logs(own, in_place):
     env = FiniteMDPEnv(chain(4))
-    kind = type(own(seed=1).new_learner(own(seed=1).task_of(env), 0))
+    kind = type(own(seed=1).new_learner(own(seed=1)._task_of(env), 0))
     locked = type("LockedMeans", (Locked, kind), {"in_place": in_place})
 
     class Agent(own):

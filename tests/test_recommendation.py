@@ -309,7 +309,7 @@ def test_values_learned_in_blocks_are_those_of_the_papers_dense_basis():
     legal = 0
     for s, x in enumerate(histories(N, J)):
         h = np.count_nonzero(x)
-        first, second = (action_values(agent, agent.plan(True), h, s) for agent in agents)
+        first, second = (action_values(agent, agent._plan(True), h, s) for agent in agents)
         assert first[x == 0] == pytest.approx(second[x == 0], abs=1e-8)
         place = agents[0]._learner.look(h, s, None, learning=False)
         if place.row >= 0:  # it was seen

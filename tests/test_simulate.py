@@ -244,7 +244,7 @@ def test_expected_regret_is_that_of_the_policy_written_out(task, name):
         posterior, nature = agent._streams[0].copy(), np.empty(4, dtype=np.uint64)
         reseed(nature, bits(agent._streams[2].copy()) >> np.uint64(32))
         s = first_state(problem.mdp.table, nature)
-        values = agent._learner.plan(agent.samples and i > 0, posterior)
+        values = agent._learner.plan(agent._samples and i > 0, posterior)
         value = mdp.evaluate(problem.mdp, policy_of(agent, problem, values, i))[0, s]
         regret = simulate(agent, problem, 1).regret[0]
         assert regret == pytest.approx(best[s] - value, abs=1e-12)

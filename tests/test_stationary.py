@@ -144,7 +144,7 @@ class Twin:
         A = np.array([self.rows(0, s)[a] for s, a, *_ in data])
         ridge = agent.lam * (1.0 if unknown else agent.sigma**2)
         L = np.linalg.cholesky(A.T @ A + ridge * np.eye(A.shape[1]))
-        if agent.samples:
+        if agent._samples:
             g = gamma_variate(noise, agent.sigma.shape + len(data) / 2) if unknown else None
             z = np.linalg.solve(L.T, [normal(noise) for _ in range(A.shape[1])])
         for _ in range(agent.regressions):
@@ -153,7 +153,7 @@ class Twin:
                 best = 0.0 if following is None else self.Q(following, self.theta)[legal].max()
                 b.append(best if agent.form == "afterstate" else r + agent.gamma * best)
             self.theta = ridge_regression(A, np.array(b), ridge, self.mean)
-            if agent.samples:
+            if agent._samples:
                 misfit = np.sum((A @ self.theta - b) ** 2) + ridge * np.sum((self.theta - self.mean) ** 2)
                 sigma = np.sqrt((agent.sigma.scale + misfit / 2) / g) if unknown else agent.sigma
                 self.theta = self.theta + sigma * z
@@ -235,7 +235,7 @@ class Ends(gymnasium.Env):
 @pytest.mark.parametrize(("terminated", "value"), [(True, 1.0), (False, 1.0 + 0.5 * 10.0)])
 def test_truncation_goes_on_in_the_target_and_termination_does_not(terminated, value):
     agent = StationaryLSVI(lam=1e-9, gamma=0.5, prior_mean=10.0, seed=0).learn(Ends(terminated), episodes=3)
-    assert agent.plan(mean=True).theta[0, 0] == pytest.approx(value, abs=1e-6)
+    assert agent._plan(mean=True).theta[0, 0] == pytest.approx(value, abs=1e-6)
 
 
 # ---- state and files --------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_learning_in_parts_with_files_between_is_learning_at_once(name, unit, tm
         parts.save(tmp_path / "agent")
         parts = rlsvi.load(tmp_path / "agent", basis)
     assert type(parts) is type(whole)
-    assert parts.arguments() == whole.arguments()
+    assert parts._arguments() == whole._arguments()
     assert_same(state_of(parts), state_of(whole))
     for i in range(12):
         observation = i % 7 if name in ("table", "Boltzmann") else np.array([i % 7, i % 9], dtype=float)
@@ -322,9 +322,9 @@ def test_deterministic_prediction_is_greedy_on_the_posterior_mean():
     env = Recorder(Walk())
     agent.learn(env, episodes=20)
     twin = Twin(agent)
-    twin.theta, agent.samples = agent._learner.mind.theta.ravel().copy(), False
+    twin.theta, agent._samples = agent._learner.mind.theta.ravel().copy(), False
     theta = twin.episode(env.transitions, None)
-    del agent.samples
+    del agent._samples
     for x, t in itertools.product(range(6), range(9)):
         Q = twin.Q(np.array([x, t]), theta)
         assert agent.predict(np.array([x, t]), deterministic=True)[0] == Q.argmax()

@@ -235,7 +235,7 @@ def test_the_mean_plan_solves_the_mean_of_the_posterior(agent):
     P = np.asarray(agent.alpha_P) + into[..., :3]
     R = (r - 1.0) / (n + 2.0)  # Beta(1, 1) on {-1, 0}
     mean = mdp.FiniteMDP.from_arrays(P / P.sum(axis=3, keepdims=True), R, start=[1.0, 0, 0])
-    assert agent.plan(True).plan.Q == pytest.approx(mdp.backward_induction(mean).Q, abs=1e-12)
+    assert agent._plan(True).plan.Q == pytest.approx(mdp.backward_induction(mean).Q, abs=1e-12)
 
 
 def test_an_early_end_counts_once_it_was_seen():
@@ -248,20 +248,20 @@ def test_an_early_end_counts_once_it_was_seen():
     for h in reversed(range(6)):
         Q = (1 + r[h]) / (2 + n[h]) + (h < 5) * (weights[h] @ V) / weights[h].sum(axis=2)
         V[:S] = Q.max(axis=1)
-        assert agent.plan(True).plan.Q[h] == pytest.approx(Q, abs=1e-12)
+        assert agent._plan(True).plan.Q[h] == pytest.approx(Q, abs=1e-12)
 
 
 def test_psrl_draws_the_last_period_from_its_posterior():
     agent, (n, r, _) = played(PSRL(reward_range=SMALL), small())
     s, a = np.unravel_index(n[2].argmax(), n[2].shape)
-    found = np.array([agent.plan(False, first=True).plan.Q[2, s, a] for _ in range(3000)])
+    found = np.array([agent._plan(False, first=True).plan.Q[2, s, a] for _ in range(3000)])
     highs = n[2, s, a] + r[2, s, a]
     assert stats.kstest(found + 1, stats.beta(1 + highs, 1 + n[2, s, a] - highs).cdf).pvalue > 1e-4
 
 
 def test_gaussian_psrl_has_the_noise_of_its_definition():
     agent, (n, _, into) = played(GaussianPSRL(reward_range=SMALL, scale=0.7, alpha_P=0.5), small())
-    plans = [agent.plan(False, first=True).plan for _ in range(3000)]
+    plans = [agent._plan(False, first=True).plan for _ in range(3000)]
     Q, V = np.array([p.Q for p in plans]), np.array([p.V for p in plans])
     r = agent._learner.mind.counts.reward
     for h in range(3):
@@ -413,7 +413,7 @@ def with_data(agent, problem, each, rng):
     """The agent's plan after every pair of the problem was tried `each` times."""
     table = problem.mdp.table
     H, S, A = table.horizon, table.states, table.actions
-    agent.adopt(problem.mdp, problem.basis)
+    agent._adopt(problem.mdp, problem.basis)
     mind = agent._learner.mind
     P, R = table.probability.reshape(H, S, A, S), table.expected.reshape(H, S, A)
     mind.counts.visits[:] = each

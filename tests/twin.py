@@ -94,7 +94,7 @@ def state_of(agent):
     """All that an agent's future depends on, by name; room that is not used yet does not count."""
     found = {"streams": agent._streams, "overshoot": np.array([agent._overshoot])}
     if agent.steps > 0:
-        found |= agent.state()
+        found |= agent._state()
     return {name: array.copy() for name, array in found.items()}
 
 

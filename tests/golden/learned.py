@@ -58,7 +58,7 @@ def weights_of(agent):
 def tabular_weights(agent, mind, plans):
     """Counts, factors and plans. An agent that does not sample predicts with one plan, which is its latest."""
     kept = {name: getattr(mind.counts, name) for name in ("visits", "reward", "into", "ends", "legal")}
-    latest = mind.plan if agent.samples or not plans else plans["mean"].plan
+    latest = mind.plan if agent._samples or not plans else plans["mean"].plan
     if plans:
         kept |= {"mean": plans["mean"].plan.Q, "drawn": plans.get("drawn", plans["mean"]).plan.Q}
     return kept | {"Q": latest.Q, "V": latest.V, "factor": (mind.linear.U, mind.linear.inv)}

@@ -99,18 +99,18 @@ class Agent:
     reward_offset: float = 0.0
     explore: Explore = Greedy()
     basis: Any = None
-    samples: bool = True  # whether it acts on a sample of the posterior, not on its mean
-    samples_first: bool = False  # from the first episode on, not only once there are data
-    broken: Broken = staticmethod(broken)
-    keeps_factors: bool = True  # whether it keeps a matrix for each block of weights
-    takes_basis: bool = True  # whether it uses the problem's basis
+    _samples: bool = True  # whether it acts on a sample of the posterior, not on its mean
+    _samples_first: bool = False  # from the first episode on, not only once there are data
+    _broken: Broken = staticmethod(broken)
+    _keeps_factors: bool = True  # whether it keeps a matrix for each block of weights
+    _takes_basis: bool = True  # whether it uses the problem's basis
     needs_horizon: bool | None = True  # True: needs a fixed number of periods; False: any length; None: either
     needs_states: bool = False  # whether observations must be numbered
-    fused: bool = False  # whether its learner has a mind that the fused loop can use
-    concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
+    _fused: bool = False  # whether its learner has a mind that the fused loop can use
+    _concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
-    remedy: str = ""  # what to try if there is no progress, instead of the agent's own words
-    deciding: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
+    _remedy: str = ""  # what to try if there is no progress, instead of the agent's own words
+    _decide: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -121,7 +121,7 @@ class Agent:
 
     # To be defined by a family.
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
 
     def new_learner(self, task: Task, example: Any) -> Learner:
@@ -132,11 +132,11 @@ class Agent:
         """Return the learner stored in a file, after checking all its arrays."""
         raise NotImplementedError(f"{type(self).__name__} cannot be loaded: define restored_learner")
 
-    def task_of(self, env: Any) -> Task:
+    def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses."""
         return endless_task_of(env) if self.needs_horizon is False else task_of(env, self.horizon)
 
-    def task_in(self, mdp: FiniteMDP) -> Task:
+    def _task_in(self, mdp: FiniteMDP) -> Task:
         """Return the task that an MDP poses."""
         return Task(mdp.table.horizon, mdp.table.actions, mdp.table.states)
 
@@ -144,7 +144,7 @@ class Agent:
         """Return the reward to learn from, given the reward paid."""
         return paid + self.reward_offset if self.reward_offset else paid
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Called after each episode, to warn if something looks wrong."""
 
     # Common to all agents.
@@ -160,7 +160,7 @@ class Agent:
         if not isinstance(self.explore, Explore):
             raise TypeError(f"explore must be Greedy, EpsilonGreedy or Boltzmann, got {shown(self.explore)}")
         exploration(self.explore, 0, 1)
-        self.check()
+        self._check()
         self._streams: Words = new_streams(self.seed)
         self._task: Task | None = None
         self._problem_basis: Any = None  # of the problem or environment, if the agent has none
@@ -172,7 +172,7 @@ class Agent:
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
 
-    def check_task(self, task: Task) -> None:
+    def _check_task(self, task: Task) -> None:
         """Raise an error if agents of this kind cannot learn the task."""
         if self.needs_states and task.states is None:
             raise ValueError(
@@ -185,18 +185,18 @@ class Agent:
         if self.horizon not in (None, task.horizon):
             raise ValueError(f"horizon is {self.horizon}, the problem has {task.horizon} periods: leave it out")
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
-        self.check_task(task)
+        self._check_task(task)
         if self.steps == 0:
             self._task, self._learner = task, None
         elif self._task != task:
-            raise ValueError(f"this agent has learned {self._task}, it cannot go on with {task}: {self.how_else}")
+            raise ValueError(f"this agent has learned {self._task}, it cannot go on with {task}: {self._advice}")
         if env is not None:
             self.environment = Made.of(env)
 
     @property
-    def how_else(self) -> str:
+    def _advice(self) -> str:
         """How to learn another task than the one learned so far."""
         log = "; or, if it was fitted to a log without env, fit a new one with fit(log, env)"
         return "use agent.clone()" + (log if self.environment is None else "")
@@ -205,15 +205,15 @@ class Agent:
         """Play and learn one episode, and return its return. If anything fails, the agent is unchanged."""
         assert self._task is not None
         total, played, rewarded = 0.0, 0, self._found_reward
-        with self.undone_unless_learned():
+        with self._restore_streams():
             observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
-            self.settle()
+            self._settle()
             learner = self._learner
             if learner is None:
                 learner = self.new_learner(self._task, self._first(env, observation))
             place, going_on = learner.look(0, observation, info.get("action_mask")), True
             while going_on:
-                plan = learner.plan(self.sampled(learner), self._streams[POSTERIOR], learning=True)
+                plan = learner.plan(self._uses_sample(learner), self._streams[POSTERIOR], learning=True)
                 steps, paid, place, going_on = self._play(env, learner, plan, place)
                 learner, total = learner.remember(steps, plan, not going_on), total + paid
                 played, rewarded = played + len(steps), rewarded or any(step.reward for step in steps)
@@ -221,7 +221,7 @@ class Agent:
                     warn_of_endless(env, played)
             self._learner = learner
         self._found_reward = rewarded
-        self.notice()
+        self._notice()
         return total
 
     def _first(self, env: Env[Any, Any], observation: Any) -> Any:
@@ -233,7 +233,7 @@ class Agent:
         return self._task.checked(observation)
 
     @contextmanager
-    def undone_unless_learned(self) -> Iterator[None]:
+    def _restore_streams(self) -> Iterator[None]:
         """Context manager that restores the random streams on an error before an episode was learned from."""
         kept, before = self._streams.copy(), self.episodes
         try:
@@ -253,11 +253,11 @@ class Agent:
         total = 0.0
         while self.update_every is None or len(steps) < self.update_every:
             Q = checked_values(learner.values(plan, place), place)
-            a = None if self.deciding is None else self.deciding(place)
+            a = None if self._decide is None else self._decide(place)
             if a is None:
                 a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
             if a < 0:
-                raise self.broken()
+                raise self._broken()
             if isinstance(env, Replay):
                 a = env.next_action
             observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
@@ -277,54 +277,54 @@ class Agent:
             self._missed_reward = True
             warn_of_no_reward(self.episodes, remedy)
 
-    def state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         """Return all arrays of what was learned that a file must contain."""
         return dict(self._learner.state())
 
-    def adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
+    def _adopt(self, mdp: FiniteMDP, basis: Basis) -> None:
         """Start an MDP, to be learned in the fused loop, with `basis` unless the agent has its own."""
-        task = self.task_in(mdp)
-        if not self.fused:
+        task = self._task_in(mdp)
+        if not self._fused:
             raise TypeError(
                 f"{type(self).__name__} has no fused loop: let it learn(env) from rlsvi.envs.FiniteMDPEnv(mdp)"
             )
-        self.take_on(task)
+        self._take_on(task)
         if self._learner is None:
-            self._problem_basis = basis if self.takes_basis and self.basis is None else None
+            self._problem_basis = basis if self._takes_basis and self.basis is None else None
             self._learner = self.new_learner(task, 0)
-        elif self.takes_basis and self.basis is None and basis is not self._problem_basis:
+        elif self._takes_basis and self.basis is None and basis is not self._problem_basis:
             offered = bound(basis, task.states, task.actions, task.horizon, 0)
             if not same_table(self._learner.mind.features, offered.table):
                 raise ValueError("this agent has learned through another basis: use agent.clone()")
 
-    def mind_for(self, episodes: int) -> tuple[Any, int]:
+    def _mind_for(self, episodes: int) -> tuple[Any, int]:
         """Return the mind for the fused loop, and for how many of the next `episodes` it has room."""
-        self.settle()
+        self._settle()
         return self._learner.mind_for(episodes), episodes
 
-    def episodes_on_the_mean(self, episodes: int) -> int:
+    def _episodes_on_the_mean(self, episodes: int) -> int:
         """Return how many of the next `episodes` use the posterior mean rather than a sample."""
-        if not self.samples:
+        if not self._samples:
             return episodes
-        return 0 if self.sampled(self._learner) else 1
+        return 0 if self._uses_sample(self._learner) else 1
 
-    def failure(self, rewards: Floats) -> Exception:
+    def _failure(self, rewards: Floats) -> Exception:
         """Return the error to raise if an episode with these rewards could not be learned from."""
-        return self.broken()
+        return self._broken()
 
-    def features(self, task: Task, example: Any) -> Features:
+    def _features(self, task: Task, example: Any) -> Features:
         """Return the agent's basis, the problem's, or a table, bound to a task and checked."""
         basis: Basis = self.basis or self._problem_basis or Tabular()
         size = task.states, task.actions, task.horizon or 1
-        return bound(basis, *size, example, factors=self.keeps_factors)
+        return bound(basis, *size, example, factors=self._keeps_factors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, completely or not at all; `rlsvi.load` reads it."""
-        self.check_can_be_saved()
-        self.settle()
+        self._check_can_be_saved()
+        self._settle()
         files.save(self, path)
 
-    def check_can_be_saved(self) -> None:
+    def _check_can_be_saved(self) -> None:
         """Raise an error if a file cannot contain this agent."""
         if type(self).restored_learner is Agent.restored_learner:
             raise TypeError(f"{type(self).__name__} cannot be saved: define restored_learner, to load it again")
@@ -391,7 +391,7 @@ class Agent:
             *callbacks_of(on_episode),
             *saving(checkpoint_every, checkpoint, keep_best),
         ]
-        self.take_on(self.task_of(env), env)
+        self._take_on(self._task_of(env), env)
         begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
         with begun_callbacks(callbacks, self, env) as tell, bar(max(goal, 0), unit, progress) as advance:
             while getattr(self, unit) < begin + goal:
@@ -455,7 +455,7 @@ class Agent:
                 f"{type(self).__name__} reads a log as a whole: for chunk= and executor=, use rlsvi.BoundedRLSVI"
             )
         replay = replay_of(log, env, columns)
-        replay.check_length(self.task_of(replay).horizon)
+        replay.check_length(self._task_of(replay).horizon)
         with self._unchanged_by_errors():
             self._relive(replay, progress)
         return self
@@ -473,7 +473,7 @@ class Agent:
 
         What cannot be copied is kept as it is: a learner whose `remember` returns a new one does not change.
         """
-        shared = [self, self.__dict__.get("_env"), *self.arguments().values()]
+        shared = [self, self.__dict__.get("_env"), *self._arguments().values()]
         known, before = {id(thing): thing for thing in shared}, {}
         for name, value in self.__dict__.items():
             copies = dict(known)
@@ -506,15 +506,15 @@ class Agent:
         """The number of steps learned from."""
         return int(self._learner.counters[STEPS]) if self._learner is not None else 0
 
-    def sampled(self, learner: Learner) -> bool:
+    def _uses_sample(self, learner: Learner) -> bool:
         """Return whether to act on a sample of the learner's posterior rather than on the mean."""
-        return self.samples and (self.samples_first or bool(learner.counters[STEPS] > 0))
+        return self._samples and (self._samples_first or bool(learner.counters[STEPS] > 0))
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Called before each episode, before saving and before predicting, to update what was learned."""
 
     @contextmanager
-    def streams_kept(self) -> Iterator[None]:
+    def _keep_streams(self) -> Iterator[None]:
         """Context manager after which the random streams are as before, whatever was predicted."""
         kept = self._streams.copy()
         try:
@@ -583,35 +583,35 @@ class Agent:
         h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
         if self._task.horizon and h >= self._task.horizon:
             raise ValueError(f"state is period {shown(h)} of {self._task.horizon}: start a new episode")
-        self.settle()
+        self._settle()
         place = self._learner.look(h, observation, mask, learning=False)
-        Q = checked_values(self._learner.values(self.plan(deterministic, key, h == 0), place), place)
+        Q = checked_values(self._learner.values(self._plan(deterministic, key, h == 0), place), place)
         if deterministic:
             a = int(np.argmax(np.where(place.legal, Q, -np.inf)))
         else:
             rule, parameter = exploration(self.explore, self.episodes, 1)
             a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
         if a < 0 or not np.isfinite(Q[a]):
-            raise self.broken()
+            raise self._broken()
         return self._task.first_action + a, h + 1
 
-    def plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
+    def _plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
         """Return the posterior mean, kept until more is learned, or a sample, drawn at the start of an episode."""
         version = tuple(self._learner.counters)
         if version != self._version:
             self._version, self._mean, self._drawn = version, None, {}
         noise = self._streams[PREDICT]
-        if mean or not self.samples:
+        if mean or not self._samples:
             if self._mean is None:
                 self._mean = self._learner.plan(False, noise)
             return self._mean
         if first or key not in self._drawn:
-            self._drawn[key] = self._learner.plan(self.sampled(self._learner), noise)
+            self._drawn[key] = self._learner.plan(self._uses_sample(self._learner), noise)
         return self._drawn[key]
 
     # Arguments, with the methods that scikit-learn expects.
 
-    def arguments(self) -> dict[str, Any]:
+    def _arguments(self) -> dict[str, Any]:
         """The arguments of the constructor."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
@@ -620,7 +620,7 @@ class Agent:
 
         deep : accepted because scikit-learn passes it. No argument has parameters of its own.
         """
-        return self.arguments()
+        return self._arguments()
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of an agent that has learned nothing, all of them or, if one is invalid, none.
@@ -628,7 +628,7 @@ class Agent:
         An agent that has learned is not changed, because what it has learned depends on its arguments:
         `agent.clone(**params)` returns a new agent, as does `sklearn.base.clone(agent).set_params(**params)`.
         """
-        known = self.arguments()
+        known = self._arguments()
         if unknown := sorted(set(params) - set(known)):
             raise ValueError(
                 f"{type(self).__name__} has no parameter {', '.join(unknown)}: there are {', '.join(known)}"
@@ -644,14 +644,14 @@ class Agent:
 
     def clone(self, **changes: Any) -> Self:
         """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
-        return type(self)(**{**self.arguments(), **changes})
+        return type(self)(**{**self._arguments(), **changes})
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={short(value)}" for name, value in self.arguments().items())
+        given = ", ".join(f"{name}={short(value)}" for name, value in self._arguments().items())
         return f"{type(self).__name__}({given})"
 
     def _repr_html_(self) -> str:
-        rows = [(name, short(value)) for name, value in self.arguments().items()]
+        rows = [(name, short(value)) for name, value in self._arguments().items()]
         note = f"has learned from {self.episodes} episodes, {self.steps} steps"
         return html_table(type(self).__name__, rows, note=note)
 

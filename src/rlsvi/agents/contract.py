@@ -429,7 +429,7 @@ def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted:
         table = isinstance(agent.basis or agent._problem_basis or Tabular(), Tabular)
         if table and (task.states * task.actions, 1) != (blocks, dim):  # before it is made
             raise ArchiveError(f"is damaged: {blocks} blocks of {dim} weights are not the table of {task}")
-        features: Features = agent.features(task, 0)
+        features: Features = agent._features(task, 0)
         if (features.blocks, features.dim) != (blocks, dim):
             raise ArchiveError(
                 f"was learned with {blocks} blocks of {dim} features, not {features.blocks} of {features.dim}"
@@ -439,7 +439,7 @@ def restored_features(agent: Any, task: Task, blocks: int, dim: int, *, counted:
 
     def at(h: int, observation: Any) -> Any:
         if not bound:
-            features = agent.features(task, observation)
+            features = agent._features(task, observation)
             if (features.blocks, features.dim) != (blocks, dim):
                 raise ValueError(
                     f"basis must give {blocks} blocks of {dim} features, as the agent learned with; it gives "

@@ -33,13 +33,13 @@ def tried(agent: Kind, env: Any) -> Kind:
     A clone takes on the task and looks at one observation of the space, with all the checks of `learn`. A basis
     given by the user is not tried, because its functions may only be meant for observations that occur.
     """
-    task = agent.task_of(env)
+    task = agent._task_of(env)
     if agent.basis is None:
         _check_actions(task)
-        if agent.takes_basis:
+        if agent._takes_basis:
             _check_numbers(env.observation_space)
         trial, example = agent.clone(), example_of(env.observation_space)
-        trial.take_on(task, env)
+        trial._take_on(task, env)
         trial.new_learner(task, task.checked(example)).look(0, example, None)
     return agent
 

@@ -17,10 +17,10 @@ class DiscountedAgent(Agent):
     diverged_above: float
 
     needs_horizon = False
-    broken = staticmethod(diverged)
+    _broken = staticmethod(diverged)
     _warned = False
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         noise_of(self.lam, self.sigma)
         in_unit_interval("gamma", self.gamma, closed=True)
@@ -38,12 +38,12 @@ class DiscountedAgent(Agent):
         """Whether `excess` was ever larger than `diverged_above`."""
         return bool(self._learner.watched()[1]) if self._learner else False
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         self._warned = self.diverged
-        super().take_on(task, env)
+        super()._take_on(task, env)
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn, once, about targets that rewards, prior and discount cannot explain."""
         if self.diverged and not self._warned:
             self._warned = True

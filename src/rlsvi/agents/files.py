@@ -28,7 +28,7 @@ WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, Arithmetic
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """Write an agent to a file, completely or not at all."""
     header, arrays = header_of(agent)
-    archive.write(path, header, arrays | (agent.state() if agent.steps > 0 else {}))
+    archive.write(path, header, arrays | (agent._state() if agent.steps > 0 else {}))
 
 
 def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -44,7 +44,7 @@ def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     header = {
         "rlsvi": __version__,
         "agent": kind,
-        "arguments": {name: _plain(name, value, arrays) for name, value in agent.arguments().items()},
+        "arguments": {name: _plain(name, value, arrays) for name, value in agent._arguments().items()},
         "problem_basis": _plain("problem_basis", agent._problem_basis, arrays) if learned else None,
         "task": agent._task if learned else None,
         "setting": agent._setting if learned else {},
@@ -114,7 +114,7 @@ def _agent(file: Archive, basis: Any) -> Any:
     if header["task"] is not None:
         agent._setting = header["setting"]
         agent._task = Task.read(header["task"])
-        agent.check_task(agent._task)
+        agent._check_task(agent._task)
         agent._learner = _learner(agent, file)
     agent._overshoot = whole("overshoot", header["overshoot"], 0, 2**62)
     return agent
@@ -164,7 +164,7 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
     if task is None or agent.steps == 0:
         raise RuntimeError("this agent has learned nothing yet: call learn first")
     if task.states is None and hasattr(agent._learner, "exported"):
-        layout, arrays = agent._learner.exported(agent.plan(True))
+        layout, arrays = agent._learner.exported(agent._plan(True))
     elif task.states is not None:
         layout = Layout(["counted", [task.first_state], []], [], [], [task.states])
         arrays = {"actions": _numbered(agent, max(task.horizon, 1), task.first_state, task.states)}

@@ -147,14 +147,14 @@ class TableOrFeatures(Holding):
     gamma: float = 0.99
     seed: Seed = None
 
-    broken = staticmethod(diverged)
+    _broken = staticmethod(diverged)
     needs_horizon = False
-    samples_first = True
+    _samples_first = True
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
-        table.remedy, features.remedy = TABLE_REMEDY, FEATURES_REMEDY
+        table._remedy, features._remedy = TABLE_REMEDY, FEATURES_REMEDY
         self._inner: dict[bool, Agent] = {True: table, False: features}
 
     @property
@@ -185,19 +185,19 @@ class TableOrFeatures(Holding):
         """The number of steps after which to learn and plan within an episode."""
         return self._inner[self.uses_table].update_every
 
-    def sampled(self, learner: Any) -> bool:
+    def _uses_sample(self, learner: Any) -> bool:
         """Return whether to act on a sample of the learner's posterior rather than on the mean."""
-        return self._inner[learner.table].sampled(learner.active)
+        return self._inner[learner.table]._uses_sample(learner.active)
 
     def _hold_once(self) -> None:
         """Take a new action in every step from now on, as a log does."""
         self._learner.counters[REPEAT] = 1
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn as the agent in use does."""
         acting = self.acting
         acting._missed_reward = self._missed_reward
-        acting.notice()
+        acting._notice()
         self._missed_reward = acting._missed_reward
 
     def diagnostics(self) -> dict[str, float]:
@@ -210,7 +210,7 @@ class TableOrFeatures(Holding):
         agent._problem_basis, agent._task = self._problem_basis, task
         return agent
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         layout = of(env)
         if self.steps == 0:
@@ -218,9 +218,9 @@ class TableOrFeatures(Holding):
         elif layout.layout != self.layout:
             raise ValueError(
                 f"this agent has learned {self._task} with other observations, it cannot go on with these: "
-                f"{self.how_else}"
+                f"{self._advice}"
             )
-        super().take_on(task, env)
+        super()._take_on(task, env)
 
     def new_learner(self, task: Task, example: Any) -> ChoosingLearner:
         """Return a learner without experience, which begins with a table."""

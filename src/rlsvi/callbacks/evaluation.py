@@ -57,14 +57,14 @@ class Evaluate(Callback):
         """Make the environment, and find out what the best agent so far is worth."""
         if self.keep_best is not None:
             checked_target(self.keep_best)
-            agent.check_can_be_saved()
+            agent._check_can_be_saved()
         if self.given is not None and self.given.unwrapped is env.unwrapped:
             raise ValueError(
                 "the agent learns in the environment to evaluate in: make a second one for evaluation"
             )
         self._env = another(env) if self.given is None else self.given
         try:
-            task, learned = agent.task_of(self._env), agent.task_of(env)
+            task, learned = agent._task_of(self._env), agent._task_of(env)
             if task != learned or self._env.observation_space != env.observation_space:
                 raise ValueError(
                     f"the environment to evaluate in is {task} with observations {self._env.observation_space}, "
@@ -102,7 +102,7 @@ class Evaluate(Callback):
 
     def _returns(self, agent: Any) -> Any:
         assert self._env is not None
-        with agent.streams_kept():
+        with agent._keep_streams():
             return played(agent, self._env, self.episodes, self.seed)[0]
 
 

@@ -30,7 +30,7 @@ class Checkpoint(Callback):
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
         """Check that the agent can be saved."""
         checked_target(self.path)
-        agent.check_can_be_saved()
+        agent._check_can_be_saved()
 
     def episode(self, agent: Any, numbers: Numbers) -> None:
         """Save the agent if it is time."""

@@ -91,7 +91,7 @@ def simulate_concurrent(
     table, solution = problem.mdp.table, problem.solution
     numbers = agents * (3 * table.horizon + rounds * (2 * table.horizon + 4 if trace else 4))
     fits(f"{shown(rounds)} rounds of {shown(agents)} agents", numbers, "use fewer agents or rounds, or no trace")
-    agent.adopt(problem.mdp, problem.basis)
+    agent._adopt(problem.mdp, problem.basis)
     history = blank_history(rounds * agents, table.horizon if trace else 0)
     work, aside = new_workspace(table.horizon, table.states, table.actions), _no_round(agents, table.horizon)
     done, chunk = 0, max(1, 64 // agents)
@@ -103,7 +103,7 @@ def simulate_concurrent(
         parameters, before, streams = parameters[::agents].copy(), copy_of(mind), agent._streams.copy()
         others = (
             table,
-            agent.episodes_on_the_mean(count),
+            agent._episodes_on_the_mean(count),
             shared,
             rule,
             float(agent.reward_offset),
@@ -118,7 +118,7 @@ def simulate_concurrent(
         finished, status = run_rounds(mind, agent._streams, parameters, *others)
         took = time.perf_counter() - copied
         if status == BROKEN:
-            error = agent.failure(work.rewards)
+            error = agent._failure(work.rewards)
             run_rounds(before, streams, parameters[:finished], *others)
             agent._learner.mind = before
             advance(finished)

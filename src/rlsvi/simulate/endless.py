@@ -53,7 +53,7 @@ def simulate_continual(
         raise TypeError(f"advance must be a function of the number of steps just done, got {shown(advance)}")
     check_alike(mdp)
     table, task = mdp.table, Task(0, mdp.table.actions, mdp.table.states)
-    agent.take_on(task)
+    agent._take_on(task)
     learner = agent._learner = agent._learner or agent.new_learner(task, 0)
     here, A = learner.here(), table.actions
     if here is not None and not learner.walk.world.any():
@@ -74,11 +74,11 @@ def simulate_continual(
         if status == BROKEN:  # the last step has left traces: repeat without it
             _, _, after = _tried(agent, table, rule, parameters[:finished], part, desk)
         learner.mind, learner.walk, agent._streams, desk = after
-        agent.notice()
+        agent._notice()
         done += finished
         advance(finished)
         if status == BROKEN:
-            raise agent.broken()
+            raise agent._broken()
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / (time.perf_counter() - begin))))
     return rewards
 

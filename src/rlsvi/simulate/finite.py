@@ -45,10 +45,10 @@ from rlsvi.simulate.stepped import History, Recorded, blank_history, part_of, st
 
 # What the fused loop calls too, and what no loop calls.
 HEEDED = {
-    *("_start", "arguments", "check", "check_task", "clone", "take_on"),
-    *("adopt", "broken", "episodes_on_the_mean", "failure", "mind_for", "task_in"),
-    *("features", "learner_of", "linear", "new_learner", "numbers", "parameters", "prior", "prior_weights"),
-    *("export", "restored_learner", "rewards", "save", "state"),
+    *("_start", "_arguments", "_check", "_check_task", "clone", "_take_on"),
+    *("_adopt", "_broken", "_episodes_on_the_mean", "_failure", "_mind_for", "_task_in"),
+    *("_features", "_learner_of", "linear", "new_learner", "numbers", "_parameters", "_prior", "prior_weights"),
+    *("export", "restored_learner", "rewards", "save", "_state"),
 }
 OF_LEARNERS = {"counters", "enlarged", "mind_for", "restore", "state"}
 METHODS = property, cached_property, partialmethod, staticmethod, classmethod
@@ -84,7 +84,7 @@ def _is_method(value: Any) -> bool:
 
 def fused_for(agent: Agent) -> bool:
     """Return whether the fused loop does all that stepping would do with an agent."""
-    if not agent.fused or agent.update_every is not None or _changed(agent) - HEEDED:
+    if not agent._fused or agent.update_every is not None or _changed(agent) - HEEDED:
         return False
     learner = agent._learner
     known = learner is None or isinstance(learner, MindLearner)
@@ -123,7 +123,7 @@ def simulate(
     check_problem(problem, advance)
     flag("regret", regret)
     flag("trace", trace)
-    agent.adopt(problem.mdp, problem.basis)
+    agent._adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
     if not fused_for(agent):
         traced = table.horizon if trace else 0
@@ -135,12 +135,12 @@ def simulate(
     done, chunk = 0, 64
     while done < episodes:
         begin = time.perf_counter()
-        mind, count = agent.mind_for(min(chunk, episodes - done))
+        mind, count = agent._mind_for(min(chunk, episodes - done))
         rule, parameters = exploration(agent.explore, agent.episodes, count)
         finished, status = run(
             table,
             mind,
-            agent.episodes_on_the_mean(count),
+            agent._episodes_on_the_mean(count),
             rule,
             parameters,
             float(agent.reward_offset),
@@ -154,7 +154,7 @@ def simulate(
         done += finished
         advance(finished)
         if status == BROKEN:
-            raise agent.failure(work.rewards)
+            raise agent._failure(work.rewards)
         took = time.perf_counter() - begin
         chunk = max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / took)))
     return history

@@ -237,7 +237,7 @@ class Batch:
             found[going, :, done : done + count] = part.transpose(2, 0, 1)
             if (status == BROKEN).any():
                 rewards = self.runs.work.rewards.copy_to_host()
-                failures |= {i: self.agent.failure(rewards[:, chosen[i]]) for i in going[status == BROKEN]}
+                failures |= {i: self.agent._failure(rewards[:, chosen[i]]) for i in going[status == BROKEN]}
             going = going[status != BROKEN]
             advance(count * len(going))
         self.played[chosen[going]] += episodes
@@ -295,13 +295,13 @@ class Batch:
         ways = [exploration(way, begin, count) for way in self.ways]
         rules, parameters = np.array([rule for rule, _ in ways]), np.stack([values for _, values in ways])
         explore = Exploration(put(self.way_of), put(rules), put(parameters))
-        mean, offset = agent.episodes_on_the_mean(2**62), float(agent.reward_offset)
+        mean, offset = agent._episodes_on_the_mean(2**62), float(agent.reward_offset)
         return begin, mean, explore, offset, regret, out, put(np.zeros((1, 1), np.int32)), put(np.zeros((1, 1)))
 
     def _prepare(self, played: int, episodes: int) -> None:
         """Renew what all runs share, such as the step sizes of the next episodes."""
         self.agent._learner.counters[EPISODES] = played
-        self._renew(self.agent.mind_for(episodes)[0])
+        self._renew(self.agent._mind_for(episodes)[0])
 
     def _renew(self, mind: Any) -> None:
         """Replace the mind of the template, and on the card what has another size or is shared."""
@@ -336,7 +336,7 @@ def bytes_of(agent: Agent, problem: Problem, shared: bool) -> int:
 
 def begun(agent: Agent, problem: Problem) -> Lane:
     """Return what a run of an agent that has learned nothing uses."""
-    agent.adopt(problem.mdp, problem.basis)
+    agent._adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
     known = frozen(table), frozen(solution.V), frozen(solution.Q)
     work = new_workspace(table.horizon, table.states, table.actions)
@@ -346,13 +346,13 @@ def begun(agent: Agent, problem: Problem) -> Lane:
 
 def refuse(agent: Agent) -> None:
     """Raise an error if a card cannot run an agent."""
-    if not isinstance(agent, Agent) or not agent.fused:
+    if not isinstance(agent, Agent) or not agent._fused:
         raise TypeError(f"{shown(agent)} has no fused loop, which is what a card runs: use device='cpu'")
     if agent.episodes:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
-    own = {"mind_for", "settle", "episodes_on_the_mean"} & set(overridden(type(agent)))
+    own = {"_mind_for", "_settle", "_episodes_on_the_mean"} & set(overridden(type(agent)))
     if own or not fused_for(agent):
         raise TypeError(
             f"{type(agent).__name__} has methods of its own, which a card cannot call: use device='cpu'"
@@ -361,7 +361,7 @@ def refuse(agent: Agent) -> None:
 
 def agree(agent: Agent, first: Agent) -> bool:
     """Return whether two agents have the same arguments; raise an error if they cannot run together."""
-    mine, other = agent.arguments(), first.arguments()
+    mine, other = agent._arguments(), first._arguments()
     names = mine.keys() - {"seed", "explore"}
     differ = [name for name in names if not _equal(mine[name], other.get(name))]
     if type(agent) is not type(first) or not all(name in NUMBERS for name in differ):

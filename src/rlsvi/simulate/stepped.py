@@ -189,11 +189,11 @@ def stepped(agent: Any, env: Recorded) -> History:
     as many steps as they can have. If it returns earlier, it is called again.
     """
     if isinstance(agent, Agent) and getattr(agent.predict, "__func__", None) is not Agent.predict:
-        agent.deciding = predicted_by(agent, env)
+        agent._decide = predicted_by(agent, env)
         try:
             return _taught(agent, env)
         finally:
-            agent.deciding = None
+            agent._decide = None
     return _taught(agent, env)
 
 

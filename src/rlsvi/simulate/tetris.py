@@ -89,16 +89,16 @@ def simulate_tetris(
     ring, desk = learner.mind.ring, _desk(agent, learner, rules)
     aside = empty_ring(rules.actions, 1, ring.units, ring.x.dtype, desk.known, int(ring.limit[0]))
     for g in range(games):
-        with agent.undone_unless_learned():
+        with agent._restore_streams():
             reseed(desk.nature, bits(agent._streams[EPISODE]) >> np.uint64(32))
-            plan = learner.plan(agent.sampled(learner), agent._streams[POSTERIOR], learning=True)
+            plan = learner.plan(agent._uses_sample(learner), agent._streams[POSTERIOR], learning=True)
             rule, parameters = exploration(agent.explore, agent.episodes, 1)
             found.over[g], aside = _game(desk, plan.w, rule, parameters[0], agent._streams[ACTION], aside, limit)
             order = (int(aside.first[0]) + np.arange(int(aside.size[0]))) % len(aside.x)
             learner.make_room(aside.following[order])
             row = np.empty(len(aside.units), aside.gram.dtype)
             pour(aside, learner.mind, plan.theta, plan.largest, int(desk.tally[PIECES]), row)
-        agent.notice()
+        agent._notice()
         found.rows[g], found.pieces[g] = desk.tally[ROWS], desk.tally[PIECES]
         found.size[g], found.excess[g] = math.hypot(*plan.theta.flat), agent.excess
         advance(1)
@@ -116,7 +116,7 @@ def play_mean(
     if agent.episodes == 0:
         raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
     d = len(adopted(agent, rules).mind.ring.units)
-    w = agent.plan(True).w[:, 0]
+    w = agent._plan(True).w[:, 0]
     weights, reward = w[:d].copy(), float(w[d]) if len(w) > d else 0.0  # the last is the weight of rows removed
     limit = FOREVER if max_pieces is None else max_pieces
     return play(rules, kind, weights, games, limit, seed, reward)

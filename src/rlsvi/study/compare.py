@@ -554,13 +554,13 @@ class Field(NamedTuple):
                 agent = entrant(name, given, env, seed)
                 if is_ours(agent):
                     alone.close()
-                if known is not None and isinstance(agent, Agent) and agent.fused:
+                if known is not None and isinstance(agent, Agent) and agent._fused:
                     if fused_for(agent):
                         history = simulate(
                             agent, known, self.episodes, advance=advance
                         )  # its learner may be stepped
                         return Run(history, regret, FUSED if fused_for(agent) else STEPPED)
-                    agent.adopt(known.mdp, known.basis)
+                    agent._adopt(known.mdp, known.basis)
                 return Run(stepped(agent, env), regret, STEPPED)
 
     def noted(self, name: str, seed: int, advance: Callable[[int], None]) -> Run:

@@ -189,17 +189,17 @@ class ContextualBandit(Agent):
     reward_offset: float = 0.0
     seed: Seed = None
 
-    fused = True
+    _fused = True
     needs_horizon = None  # only if not pooled
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         ridge_of(self.lam, self.sigma)
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
         flag("pooled", self.pooled)
 
-    def task_of(self, env: Any) -> Task:
+    def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; a pooled bandit needs no horizon."""
         try:
             return task_of(env, self.horizon)
@@ -208,18 +208,18 @@ class ContextualBandit(Agent):
                 raise
             return endless_task_of(env)
 
-    def features(self, task: Task, example: Any) -> Features:
+    def _features(self, task: Task, example: Any) -> Features:
         """Return the agent's basis, the problem's, or a table, bound to the task."""
         if task.states is None and isinstance(self.basis or self._problem_basis or Tabular(), Tabular):
             raise ValueError(
                 f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {shown(example)}: "
                 f"pass basis=rlsvi.bases.Recommendation() for histories of recommendations, or bases.StateFeatures"
             )
-        return super().features(task, example)
+        return super()._features(task, example)
 
     def new_learner(self, task: Task, example: Any) -> "ContextualLearner":
         """Return a learner without experience."""
-        return self._learner_of(task, self.features(task, example))
+        return self._learner_of(task, self._features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> "ContextualLearner":
         """Return the learner stored in a file, after checking all its arrays."""

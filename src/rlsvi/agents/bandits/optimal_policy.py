@@ -74,13 +74,13 @@ class OptimalPolicy(Agent):
     mdp: FiniteMDP | None = None
     seed: Seed = None
 
-    fused = True
-    takes_basis = False
+    _fused = True
+    _takes_basis = False
     needs_states = True
-    samples = False
+    _samples = False
     _known = None  # the MDP that its values belong to
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
             raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
@@ -88,13 +88,13 @@ class OptimalPolicy(Agent):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.mdp is not None:
-            self.adopt(self.mdp)
+            self._adopt(self.mdp)
 
-    def adopt(self, mdp: FiniteMDP, basis: Basis | None = None) -> None:
+    def _adopt(self, mdp: FiniteMDP, basis: Basis | None = None) -> None:
         """Start an MDP, unless the agent was given its own."""
-        self._solve(self.task_in(mdp), self.mdp or mdp)
+        self._solve(self._task_in(mdp), self.mdp or mdp)
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start the task of an environment whose MDP is known."""
         mdp = self.mdp or getattr(env.unwrapped, "mdp", None)
         if not isinstance(mdp, FiniteMDP):
@@ -104,7 +104,7 @@ class OptimalPolicy(Agent):
 
     def _solve(self, task: Task, mdp: FiniteMDP) -> None:
         """Compute the values of an MDP that must match the task; as nothing is learned, the task may change."""
-        known = self.task_in(mdp)
+        known = self._task_in(mdp)
         if task[:3] != known[:3]:
             raise ValueError(f"mdp is {known}, not {task}: pass the mdp that is played, or leave mdp out")
         if mdp is not self._known:

@@ -98,25 +98,25 @@ class ThompsonSampling(Agent):
     reward_offset: float = 0.0
     seed: Seed = None
 
-    fused = True
-    takes_basis = False
+    _fused = True
+    _takes_basis = False
     needs_horizon = False
-    samples_first = True
+    _samples_first = True
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
             raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
 
-    def task_of(self, env: Any) -> Task:
+    def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; only its actions matter."""
-        return super().task_of(env)._replace(states=None, first_state=0)
+        return super()._task_of(env)._replace(states=None, first_state=0)
 
-    def task_in(self, mdp: FiniteMDP) -> Task:
+    def _task_in(self, mdp: FiniteMDP) -> Task:
         """Return the task that an MDP poses; only its actions matter."""
         return Task(0, mdp.table.actions, None)
 
-    def failure(self, rewards: Floats) -> ValueError:
+    def _failure(self, rewards: Floats) -> ValueError:
         """Return the error for a reward outside [0, 1]."""
         return ValueError(
             "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for "
@@ -127,7 +127,7 @@ class ThompsonSampling(Agent):
         """Return a learner without experience."""
         counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
         return ThompsonLearner(
-            task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self.failure
+            task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self._failure
         )
 
     def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
@@ -136,7 +136,7 @@ class ThompsonSampling(Agent):
         if (counts < 0.1).any():
             raise ArchiveError("is damaged: a count in it is too small")
         counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
-        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self.failure)
+        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self._failure)
 
 
 class ThompsonLearner(MindLearner):

@@ -350,14 +350,14 @@ class ContinualAgent(DiscountedAgent):
     diverged_above: float = 1000.0
     seed: Seed = None
 
-    samples_first = True
+    _samples_first = True
     noise = "none"
     update_every = 1
     _env = None  # the environment in which the agent acted last
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        super().check()
+        super()._check()
         ridge_of(self.lam, self.sigma)
         if self.gamma == 1:
             raise ValueError("gamma must lie in [0, 1): without end there must be a discount; got 1")
@@ -376,7 +376,7 @@ class ContinualAgent(DiscountedAgent):
         whole("steps", steps, 0)
         if reset is not None:
             flag("reset", reset)
-        self.take_on(self.task_of(env), env)
+        self._take_on(self._task_of(env), env)
         anew = env is not self._env if reset is None else reset
         if not anew and self.steps == 0:
             raise ValueError("reset=False needs an agent that has learned: it does not know where env stands")
@@ -396,7 +396,7 @@ class ContinualAgent(DiscountedAgent):
         """Act once and learn from it. If it fails before learning, nothing has been learned."""
         assert self._task is not None
         self._env = None
-        with self.undone_unless_learned():
+        with self._restore_streams():
             learner = self._learner
             place = None if anew or learner is None else learner.here()
             if place is None:
@@ -407,20 +407,20 @@ class ContinualAgent(DiscountedAgent):
             (step,), _, _, goes_on = self._play(env, learner, learner.plan(True, stream), place)
             self._learner = learner.live(step, not goes_on, stream)
         self._env = env
-        self.notice()
+        self._notice()
 
     def _predict(self, *given: Any) -> tuple[int, int]:
         """Return an action, and a state that is always 0, since there is one value function for all steps."""
         action, _ = super()._predict(*given)
         return action, 0
 
-    def plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
+    def _plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
         """Return the values of theta-bar_t, or of theta_t, with which it learns."""
-        return super().plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
+        return super()._plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
 
     def new_learner(self, task: Task, example: Any) -> ContinualLearner:
         """Return a learner without experience."""
-        return self._learner_of(task, self.features(task, example))
+        return self._learner_of(task, self._features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> ContinualLearner:
         """Return the learner stored in a file, after checking all its arrays."""
@@ -457,9 +457,9 @@ class ContinualRLSVI(ContinualAgent):
     sigma: float = 1.0
     noise: NoiseRecursion = "paper"
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        super().check()
+        super()._check()
         if str(self.noise) == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
         one_of("noise", self.noise, ("paper", "whitened", "independent"))

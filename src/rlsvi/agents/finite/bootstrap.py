@@ -371,7 +371,7 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     prior_weight: float = 1.0
     random_prior: bool = True
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         positive("lam", self.lam)
         if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
@@ -380,21 +380,23 @@ class BootstrapRLSVI(FiniteHorizonAgent):
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
 
-    def prior(self, task: Task, features: Features) -> Prior:
+    def _prior(self, task: Task, features: Features) -> Prior:
         """Return the artificial data of every weight."""
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
         return Prior(mean, float(self.lam), float(self.prior_weight), 0.0, 0.0, 0.0)
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
         """Return the learner stored in a file, after checking all its arrays."""
-        learner = self.learner_of(task, read_features(self, task, file, "memory.reward", 3))
+        learner = self._learner_of(task, read_features(self, task, file, "memory.reward", 3))
         learner.restore(file)
         return learner
 
-    def learner_of(self, task: Task, features: Features) -> Any:
+    def _learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
         spread = 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0
-        return BootstrapLearner(task, bootstrap_mind(task, features, self.prior(task, features), spread), features)
+        return BootstrapLearner(
+            task, bootstrap_mind(task, features, self._prior(task, features), spread), features
+        )
 
 
 def bootstrap_mind(task: Task, features: Features, prior: Prior, spread: float) -> BootstrapMind:

@@ -69,15 +69,15 @@ class BoundedTargetRLSVI(RLSVI):
 
     bounds: tuple[float, float] | Floats | None = None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        super().check()
+        super()._check()
         if self.bounds is not None:
             bounds_of(self.bounds)
 
-    def prior(self, task: Task, features: Features) -> Prior:
+    def _prior(self, task: Task, features: Features) -> Prior:
         """Return the prior of the weights, with the bounds of the values if there are any."""
-        prior = super().prior(task, features)
+        prior = super()._prior(task, features)
         if self.bounds is None:
             return prior
         kind: Any = BoundedPriorOfNoise if prior.shape > 0.0 else BoundedPrior

@@ -56,11 +56,11 @@ def learn_concurrently(
     check_concurrent(agent, len(places), shared)
     if wrong := [env for env in places if not isinstance(env, Env)]:
         raise TypeError(f"envs must be a list of Gymnasium environments, got {shown(wrong[0])} in it")
-    tasks = [agent.task_of(env) for env in places]
+    tasks = [agent._task_of(env) for env in places]
     if any(task != tasks[0] for task in tasks):
         raise ValueError(f"envs must be copies of one environment, got {sorted(set(map(str, tasks)))}")
     fits(f"the returns of {shown(rounds)} rounds", rounds * len(places), "learn fewer at once")
-    agent.take_on(tasks[0], places[0])
+    agent._take_on(tasks[0], places[0])
     returns = np.zeros((rounds, len(places)))
     with bar(rounds, "rounds", progress) as advance:
         for one in returns:
@@ -72,7 +72,7 @@ def learn_concurrently(
 def check_concurrent(agent: Any, agents: int, shared: bool) -> None:
     """Raise an error if so many agents cannot share the data of `agent`."""
     flag("shared", shared)
-    if not isinstance(agent, Agent) or not agent.concurrent:
+    if not isinstance(agent, Agent) or not agent._concurrent:
         raise TypeError(
             "agent must be one whose data do not depend on the value function that it acted on, such as "
             f"rlsvi.RLSVI(), EnsembleRLSVI or BootstrapRLSVI, got {shown(agent)}"
@@ -90,21 +90,21 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
     """Play an episode in each environment, then learn from all; return their returns."""
     assert agent._task is not None
     episodes, returns, plan = list[list[Step]](), list[float](), None
-    with agent.undone_unless_learned():
-        agent.settle()
+    with agent._restore_streams():
+        agent._settle()
         learner = agent._learner
         for k, env in enumerate(envs):
             observation, info = begun(env, int(bits(agent._streams[EPISODE]) >> np.uint64(32)))
             if learner is None:
                 learner = agent.new_learner(agent._task, agent._first(env, observation))
-            place, sampled = learner.look(0, observation, info.get("action_mask")), agent.sampled(learner)
+            place, sampled = learner.look(0, observation, info.get("action_mask")), agent._uses_sample(learner)
             if plan is None or (sampled and not shared):
                 plan = learner.plan_as(ANY if shared else k, sampled, agent._streams[POSTERIOR])
             steps, paid, _, _ = agent._play(env, learner, plan, place)
             episodes.append(steps)
             returns.append(paid)
         agent._learner = _learned(learner, episodes)
-    agent.notice()
+    agent._notice()
     return returns
 
 

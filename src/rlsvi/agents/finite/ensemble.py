@@ -395,14 +395,14 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     perturb: str = TARGETS
     prior_scale: float = 1.0
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         whole("members", self.members, 1)
         one_of("perturb", self.perturb, (TARGETS, WEIGHTS))
         if float(shaped("prior_scale", finite("prior_scale", self.prior_scale), ())) < 0:
             raise ValueError(f"prior_scale must be at least 0, got {shown(self.prior_scale)}")
-        super().check()
+        super()._check()
 
     @property
     def members_in_use(self) -> int:
@@ -417,16 +417,16 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         weighted, sizes = self.perturb == WEIGHTS, (task.horizon, features.blocks, M, features.dim)
         if (file.shape("weights", 3)[2:] if weighted else file.shape("noise", 4)) != ((M,) if weighted else sizes):
             raise ArchiveError(f"is damaged: it does not have the noise of {M} members")
-        learner = self.learner_of(task, features)
+        learner = self._learner_of(task, features)
         learner.restore(file)
         return learner
 
-    def learner_of(self, task: Task, features: Features) -> Any:
+    def _learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
         H, B, M, d = task.horizon, features.blocks, int(self.members), features.dim
         numbers = H * M * (16 if self.perturb == WEIGHTS else B * d)
         fits(f"members={M} of {H} x {B * d} weights", numbers, "use fewer members, or fewer features")
-        prior, keys = self.prior(task, features), np.zeros(M + 1, np.uint64)
+        prior, keys = self._prior(task, features), np.zeros(M + 1, np.uint64)
         spread = float(self.prior_scale) / math.sqrt(self.lam)
         if self.perturb == WEIGHTS:
             start = bootstrap_mind(task, features, prior, spread)

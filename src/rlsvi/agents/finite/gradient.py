@@ -346,29 +346,29 @@ class GradientRLSVI(FiniteHorizonAgent):
     nu: float = 0.05
     memory: int = 10_000
 
-    fused = False
-    concurrent = False
-    keeps_factors = False
+    _fused = False
+    _concurrent = False
+    _keeps_factors = False
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         for name in ("ensemble", "updates", "memory"):
             whole(name, getattr(self, name), 1, 2**31 - 1)
         in_unit_interval("nu", self.nu)
-        super().check()
+        super()._check()
 
-    def learner_of(self, task: Task, features: Features) -> GradientLearner:
+    def _learner_of(self, task: Task, features: Features) -> GradientLearner:
         """Return a learner without experience."""
         settings = Settings(self.ensemble, self.updates, float(self.nu), self.memory)
-        return GradientLearner(task, features, self.prior(task, features), settings)
+        return GradientLearner(task, features, self._prior(task, features), settings)
 
     def restored_learner(self, task: Task, file: Archive) -> GradientLearner:
         """Return the learner stored in a file, after checking all its arrays."""
         blocks, dim = (int(n) for n in file.take_within("features", (2,), "int64", 1, 2**31))
         shape = self.ensemble, task.horizon, blocks * dim
         arrays = {name: file.take(name, shape) for name in ("theta", "start", "mass")}
-        learner = self.learner_of(task, restored_features(self, task, blocks, dim, counted=False))
+        learner = self._learner_of(task, restored_features(self, task, blocks, dim, counted=False))
         for name, array in arrays.items():
             getattr(learner, name)[...] = array
         learner.keys[:] = file.take("keys", learner.keys.shape, "uint64")

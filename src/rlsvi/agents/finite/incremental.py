@@ -272,11 +272,11 @@ class IncrementalRLSVI(FiniteHorizonAgent):
     nu: Schedule = 0.01
     keep_prior: bool = True
 
-    concurrent = False  # targets are computed with the value function that an episode was played with
+    _concurrent = False  # targets are computed with the value function that an episode was played with
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        super().check()
+        super()._check()
         flag("keep_prior", self.keep_prior)
         self.step_sizes(0, 1)
 
@@ -287,9 +287,9 @@ class IncrementalRLSVI(FiniteHorizonAgent):
             raise ValueError(f"nu must lie in [0, 1), got {shown(self.nu)}")
         return values
 
-    def learner_of(self, task: Task, features: Features) -> Any:
+    def _learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
-        finite = new_mind(task, features, self.prior(task, features))
+        finite = new_mind(task, features, self._prior(task, features))
         if not self.keep_prior:  # the variance of all blocks changes
             finite.memory.alive[:] = True
             finite.memory.lives[:] = features.blocks

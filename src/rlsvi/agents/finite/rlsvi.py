@@ -810,16 +810,16 @@ class FiniteHorizonAgent(Agent):
     reward_offset: float = 0.0
     seed: Seed = None
 
-    fused = True
-    concurrent = True
+    _fused = True
+    _concurrent = True
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        noise_of(*self.parameters())
+        noise_of(*self._parameters())
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn if there was never a reward and hardly anything new is found any more."""
         if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
             return
@@ -828,33 +828,33 @@ class FiniteHorizonAgent(Agent):
             return
         met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
         if is_explored(memory.into_count[met], self.episodes):
-            more = "try a smaller lam= or a larger sigma=" if self.samples else "try rlsvi.RLSVI, which explores"
-            self._miss_reward(self.remedy or more)
+            more = "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
+            self._miss_reward(self._remedy or more)
 
-    def parameters(self) -> tuple[float, Noise]:
+    def _parameters(self) -> tuple[float, Noise]:
         """Return the lam and sigma in use."""
         return self.lam, self.sigma
 
-    def prior(self, task: Task, features: Features) -> Prior:
+    def _prior(self, task: Task, features: Features) -> Prior:
         """Return the prior of the weights."""
         mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
-        lam, sigma = self.parameters()
+        lam, sigma = self._parameters()
         ridge, known, shape, scale = noise_of(lam, sigma)
         return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
 
     def new_learner(self, task: Task, example: Any) -> Any:
         """Return a learner without experience."""
-        return self.learner_of(task, self.features(task, example))
+        return self._learner_of(task, self._features(task, example))
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
         """Return the learner stored in a file, after checking all its arrays."""
-        learner = self.learner_of(task, read_features(self, task, file))
+        learner = self._learner_of(task, read_features(self, task, file))
         learner.restore(file)
         return learner
 
-    def learner_of(self, task: Task, features: Features) -> Any:
+    def _learner_of(self, task: Task, features: Features) -> Any:
         """Return a learner with these features and without experience."""
-        return FiniteLearner(task, new_mind(task, features, self.prior(task, features)), features)
+        return FiniteLearner(task, new_mind(task, features, self._prior(task, features)), features)
 
 
 def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
@@ -896,44 +896,44 @@ class RLSVI(FiniteHorizonAgent):
 
     sigma: Noise | ByEvidence = 0.1
 
-    found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
+    _found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
 
-    def parameters(self) -> tuple[float, Noise]:
+    def _parameters(self) -> tuple[float, Noise]:
         """Return the lam and sigma in use."""
         if not isinstance(self.sigma, ByEvidence):
             return self.lam, self.sigma
-        return self.found[:2] if self.found else (self.lam, float(self.sigma.sigma))
+        return self._found[:2] if self._found else (self.lam, float(self.sigma.sigma))
 
     def diagnostics(self) -> dict[str, float]:
         """Return the noise: the sigma of the last plan, as the mean over periods."""
         return {"noise": float(self._learner.mind.values.sigma.mean())}
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Update lam and sigma if they are due; calling it again has no effect."""
         due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
-        if due and (self.found is None or self.found[2] != self.episodes):
-            lam, sigma, mind = settled(self._learner, *self.parameters())  # type: ignore[arg-type]
-            self._learner.mind, self.found = mind, (lam, sigma, self.episodes)
+        if due and (self._found is None or self._found[2] != self.episodes):
+            lam, sigma, mind = settled(self._learner, *self._parameters())  # type: ignore[arg-type]
+            self._learner.mind, self._found = mind, (lam, sigma, self.episodes)
 
-    def mind_for(self, episodes: int) -> tuple[Any, int]:
+    def _mind_for(self, episodes: int) -> tuple[Any, int]:
         """Return the mind for the fused loop, and for how many `episodes` its lam and sigma are valid."""
         if isinstance(self.sigma, ByEvidence):
             following = int(self.sigma.first)
             while following <= self.episodes:
                 following *= 2
             episodes = min(episodes, following - self.episodes)
-        return super().mind_for(episodes)
+        return super()._mind_for(episodes)
 
-    def state(self) -> dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         """Return all arrays that a file must contain."""
-        return super().state() | ({} if self.found is None else {"found": np.array(self.found, np.float64)})
+        return super()._state() | ({} if self._found is None else {"found": np.array(self._found, np.float64)})
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
         """Return the learner stored in a file, after checking all its arrays."""
         if isinstance(self.sigma, ByEvidence) and "found" in file:
             lam, sigma, at = (float(number) for number in file.take("found", (3,)))
             ridge_of(lam, sigma)
-            self.found = lam, sigma, int(min(at, 2.0**61))
+            self._found = lam, sigma, int(min(at, 2.0**61))
         return super().restored_learner(task, file)
 
 
@@ -962,4 +962,4 @@ class LSVI(FiniteHorizonAgent):
 
     explore: Explore = Greedy()
 
-    samples = False
+    _samples = False

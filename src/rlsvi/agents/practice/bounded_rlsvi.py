@@ -226,10 +226,10 @@ class BoundedRLSVI(Holding):
     prior_mean: float | None = None
     seed: Seed = None
 
-    broken = staticmethod(diverged)
+    _broken = staticmethod(diverged)
     needs_horizon = False
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         noise = noise_of(RIDGE if self.lam is None else self.lam, UNKNOWN if self.sigma is None else self.sigma)
         mean = self.prior_mean
@@ -278,7 +278,7 @@ class BoundedRLSVI(Holding):
             return {}
         return {"sweeps": self.planned.sweeps, "noise": self.planned.sigma, "bounds_hit": self.planned.at_bounds}
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         if isinstance(self._learner, LogLearner):
             self._learner.refuse_more()
@@ -288,9 +288,9 @@ class BoundedRLSVI(Holding):
         elif layout and self._problem_basis and layout.layout != self._problem_basis.layout:
             raise ValueError(
                 f"this agent has learned {self._task} with other observations, it cannot go on with these: "
-                f"{self.how_else}"
+                f"{self._advice}"
             )
-        super().take_on(task, env)
+        super()._take_on(task, env)
 
     def fit(
         self,
@@ -327,7 +327,7 @@ class BoundedRLSVI(Holding):
             )
         stream = Stream(log, env, columns, CHUNK if chunk is None else chunk)
         with self._unchanged_by_errors(), all_chunks(stream, executor) as each:
-            self.take_on(self.task_of(env), env)
+            self._take_on(self._task_of(env), env)
             assert self._task is not None
             begun = self.new_learner(self._task, self._task.checked(stream.first_observation()))
             learner = LogLearner.of(begun)
@@ -339,7 +339,7 @@ class BoundedRLSVI(Holding):
         """Take a new action in every step from now on, as a log does."""
         self._learner.counters[REPEAT] = 1
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn if the agent earns less than it did at random, or has never found a reward."""
         history, episodes = self._learner.history, self.episodes
         if not is_checked(episodes):
@@ -350,13 +350,13 @@ class BoundedRLSVI(Holding):
             if len(returns) < episodes:  # some were dropped
                 return
             recent = float(np.median(returns[-(episodes // 4) :]))
-            warn_if_behind(returns[:FIRST], recent, episodes, self.remedy or REMEDY)
+            warn_if_behind(returns[:FIRST], recent, episodes, self._remedy or REMEDY)
             later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
             explored = not steps.reward.any() and is_no_wider(history.x, int(steps.row[later]))
         else:
             explored = not steps.reward.any() and is_explored(steps.times, episodes)
         if explored:
-            self._miss_reward(self.remedy or (REMEDY if isinstance(history, EpisodeHistory) else TABLE_REMEDY))
+            self._miss_reward(self._remedy or (REMEDY if isinstance(history, EpisodeHistory) else TABLE_REMEDY))
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""

@@ -602,42 +602,44 @@ class StationaryAgent(DiscountedAgent):
     diverged_above: float = 1000.0
     seed: Seed = None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
-        super().check()
+        super()._check()
         one_of("form", self.form, ("literal", "afterstate"))
         if self.memory is not None:
             whole("memory", self.memory, 1, FOREVER)
         whole("regressions", self.regressions, 1, 2**31 - 1)
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
-        super().notice()
+        super()._notice()
         ring, steps = self._learner.mind.ring, self.steps
         if not is_checked(self.episodes) or ring.reach[0] > 0.0 or ring.size[0] < steps:  # some were dropped
             return
         x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
         if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
-            more = "a smaller lam= or a larger sigma=" if self.samples else "rlsvi.StationaryRLSVI, which explores"
-            self._miss_reward(self.remedy or f"try {more}")
+            more = (
+                "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
+            )
+            self._miss_reward(self._remedy or f"try {more}")
 
     @property
     def setting(self) -> dict[str, Any]:
         """The setting it has learned in, as far as known: for Tetris, height, width, pieces and game_over."""
         return dict(self._setting) if self.episodes > 0 else {}
 
-    def take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
+    def _take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
         """Start a task, or check that it is the one learned so far; `setting` contains its other properties."""
         offered = setting_of(env) if setting is None else setting
         if self.steps == 0:
             self._setting = offered
         else:
             check_setting(self._setting, offered)
-        super().take_on(task, env)
+        super()._take_on(task, env)
 
     def prepare(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
         """Start a task with observations like `example`, for a fused loop."""
-        self.take_on(task, None, setting)
+        self._take_on(task, None, setting)
         if self._learner is None:
             self._learner = self.new_learner(task, task.checked(example))
         self._learner.look(0, example, None)
@@ -723,4 +725,4 @@ class StationaryLSVI(StationaryAgent):
 
     explore: Explore = Greedy()
 
-    samples = False
+    _samples = False

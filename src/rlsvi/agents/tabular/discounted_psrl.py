@@ -602,13 +602,13 @@ class DiscountedPSRL(Agent):
     backups: int = 1000
     seed: Seed = None
 
-    broken = staticmethod(diverged)
+    _broken = staticmethod(diverged)
     needs_horizon = False
-    takes_basis = False
-    samples_first = True
+    _takes_basis = False
+    _samples_first = True
     update_every = 1
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         self._planning = TablePlanning(
             in_unit_interval("gamma", self.gamma),
@@ -627,20 +627,20 @@ class DiscountedPSRL(Agent):
         """The number of distinct observations met."""
         return len(self._learner.rows) if self._learner else 0
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn if the agent earns less than it did at random, or has never found a reward."""
         if not is_checked(self.episodes):
             return
         held, model = self._learner.earned, self._learner.model
         few = self._task is not None and self._task.states is None and 2 * self.states > self.steps
-        remedy = self.remedy or (REMEDY + FEATURES if few else REMEDY)
+        remedy = self._remedy or (REMEDY + FEATURES if few else REMEDY)
         warn_if_behind(held[:FIRST], float(held[FIRST]) / (self.episodes // 4), self.episodes, remedy)
         outcomes = slice(model.sizes[1])
         unrewarded = not (model.reward[outcomes].any() or model.spread[outcomes].any())
         if unrewarded and (few or is_explored(model.times[outcomes], self.episodes)):
             self._miss_reward(remedy)
 
-    def take_on(self, task: Task, env: Any = None) -> None:
+    def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         layout, known = layout_if_known(env), self._problem_basis
         if self.steps == 0:
@@ -648,9 +648,9 @@ class DiscountedPSRL(Agent):
         elif env is not None and (layout and layout.layout) != (known and known.layout):
             raise ValueError(
                 f"this agent has learned {self._task} with other observations, it cannot go on with these: "
-                f"{self.how_else}"
+                f"{self._advice}"
             )
-        super().take_on(task, env)
+        super()._take_on(task, env)
 
     def new_learner(self, task: Task, example: Any) -> SparseLearner:
         """Return a learner without experience."""

@@ -49,7 +49,7 @@ class GaussianPSRL(TabularAgent):
     alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
     """
 
-    samples = True
+    _samples = True
     mind_class = GaussianPSRLMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)

@@ -45,8 +45,8 @@ class HomogeneousRLSVI(TabularAgent):
     The last step must not pay an additional r_H. All this is checked where the problem is a FiniteMDP.
     """
 
-    samples = True
-    samples_first = False
+    _samples = True
+    _samples_first = False
     homogeneous = True
     mind_class = HomogeneousRLSVIMind
 

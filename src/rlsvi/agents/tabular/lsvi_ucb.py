@@ -58,8 +58,8 @@ class LSVIUCB(TabularAgent):
     horizon, seed : as for RLSVI.
     """
 
-    samples = False
-    takes_basis = True
+    _samples = False
+    _takes_basis = True
     mind_class = LSVIUCBMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -76,14 +76,14 @@ class LSVIUCB(TabularAgent):
         root = math.sqrt(log(2 * weights * steps / probability("delta", self.delta)))
         return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         positive("lam", self.lam)
-        super().check()
+        super()._check()
 
     def linear(self, task: Task) -> LinearFeatures:
         """Return features and their factors; features with a norm above 1 are refused."""
-        features = self.features(task, 0)
+        features = self._features(task, 0)
         assert features.table is not None
         longest = float(np.sqrt((features.table.phi**2).sum(axis=-1).max()))
         if longest > 1 + 1e-9:

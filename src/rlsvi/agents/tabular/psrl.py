@@ -49,7 +49,7 @@ class PSRL(TabularAgent):
     horizon, seed : as for RLSVI.
     """
 
-    samples = True
+    _samples = True
     mind_class = PSRLMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)

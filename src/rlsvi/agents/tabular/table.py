@@ -325,26 +325,26 @@ class TabularAgent(Agent):
     horizon: int | None = None
     seed: Seed = None
 
-    fused = True
-    takes_basis = False
+    _fused = True
+    _takes_basis = False
     needs_states = True
-    samples_first = True
+    _samples_first = True
     homogeneous = False  # whether it knows that periods are alike
     reward_range = (-math.inf, math.inf)
     mind_class: ClassVar[Any] = None  # the class for which the algorithm registers `plan`
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         checked_basis(self.basis)
         flag("homogeneous", self.homogeneous)
         self.numbers(1, 1, 1, 1)
         self.prior_weights(np.size(getattr(self, "alpha_P", 1.0)))
 
-    def notice(self) -> None:
+    def _notice(self) -> None:
         """Warn if there was never a reward and hardly anything new is found any more."""
         counts = self._learner.mind.counts
         if is_checked(self.episodes) and not counts.reward.any() and is_explored(counts.into, self.episodes):
-            self._miss_reward(self.remedy or "try another agent, such as rlsvi.RLSVI")
+            self._miss_reward(self._remedy or "try another agent, such as rlsvi.RLSVI")
 
     def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
         """Return the parameters of the planner, after checking them."""
@@ -363,27 +363,27 @@ class TabularAgent(Agent):
         """Return the lowest and the highest reward that can be learned from."""
         return float(self.reward_range[0]), float(self.reward_range[1])
 
-    def failure(self, rewards: Floats) -> Exception:
+    def _failure(self, rewards: Floats) -> Exception:
         """Return the error to raise if an episode with these rewards could not be learned from."""
         low, high = self.rewards()
         beyond = rewards[(rewards < low) | (rewards > high)]
         if not len(beyond):
-            return self.broken()
+            return self._broken()
         given = tuple(self.reward_range)
         return ValueError(f"reward {beyond[0]:g} lies outside of reward_range={given}: widen it")
 
-    def task_of(self, env: Any) -> Task:
+    def _task_of(self, env: Any) -> Task:
         """Return the task that an environment poses; if it is a finite MDP, its periods are checked."""
         mdp = getattr(getattr(env, "unwrapped", None), "mdp", None)
         if self.homogeneous and isinstance(mdp, FiniteMDP):
             self.check_alike(mdp)
-        return super().task_of(env)
+        return super()._task_of(env)
 
-    def task_in(self, mdp: FiniteMDP) -> Task:
+    def _task_in(self, mdp: FiniteMDP) -> Task:
         """Return the task that an MDP poses, after checking its periods."""
         if self.homogeneous:
             self.check_alike(mdp)
-        return super().task_in(mdp)
+        return super()._task_in(mdp)
 
     def check_alike(self, mdp: FiniteMDP) -> None:
         """Raise an error unless all periods of an MDP are alike: one P, one R and one mask, and no r_H."""
@@ -392,7 +392,7 @@ class TabularAgent(Agent):
         if not differ and table.terminal[~table.absorbing].any():
             differ = "rewards (the last includes r_H)"
         if differ:
-            remedy = "leave homogeneous out" if "homogeneous" in self.arguments() else "use RLSVI"
+            remedy = "leave homogeneous out" if "homogeneous" in self._arguments() else "use RLSVI"
             raise ValueError(
                 f"{type(self).__name__} needs periods that are alike, but {differ} depend on them here: {remedy}"
             )
@@ -406,19 +406,19 @@ class TabularAgent(Agent):
         numbers = self.numbers(H, S, A, linear.theta.size)
         counts, plan = no_counts(ROWS if alike else H, S, A), no_plan(H, S, A, alike)
         mind: TabularMind = self.mind_class(counts, plan, linear, numbers, alpha, rewards, alike)
-        return TabularLearner(task, mind, failure=self.failure)
+        return TabularLearner(task, mind, failure=self._failure)
 
     def restored_learner(self, task: Task, file: Archive) -> TabularLearner:
         """Return the learner stored in a file, after checking all its arrays."""
         rows = ROWS if self.homogeneous else task.horizon
         H, S, A = task.horizon, task.states or 0, task.actions
         shapes = {"counts.into": (rows, S, A, S + 1), "plan.Q": (H, S, A)}
-        if self.takes_basis:
+        if self._takes_basis:
             _, B, d, _ = file.shape("linear.U", 4)
             shapes["linear.U"] = (H, B, d, d)
         if not S or any(file.shape(name, len(shape)) != shape for name, shape in shapes.items()):
             raise ArchiveError(f"is damaged: its counts are not those of {task}")
-        if self.takes_basis:
+        if self._takes_basis:
             restored_features(self, task, B, d)
         learner = self.new_learner(task, 0)
         learner.restore(file)

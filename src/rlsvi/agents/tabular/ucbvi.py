@@ -51,7 +51,7 @@ class UCBVI(TabularAgent):
     horizon, seed : as for RLSVI.
     """
 
-    samples = False
+    _samples = False
     mind_class = UCBVIMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)

@@ -47,7 +47,7 @@ class UCRL2(TabularAgent):
     The end of an episode before its last period is a possible outcome once it has been seen.
     """
 
-    samples = False
+    _samples = False
     mind_class = UCRL2Mind
 
     reward_range: tuple[float, float] = (0.0, 1.0)

@@ -57,7 +57,7 @@ class WorstCaseRLSVI(TabularAgent):
     horizon, seed : as for RLSVI.
     """
 
-    samples = True
+    _samples = True
     mind_class = WorstCaseRLSVIMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
