@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test test-all lint bench bounds docs smoke-lowest clean
+.PHONY: demo paper test test-all lint bench bounds docs wheel smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -23,8 +23,14 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 test: lint
 	$(PYTEST)
 
-test-all: $(READY)
+test-all: .venv/.extras-ready
 	$(PYTEST) --thorough
+
+# Optional packages that tests of the second suite use. What cannot be installed is named here and its tests are skipped.
+EXTRAS := ".[bsuite]" ".[minari]" ".[tensorboard]" pandas pyarrow stable-baselines3
+.venv/.extras-ready: $(READY)
+	@for extra in $(EXTRAS); do timeout 600 $(PIP) -e . $$extra || echo "$$extra cannot be installed; its tests are skipped."; done
+	@touch $@
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -53,6 +59,20 @@ docs: .venv/.docs-ready
 .venv/.docs-ready: $(READY)
 	@$(PIP) -e ".[docs]"
 	@touch $@
+
+# A wheel, with all files of the package, that passes the smoke test from an empty folder.
+wheel: $(INSTALLED)
+	@rm -rf out/wheel
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/wheel .
+	@git ls-files src/rlsvi | sed s,^src/,, | sort > out/wheel/expected
+	@$(BIN)/python -m zipfile --list out/wheel/*.whl | grep ^rlsvi/ | cut -d ' ' -f 1 | sort > out/wheel/found
+	@diff out/wheel/expected out/wheel/found
+	@$(PYTHON) -m venv out/wheel/venv
+	@out/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check pytest out/wheel/*.whl
+	@folder=$$(mktemp -d) && cp tests/test_smoke.py $$folder && wheel=$$PWD/out/wheel && cd $$folder && \
+	$$wheel/venv/bin/python -c 'import rlsvi, sys; assert rlsvi.__file__.startswith(sys.prefix)' && \
+	$$wheel/venv/bin/python -m pytest -q -W ignore::pytest.PytestUnknownMarkWarning && rm -r $$folder
+	@ls out/wheel/*.whl
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
 smoke-lowest:

@@ -182,6 +182,7 @@ def test_texts_that_are_too_long():
     assert rlsvi.agent_for(env).fit(log[:1], env).steps == 1
 
 
+@pytest.mark.slow
 def test_tables_of_pandas_with_cells_of_several_types(table, vectors, tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")

@@ -15,6 +15,7 @@ from rlsvi.study.executors import serial
 from test_cli import run, strict_json
 
 pytest.importorskip("bsuite", reason='needs pip install ".[bsuite]"')
+pytestmark = pytest.mark.slow
 PLAYED = [name for name in EXPERIMENTS if not name.startswith("mnist")]
 
 

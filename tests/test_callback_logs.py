@@ -210,6 +210,7 @@ def curves(folder):
     return {tag: [(one.step, one.value) for one in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
 
+@pytest.mark.slow
 def test_tensorboard(tmp_path):
     pytest.importorskip("tensorboard", exc_type=ImportError)
     returns, cart = [], gym.make("CartPole-v1")
@@ -228,6 +229,7 @@ def test_tensorboard(tmp_path):
     assert "episode/noise" not in read
 
 
+@pytest.mark.slow
 def test_tensorboard_hides_episodes_that_are_lived_again(tmp_path):
     pytest.importorskip("tensorboard", exc_type=ImportError)
     found, folder = agent().learn(lake(), episodes=2, on_episode=TensorBoard(tmp_path / "run")), tmp_path / "run"
@@ -237,6 +239,7 @@ def test_tensorboard_hides_episodes_that_are_lived_again(tmp_path):
     assert [step for step, _ in curves(folder)["episode/return"]] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_whole_records(tmp_path):
     pytest.importorskip("tensorboard", exc_type=ImportError)
     board, found = TensorBoard(tmp_path / "run"), agent()
@@ -251,6 +254,7 @@ def test_a_full_disk_leaves_whole_records(tmp_path):
     assert [step for step, _ in curves(tmp_path / "run")["episode/return"]] == [1, 2]
 
 
+@pytest.mark.slow
 def test_tensorboard_says_what_is_wrong(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="against"):
         TensorBoard(tmp_path, against="time")

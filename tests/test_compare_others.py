@@ -65,6 +65,7 @@ def test_the_mean_return_is_drawn_over_a_tenth_of_the_episodes():
     np.testing.assert_allclose(line.get_ydata(), [reward[i - 3 : i].mean() for i in range(3, 31)])
 
 
+@pytest.mark.slow
 def test_a_model_of_stable_baselines_competes():
     pytest.importorskip("stable_baselines3", exc_type=ImportError)
     agents = {"PPO": ppo, "RLSVI": rlsvi.RLSVI(), "Q-learning": QLearning}

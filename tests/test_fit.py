@@ -235,6 +235,7 @@ def test_every_kind_of_log_is_the_same(log, tmp_path):
     assert_equal(fitted(flags, tmp_path), expected)
 
 
+@pytest.mark.slow
 def test_arrow_and_pandas(log, tmp_path):
     pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
@@ -244,6 +245,7 @@ def test_arrow_and_pandas(log, tmp_path):
     assert_equal(fitted(pandas.DataFrame(lists.to_dicts()), tmp_path), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # its own
@@ -264,6 +266,7 @@ def test_a_minari_data_set(tmp_path, monkeypatch):
     assert fitted.arrays == lived.arrays == everything(inferred, tmp_path).contents.arrays
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # its own

@@ -205,6 +205,7 @@ def test_the_calls_of_evaluate_policy():
     assert np.mean(returns) > 0.3  # at most 0.5 on average, from four first places
 
 
+@pytest.mark.slow
 def test_stable_baselines_evaluates_our_agents():
     pytest.importorskip("stable_baselines3", exc_type=ImportError)
     from stable_baselines3.common.env_util import make_vec_env

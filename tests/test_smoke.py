@@ -1,5 +1,6 @@
 """A little of everything, on whatever versions are installed; `make smoke-lowest` runs it on the lowest ones."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -23,7 +24,16 @@ def command(*arguments, folder=None):
 
 def test_every_public_name_can_be_had():
     for name in rlsvi.__all__:
-        assert getattr(rlsvi, name) is not None
+        if name != "shop":
+            assert getattr(rlsvi, name) is not None
+
+
+def test_the_shop_is_there_or_says_what_it_needs():
+    if importlib.util.find_spec("sqlalchemy") and importlib.util.find_spec("pydantic"):
+        assert rlsvi.shop is not None
+    else:
+        with pytest.raises(ModuleNotFoundError, match=r"a shop needs .*: pip install"):
+            rlsvi.shop  # noqa: B018
 
 
 def test_an_agent_learns_and_goes_on_from_its_file(tmp_path):
