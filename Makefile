@@ -27,7 +27,7 @@ test-all: .venv/.extras-ready
 	$(PYTEST) --thorough
 
 # Optional packages that tests of the second suite use. What cannot be installed is named here and its tests are skipped.
-EXTRAS := ".[bsuite]" ".[minari]" ".[tensorboard]" pandas pyarrow stable-baselines3
+EXTRAS := ".[bsuite]" "minari[create,hdf5]" ".[tensorboard]" pandas pyarrow stable-baselines3
 .venv/.extras-ready: $(READY)
 	@for extra in $(EXTRAS); do timeout 600 $(PIP) -e . $$extra || echo "$$extra cannot be installed; its tests are skipped."; done
 	@touch $@

@@ -250,6 +250,7 @@ def test_arrow_and_pandas(log, tmp_path):
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # its own
 def test_a_minari_data_set(tmp_path, monkeypatch):
+    pytest.importorskip("jax", reason="a data set is recorded with minari[create]")
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     env = minari.DataCollector(gymnasium.make("CartPole-v1"))
@@ -271,6 +272,7 @@ def test_a_minari_data_set(tmp_path, monkeypatch):
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # its own
 def test_masks_and_time_limit_of_a_minari_data_set(tmp_path, monkeypatch):
+    pytest.importorskip("jax", reason="a data set is recorded with minari[create]")
     minari = pytest.importorskip("minari")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     env = minari.DataCollector(gymnasium.make("Taxi-v4", max_episode_steps=20), record_infos=True)
