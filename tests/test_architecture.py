@@ -29,7 +29,7 @@ FLOORS = {
     "envs": 2,
     "problems": 2,
     "simulate": 2,
-    "theory": 3,
+    "theory": 6,
     "study": 2,
     "shop": 5,
     "paper": 5,

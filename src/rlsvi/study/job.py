@@ -102,7 +102,6 @@ def version(module: str) -> str:
         "callbacks",
         "offline",
         "envs",
-        "theory",
         "problems",
         "simulate*",
     )
