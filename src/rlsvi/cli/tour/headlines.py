@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlsvi.paper.report.files import ClaimRecord, read_figure
+from rlsvi.paper.report.records import ClaimRecord, read_figure
 
 FIGURES = ("chain-regret", "chain-length", "recsys-boltzmann", "chain-lambda", "dithering")
 

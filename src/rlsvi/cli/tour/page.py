@@ -8,9 +8,9 @@ from importlib.resources import files
 
 import rlsvi
 from rlsvi.cli.tour.exhibit import Exhibit
-from rlsvi.paper.report.document import document
-from rlsvi.paper.report.elements import style_name
-from rlsvi.paper.report.files import ClaimRecord
+from rlsvi.html import document
+from rlsvi.paper.report.page import style_name
+from rlsvi.paper.report.records import ClaimRecord
 
 
 def page(exhibits: Sequence[Exhibit], claims: Sequence[ClaimRecord], trouble: str) -> str:
