@@ -18,7 +18,7 @@ from rlsvi.core.checks import finite, number, positive, ridge_of, shaped, shown,
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.dirichlet import weights_of
-from rlsvi.paper.theory.expected_excess import NODES, beta_excess, checked, dirichlet_excess, normal_excess
+from rlsvi.paper.theory.expected_excess import NODES, beta_excess, check_weights, dirichlet_excess, normal_excess
 
 Pair = tuple[Floats, Floats]
 ROUNDING = 1e-14  # of the closed forms
@@ -133,7 +133,7 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
     alpha : weights, whose sum must be at least 2 for the lemma to apply; V : values in [0, 1].
     nodes : number of nodes of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
     """
-    weights, values = checked(alpha, V)
+    weights, values = check_weights(alpha, V)
     if values.min() < 0 or values.max() > 1:
         raise ValueError("V must lie in [0, 1], as the lemma has it: shift and scale it")
     total = float(weights.sum())
@@ -143,7 +143,7 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
 
 def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
     """Return the Beta with the same mean and sum on the ends of V, optimistic for P'V (appendix G)."""
-    weights, values = checked(alpha, V)
+    weights, values = check_weights(alpha, V)
     low, high = float(values.min()), float(values.max())
     if not low < high:
         raise ValueError("V must hold two different values: P'V is certain otherwise")
@@ -156,7 +156,7 @@ def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, node
     Both are deterministic at the ends of V, and nearly equal if V has about two distinct values. The tolerance is
     wider than for the normal, since many points would be needed.
     """
-    weights, values = checked(alpha, V)
+    weights, values = check_weights(alpha, V)
     low, high = float(values.min()), float(values.max())
     curve = beta_curve(*matched_beta(alpha, V), low, high)
     return least_gap(curve, _dirichlet(weights, values, nodes), low, high, tolerance=tolerance)
@@ -232,7 +232,7 @@ def q_gap(
     seed: Seed = 0,
 ) -> QGap:
     """Check Lemma 2 for all periods, states and actions of a small case, by sampling both sides."""
-    counts, paid = _checked(into, lows)
+    counts, paid = _check_counts(into, lows)
     H, S, A, _ = counts.shape
     ridge = ridge_of(lam, sigma)
     weights_P, weights_R = weights_of("alpha_P", alpha_P, S), weights_of("alpha_R", alpha_R, 2)
@@ -263,7 +263,7 @@ def _difference(X: Floats, Y: Floats) -> tuple[Floats, Floats]:
     return X.mean(axis=0) - Y.mean(axis=0), np.sqrt((X.var(axis=0) + Y.var(axis=0)) / len(X))
 
 
-def _checked(into: ArrayLike, lows: ArrayLike) -> tuple[Floats, Floats]:
+def _check_counts(into: ArrayLike, lows: ArrayLike) -> tuple[Floats, Floats]:
     counts, paid = finite("into", into), finite("lows", lows)
     if counts.ndim != 4 or counts.shape[1] != counts.shape[3] or 0 in counts.shape:
         raise ValueError(f"into must have shape (H, S, A, S), got {counts.shape}")
