@@ -129,7 +129,7 @@ class Guide:
 
 def show_cart_pole(code: str, guide: Guide) -> tuple[str, bytes]:
     """Learn with several seeds, draw the curve of the first, and film the median one beside one at random."""
-    env = gym.make("CartPole-v1")
+    env: Any = gym.make("CartPole-v1")
     curve: list[float] = []
 
     def say(_: Any, value: float) -> None:
