@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+import types
 import textwrap
 import time
 from typing import NamedTuple
@@ -425,6 +426,19 @@ def test_a_sound_file_that_makes_no_sense_is_compiled_again(folder):
     with pytest.warns(UserWarning, match="compiled code could not be loaded"):
         assert hits(plus_three, 1, 4) == 0
     assert hits(plus_three, 1, 4) == 1
+
+
+def test_code_of_types_that_have_moved_is_compiled_again_in_silence(folder, monkeypatch):
+    """After an upgrade, code on disk may refer to a module that is no longer there."""
+    monkeypatch.setitem(sys.modules, "moved_away", types.ModuleType("moved_away"))
+    kind = type("Kind", (), {"__module__": "moved_away"})
+    sys.modules["moved_away"].Kind = kind
+    fresh = compiled(plus_three)
+    fresh(1)
+    key = fresh._cache._index_key(fresh.signatures[0], fresh.targetctx.codegen())
+    fresh._cache._cache_file.save(key, kind())
+    monkeypatch.delitem(sys.modules, "moved_away")
+    assert [hits(plus_three, 1, 4) for _ in range(2)] == [0, 1]
 
 
 # ---- another Numba ----------------------------------------------------------------------------------------

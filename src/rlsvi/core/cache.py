@@ -120,7 +120,10 @@ class _Files:
             return None
         with suppress(OSError):
             os.utime(path)
-        found, code = pickle.loads(content[CHECKSUM:])
+        try:
+            found, code = pickle.loads(content[CHECKSUM:])
+        except (ImportError, AttributeError):  # of a version whose types were in another module
+            return None
         return code if found == key else None  # different types may print alike
 
     def save(self, key: Any, code: Any) -> None:
