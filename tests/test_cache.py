@@ -4,9 +4,9 @@ import importlib
 import os
 import subprocess
 import sys
-import types
 import textwrap
 import time
+import types
 from typing import NamedTuple
 
 import numba
@@ -464,6 +464,7 @@ ANOTHER = """
 """
 
 
+@pytest.mark.slow
 def test_a_numba_without_these_parts_costs_one_warning_and_its_own_cache_is_used(tmp_path):
     lines = (
         textwrap.dedent(FUNCTIONS).replace("double, treble", "double").replace(", compiled", "\ntreble = compiled")

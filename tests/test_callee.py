@@ -17,6 +17,7 @@ print([normal(words) for _ in range(3)], bits(words))
 """
 
 
+@pytest.mark.slow
 def test_a_numba_that_has_changed_gives_the_same_numbers(tmp_path):
     said = []
     for numba in ("as it is", "changed"):

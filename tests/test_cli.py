@@ -344,6 +344,7 @@ def test_what_the_user_names_is_found_in_the_current_folder_and_nothing_else_is_
     assert "mine:lake is a problem already" in run("compare", "mine:lake", "-p", "length=3", *TINY).stderr
 
 
+@pytest.mark.slow
 def test_a_file_of_the_current_folder_does_not_replace_a_package(tmp_path, monkeypatch):
     for name in ("rich", "polars", "matplotlib"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")

@@ -477,6 +477,7 @@ print(compared("serial").height)
     assert height == "6"
 
 
+@pytest.mark.slow
 def test_ray_takes_what_is_defined_in_a_script(tmp_path):
     pytest.importorskip("ray")
     assert python(f"{GUEST}\nprint(compared('ray').equals(compared(None)))", tmp_path).split() == ["True"]

@@ -106,7 +106,7 @@ def test_any_number_of_workers_gives_the_same_bits(problem):
     assert np.array_equal(np.random.get_state()[1], kept)  # noqa: NPY002
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes"])
+@pytest.mark.parametrize("executor", ["serial", pytest.param("processes", marks=pytest.mark.slow)])
 def test_any_executor_gives_the_same_bits(executor):
     agents = {"Q-learning": QLearning, "RLSVI": rlsvi.RLSVI(), "default": rlsvi.agent_for}
     for problem in (two_rooms, "CartPole-v1"):
