@@ -287,7 +287,7 @@ def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: 
             writer.append([Event("closed", "v")])
             end_connections(postgres)
         append(events, Event("closed", "w"))
-    assert "may have been stored; send it again" in InDoubt.told
+    assert "may have been stored; send it again" in InDoubt.for_client
 
 
 def test_a_transaction_that_the_server_has_given_up(postgres_url):  # noqa: F811

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.files import fcntl, lock
-from rlsvi.shop.requests import RequestError, a_list, an_instance
+from rlsvi.shop.requests import RequestError, check_type, list_of
 from rlsvi.shop.settings import checked_url, sqlite_file
 
 # ---- What happens in a shop, as rows of its table of events ------------------------------------------------
@@ -185,13 +185,15 @@ class StoreError(RuntimeError):
     """The shop's database could not do what was asked; nothing of it was written."""
 
     reason = ""  # in general words, without names of this shop
-    told = "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+    for_client = (
+        "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+    )
 
 
 class InDoubt(StoreError):
     """The connection was lost while a transaction was being committed: it may have been written."""
 
-    told = (
+    for_client = (
         "the connection to the database was lost: the request may have been stored; send it again, which is safe: "
         "nothing counts twice (in a request to recommend, name the slot)"
     )
@@ -668,7 +670,7 @@ class Events:
 
     def put_draws(self, body: bytes) -> None:
         """Keep draws, which get the next number; only the newest few are kept."""
-        an_instance("body", body, bytes, "bytes, as the file of samples has them")
+        check_type("body", body, bytes, "bytes, as the file of samples has them")
         with self._cursor("keep draws", lambda cursor: cursor.execute("BEGIN")) as cursor:
             cursor.execute(self._statements.put_draws, {"body": body})
             cursor.execute(self._statements.trim_draws)
@@ -836,7 +838,7 @@ class Writer:
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
-        asked = list(dict.fromkeys(self._name(name) for name in a_list("names", names, "visits")))
+        asked = list(dict.fromkeys(self._name(name) for name in list_of("names", names, "visits")))
         found: dict[str, list[Event]] = {name: [] for name in asked}
         for start in range(0, len(asked), MOST):
             some = asked[start : start + MOST]
@@ -849,7 +851,7 @@ class Writer:
 
     def append(self, events: Iterable[Event]) -> list[int]:
         """Append events, and return their numbers. An event whose time is 0 happens now."""
-        rows = [row_of(event) for event in a_list("events", events, "Event")]
+        rows = [row_of(event) for event in list_of("events", events, "Event")]
         self._written = True
         return self._tried(self._database.insert, self._cursor, self._statements.insert, rows) if rows else []
 

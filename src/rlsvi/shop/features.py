@@ -1,5 +1,6 @@
 """Customers and products as numbers: a schema, declared once, says how each of their features is encoded."""
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Mapping
@@ -8,16 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    RootModel,
-    Strict,
-    Tag,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Strict, Tag, model_validator
 
 from rlsvi.core.checks import shown
 
@@ -68,10 +60,19 @@ class NumberFeature(BaseModel):
         into[0] = 2 * part - 1
 
 
-class CategoryFeature(BaseModel):
-    """One of several values, encoded as one indicator for each. Another value sets none of them."""
+class _NamedFeature(BaseModel):
+    """A feature whose values are names."""
 
     model_config = FROZEN
+
+    def checked(self, name: str, value: Any) -> str:
+        """Return the value as text if it can name a category."""
+        return _text(name, value)
+
+
+class CategoryFeature(_NamedFeature):
+    """One of several values, encoded as one indicator for each. Another value sets none of them."""
+
     values: tuple[Annotated[str, Strict()] | Whole | Annotated[bool, Strict()], ...] = Field(
         min_length=1, max_length=VALUES
     )
@@ -92,10 +93,6 @@ class CategoryFeature(BaseModel):
         """How many numbers encode the feature."""
         return len(self.values)
 
-    def checked(self, name: str, value: Any) -> str:
-        """Return the value as text if it can name a category."""
-        return _text(name, value)
-
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
         place = self.places.get(value)
@@ -103,20 +100,15 @@ class CategoryFeature(BaseModel):
             into[place] = 1.0
 
 
-class HashedFeature(BaseModel):
+class HashedFeature(_NamedFeature):
     """One of many values that are not listed: a hash puts each at one of `hashed` places, with a sign."""
 
-    model_config = FROZEN
     hashed: Whole = Field(ge=1, le=WIDEST)
 
     @property
     def width(self) -> int:
         """How many numbers encode the feature."""
         return self.hashed
-
-    def checked(self, name: str, value: Any) -> str:
-        """Return the value as text if it can name a category."""
-        return _text(name, value)
 
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
@@ -212,10 +204,8 @@ class Encoder(RootModel[dict[str, Feature]]):
         fitting = {}
         for name, value in (stored or {}).items():
             if name in self.root and value is not None:
-                try:
+                with contextlib.suppress(ValueError):
                     fitting[name] = self._checked(name, value)
-                except ValueError:
-                    continue
         return self._vector(fitting)
 
     def _checked(self, name: Any, value: Any) -> float | str:

@@ -11,17 +11,11 @@ from rlsvi.core.compile import Bools
 from rlsvi.core.files import write_file
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.features import Encoder
-from rlsvi.shop.model.draws import Draws, with_products
-from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
-from rlsvi.shop.model.fingerprints import schema
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.model.draws import Draws, DrawsFileError, read_draws, with_products
+from rlsvi.shop.settings import ShopSettings, schema
 
 NONE = Encoder({})
 log = logging.getLogger("rlsvi.shop")
-
-
-class NotReady(RuntimeError):
-    """The shop is not ready: it has no samples to recommend with, or its learner fails."""
 
 
 class ServedDraws(NamedTuple):
