@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
 from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.service.customers import ShopClient, Visiting, named_taste, references, summary
+from rlsvi.shop.service.customers import Customers, ShopClient, named_taste, references, summary
 from rlsvi.shop.service.processes import Child, bound_socket, url_of
 
 slow = pytest.mark.slow
@@ -166,7 +166,7 @@ def test_a_product_that_comes_or_goes_changes_the_taste_for_no_other():
 def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
     assert [url_of("::1", 80), url_of("127.0.0.1", 80)] == ["http://[::1]:80", "http://127.0.0.1:80"]
     asked = []
-    monkeypatch.setattr(Visiting, "run", lambda visiting: asked.append(visiting.url) or [1.0])
+    monkeypatch.setattr(Customers, "run", lambda visiting: asked.append(visiting.url) or [1.0])
     (tmp_path / "shop.toml").write_text('[serve]\nhost = "::1"\nport = 8001\n')
     assert rlsvi("simulate-shop", tmp_path / "shop.toml").exit_code == 0
     assert asked == ["http://[::1]:8001"]
@@ -296,7 +296,7 @@ def test_a_learner_of_its_own(tmp_path):
         client = ShopClient(f"http://127.0.0.1:{number}")
         client.ask("PUT", "/products", {"products": [{"product": f"p{n}"} for n in range(4)]})
         until(lambda: client.ask("GET", "/health")["sample"] >= 4)
-        assert len(Visiting(f"http://127.0.0.1:{number}", None, 2, 20, 60, 2).run()) == 20
+        assert len(Customers(f"http://127.0.0.1:{number}", None, 2, 20, 60, 2).run()) == 20
         until(lambda: client.ask("GET", "/health")["sample"] > 80)
         client.close()
     finally:

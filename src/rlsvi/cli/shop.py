@@ -134,12 +134,12 @@ def simulate_shop(
             _new(file, products, slots, seed)
             return
         settings = shop_settings(file)
-        from rlsvi.shop.service.customers import Visiting, summary
+        from rlsvi.shop.service.customers import Customers, summary
         from rlsvi.shop.service.processes import url_of
 
         where = url or url_of(settings.serve.host, settings.serve.port)
         token = os.environ.get(settings.serve.token_variable)
-        found = summary(Visiting(where, token, settings.slots, visits, seconds, clients, seed).run())
+        found = summary(Customers(where, token, settings.slots, visits, seconds, clients, seed).run())
         shown = {name: round(value, 3) for name, value in {**found, **settings.reference}.items()}
         print(json.dumps(shown) if as_json else "\n".join(f"{name:<20}{value:g}" for name, value in shown.items()))
 

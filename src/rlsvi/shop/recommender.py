@@ -318,7 +318,7 @@ class Recommender:
             "events": last,
             "sample": sample.last,
             "sampled_at": sample.at,
-            "products": int(sample.offered.sum()),
+            "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
             "learner": "late" if age is None or age > LATE else "ok",
             "learner_age": age,
@@ -444,7 +444,7 @@ def _answers(visit: Visit, sample: ServedDraws, liked_above: float) -> tuple[lis
 def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings) -> Bools:
     """Return which products may be shown: offered, asked for, and new to the visit."""
     if asked.among is None:
-        allowed = sample.offered.copy()
+        allowed = sample.draws.offered.copy()
     else:
         allowed = np.zeros(len(sample.names), dtype=np.bool_)
         for product in asked.among:
@@ -452,7 +452,7 @@ def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: Shop
             place = sample.place.get(name)
             if place is None:
                 raise NotFound(f"product {name!r} of among is unknown: add it first, or leave it out")
-            allowed[place] = sample.offered[place]
+            allowed[place] = sample.draws.offered[place]
     for product in visit.shown:
         if product in sample.place:
             allowed[sample.place[product]] = False

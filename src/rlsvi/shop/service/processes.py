@@ -201,7 +201,7 @@ def _log_failure(kind: type[BaseException], error: BaseException, trace: Traceba
 def main() -> None:
     """Be a child, as `python -m rlsvi.shop.service.processes ROLE SHOP.TOML PARENT [DESCRIPTOR]`.
 
-    Each role imports what it needs: the learner no web server, the parent neither that nor compiled code.
+    Only a worker imports the web server.
     """
     role, path, parent, *descriptor = sys.argv[1:]
     log_as(role)
