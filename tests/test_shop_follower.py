@@ -363,7 +363,7 @@ def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, m
         happen(4)
         with Lines() as lines:
             work()
-        ours = ("/shop/follower.py", "/shop/model/learner.py", "/shop/model/chains.py", "/shop/model/histories.py")
+        ours = ("/shop/follower.py", "/shop/model/learner.py", "/shop/model/targets.py")
         places = {place: at for at, place in enumerate(lines.seen) if place[0].endswith(ours)}
         twin = ShopLearner(where)
         for n, at in enumerate(some(sorted(places.values()), most), 5):

@@ -412,33 +412,20 @@ def _recommend(
         what = "product" if asked.among is None else "product of among"
         raise Conflict(f"no {what} is offered that visit {name!r} has not seen: close it")
     customer = settings.customer.encode_stored(stored)
-    known, answers = _answers(visit, sample, settings.reward.liked_above)
+    answers = {
+        sample.place[product]: reward for product, reward in visit.rewards.items() if product in sample.place
+    }
+    liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
     draw = draw_of(name, sample.draws, settings.learning.seed)
+    among = None if asked.among is None else [str(product) for product in asked.among]
     events: list[Event] = []
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
-        place, propensity, explored = choose(sample.draws, draw, customer, known, answers, allowed)
+        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
         allowed[place] = False
-        events.append(
-            Event(
-                "recommended",
-                visit=name,
-                product=sample.names[place],
-                slot=slot,
-                propensity=propensity,
-                explored=explored,
-                sample=sample.last,
-                features=stored if slot == 0 else None,
-                among=None if asked.among is None else [str(product) for product in asked.among],
-            )
-        )
+        how = {"propensity": propensity, "explored": explored, "sample": sample.last, "among": among}
+        features = stored if slot == 0 else None
+        events.append(Event("recommended", name, sample.names[place], slot, features=features, **how))
     return first, [event.product for event in events], events
-
-
-def _answers(visit: Visit, sample: ServedDraws, liked_above: float) -> tuple[list[int], list[float]]:
-    """Return the products that a visit has answered, by number, and whether they were liked, 1 or -1."""
-    known = [product for product in visit.rewards if product in sample.place]
-    liked = [1.0 if visit.rewards[product] > liked_above else -1.0 for product in known]
-    return [sample.place[product] for product in known], liked
 
 
 def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings) -> Bools:
@@ -475,7 +462,7 @@ def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Eve
     return [Event("answered", visit=name, product=product, reward=reward)]
 
 
-def _close(asked: Close, visit: Visit) -> list[Event]:
+def _close(asked: VisitRequest, visit: Visit) -> list[Event]:
     """Return the event that ends a visit, or nothing if it has ended."""
     name = str(asked.visit)
     if not visit.shown:
