@@ -422,7 +422,12 @@ def _recommend(
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
         place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
         allowed[place] = False
-        how = {"propensity": propensity, "explored": explored, "sample": sample.last, "among": among}
+        how: dict[str, Any] = {
+            "propensity": propensity,
+            "explored": explored,
+            "sample": sample.last,
+            "among": among,
+        }
         features = stored if slot == 0 else None
         events.append(Event("recommended", name, sample.names[place], slot, features=features, **how))
     return first, [event.product for event in events], events

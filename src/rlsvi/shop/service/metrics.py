@@ -15,18 +15,20 @@ class Metrics:
 
     def __init__(self) -> None:
         self._shared = FOLDER in os.environ
-        self._registry = CollectorRegistry()
-        sizes, where = (1, 2, 4, 8, 16, 32, 64, 128, 256), {"registry": self._registry}
-        self._requests = Counter("rlsvi_requests", "Requests answered.", ("path", "status"), **where)
+        self._registry = registry = CollectorRegistry()
+        sizes = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        self._requests = Counter("rlsvi_requests", "Requests answered.", ("path", "status"), registry=registry)
         words = "Seconds until the answer."
-        self._seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, **where)
-        self._batch = Histogram("rlsvi_batch_requests", "Requests in a transaction.", buckets=sizes, **where)
+        self._seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, registry=registry)
+        self._batch = Histogram(
+            "rlsvi_batch_requests", "Requests in a transaction.", buckets=sizes, registry=registry
+        )
         words = "The last event that the samples in use have learned from."
-        self._sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", **where)
+        self._sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", registry=registry)
         words = "When the samples in use were drawn, in seconds since 1970."
-        self._at = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", **where)
+        self._at = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", registry=registry)
         words = "When the learner noted last that it works, in seconds since 1970."
-        self._learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", **where)
+        self._learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", registry=registry)
         self._counters: dict[tuple[str, int], Counter] = {}
         self._paths = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
 
