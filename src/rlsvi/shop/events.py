@@ -755,7 +755,10 @@ class Events:
         A connection that was lost since its last use (the database was restarted) is replaced by a new one.
         """
         for again in (True, False):
-            connection = self._connection()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._database.engine.raw_connection()
             try:
                 cursor = connection.cursor()
                 first(cursor)
@@ -767,13 +770,6 @@ class Events:
                     raise
             self._close_idle()  # they are lost too
         raise AssertionError
-
-    def _connection(self) -> Any:
-        """Return an idle connection, or else a new one."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._database.engine.raw_connection()
 
     def _roll_back(self, connection: Any) -> None:
         """Roll back, and keep the connection; or close it if that fails too."""
@@ -808,8 +804,12 @@ class Writer:
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
-        asked = list(dict.fromkeys(self._name(name) for name in list_of("names", names, "visits")))
-        found: dict[str, list[Event]] = {name: [] for name in asked}
+        given = list_of("names", names, "visits")
+        for name in given:
+            if not storable_text(name):
+                raise RequestError(f"names must be texts, got {shown(name)}")
+        found: dict[str, list[Event]] = {str(name): [] for name in given}
+        asked = list(found)
         for start in range(0, len(asked), MOST):
             some = asked[start : start + MOST]
             count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
@@ -841,11 +841,6 @@ class Writer:
         """Raise an error if a statement has failed: the database may have undone what came before it."""
         if self._failed:
             raise StoreError("a statement of this transaction has failed before: nothing of it is written")
-
-    def _name(self, name: Any) -> str:
-        if not storable_text(name):
-            raise RequestError(f"names must be texts, got {shown(name)}")
-        return str(name)
 
     def _rows(self, statement: str, parameters: dict[str, Any]) -> Any:
         return self._attempt(self._cursor.execute, self._database.sql(statement), parameters).fetchall()

@@ -412,9 +412,7 @@ def _recommend(
         what = "product" if asked.among is None else "product of among"
         raise Conflict(f"no {what} is offered that visit {name!r} has not seen: close it")
     customer = settings.customer.encode_stored(stored)
-    answers = {
-        sample.place[product]: reward for product, reward in visit.rewards.items() if product in sample.place
-    }
+    answers = {sample.place[each]: reward for each, reward in visit.rewards.items() if each in sample.place}
     liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
     draw = draw_of(name, sample.draws, settings.learning.seed)
     among = None if asked.among is None else [str(product) for product in asked.among]
@@ -422,14 +420,9 @@ def _recommend(
     for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
         place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
         allowed[place] = False
-        how: dict[str, Any] = {
-            "propensity": propensity,
-            "explored": explored,
-            "sample": sample.last,
-            "among": among,
-        }
+        event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
         features = stored if slot == 0 else None
-        events.append(Event("recommended", name, sample.names[place], slot, features=features, **how))
+        events.append(event._replace(sample=sample.last, features=features, among=among))
     return first, [event.product for event in events], events
 
 
