@@ -446,7 +446,7 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         assert (late.json["status"], late.json["learner"], late.json["learner_age"]) == ("ok", "late", 1000.0)
         clock[0] -= 5000
         assert ask("GET", "/health").json["learner_age"] == 0.0
-        ask.app.state.metrics.learner(server.events.learner_at())
+        ask.app.state.metrics.note_learner(server.events.learner_at())
         lines = ask("GET", "/metrics").body.decode().splitlines()
         (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
         assert float(line.split()[1]) == first + 8
@@ -511,7 +511,7 @@ def test_a_database_of_an_earlier_version_gets_the_new_columns(tmp_path):
             old.execute(f"ALTER TABLE shop_identity DROP COLUMN {name}")
     with Events(where.database) as events:
         assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
-        events.learner_failed("OSError")
+        events.note_failure("OSError")
         assert events.learner_state() == (None, 1, "OSError")
 
 

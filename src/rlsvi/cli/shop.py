@@ -51,10 +51,10 @@ def serve(
     with told(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
-        from rlsvi.shop.service.guard import checked_token
+        from rlsvi.shop.service.guard import check_token
 
         if token := os.environ.get(variable):
-            checked_token(token, f"the token in the variable {variable}")
+            check_token(token, f"the token in the variable {variable}")
         elif host not in LOOPBACK:
             raise ValueError(f"serve.host = {host!r} is open to others: set a token in the variable {variable}")
         from rlsvi.shop.service.processes import load_products, log_as, run, stop_on_signal

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.files import fcntl, lock
 from rlsvi.shop.requests import RequestError, check_type, list_of
-from rlsvi.shop.settings import checked_url, sqlite_file
+from rlsvi.shop.settings import database_url, sqlite_file
 
 Kind = Literal["added", "removed", "recommended", "answered", "closed"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -568,7 +568,7 @@ class Events:
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
-        found, file, sync = checked_url(url), sqlite_file(url), flag("sync", sync)
+        found, file, sync = database_url(url), sqlite_file(url), flag("sync", sync)
         if not flag("create", create) and file is not None and not file.exists():
             raise StoreError(NONE.format(f"there is no database {file}"))
         self._database: Any = SqliteFile(found, sync) if found.drivername == "sqlite" else PostgresServer(found)
@@ -645,11 +645,11 @@ class Events:
             cursor.execute(TRIM_DRAWS)
             cursor.execute("COMMIT")
 
-    def learned(self) -> None:
+    def note_learner(self) -> None:
         """Note that the learner works."""
         self._note(LEARNED, at=time.time())
 
-    def learner_failed(self, why: str) -> None:
+    def note_failure(self, why: str) -> None:
         """Note that the learner has failed once more."""
         self._note(FAILED, failure=why)
 

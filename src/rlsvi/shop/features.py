@@ -42,7 +42,7 @@ class NumberFeature(BaseModel):
         """How many numbers encode the feature."""
         return 1
 
-    def checked(self, name: str, value: Any) -> float:
+    def check(self, name: str, value: Any) -> float:
         """Return the value if it is a finite number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{name} must be a number, got {shown(value)}")
@@ -65,7 +65,7 @@ class _NamedFeature(BaseModel):
 
     model_config = FROZEN
 
-    def checked(self, name: str, value: Any) -> str:
+    def check(self, name: str, value: Any) -> str:
         """Return the value as text if it can name a category."""
         return _text(name, value)
 
@@ -184,7 +184,7 @@ class Encoder(RootModel[dict[str, Feature]]):
         """How many numbers encode a customer or product."""
         return sum(feature.width for feature in self.root.values())
 
-    def checked(self, given: Mapping[str, Any] | None) -> dict[str, float | str]:
+    def check(self, given: Mapping[str, Any] | None) -> dict[str, float | str]:
         """Return what is to be stored of the features given: without those that are None, which are not known.
 
         A feature that was not declared, or a value of the wrong type, raises a ValueError.
@@ -193,11 +193,11 @@ class Encoder(RootModel[dict[str, Feature]]):
             return {}
         if not isinstance(given, Mapping):
             raise ValueError(f"features must be given by name, such as {{'age': 30}}, got {shown(given)}")
-        return {name: self._checked(name, value) for name, value in given.items() if value is not None}
+        return {name: self._check(name, value) for name, value in given.items() if value is not None}
 
     def encode(self, given: Mapping[str, Any] | None) -> "Floats":
         """Return the features as a vector of `width` numbers; those that are missing are 0."""
-        return self._vector(self.checked(given))
+        return self._vector(self.check(given))
 
     def encode_stored(self, stored: Mapping[str, Any] | None) -> "Floats":
         """Encode features that were stored, perhaps under an earlier schema: what no longer fits is missing."""
@@ -205,15 +205,15 @@ class Encoder(RootModel[dict[str, Feature]]):
         for name, value in (stored or {}).items():
             if name in self.root and value is not None:
                 with contextlib.suppress(ValueError):
-                    fitting[name] = self._checked(name, value)
+                    fitting[name] = self._check(name, value)
         return self._vector(fitting)
 
-    def _checked(self, name: Any, value: Any) -> float | str:
+    def _check(self, name: Any, value: Any) -> float | str:
         feature = self.root.get(name) if isinstance(name, str) else None
         if feature is None:
             declared = ", ".join(self.root) if self.root else "none"
             raise ValueError(f"there is no feature {shown(name)}; declared are: {declared}")
-        return feature.checked(name, value.item() if isinstance(value, np.generic) else value)
+        return feature.check(name, value.item() if isinstance(value, np.generic) else value)
 
     def _vector(self, checked: Mapping[str, Any]) -> "Floats":
         vector = np.zeros(self.width)

@@ -39,7 +39,7 @@ def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = No
             raise
         except Exception as error:
             with contextlib.suppress(StoreError):
-                events.learner_failed(type(error).__name__)
+                events.note_failure(type(error).__name__)
             raise
 
 
@@ -59,7 +59,7 @@ def _learn_steps(follower: "Follower", stop: threading.Event, parent: int | None
             raise
         except FAILURES as error:
             pause = min(2 * pause, LONGEST)
-            follower.failed(error)
+            follower.note_failure(error)
             log.error("a step failed", extra={"why": f"{type(error).__name__}: {error}", "again_in": pause})
         stop.wait(max(pause, time.monotonic() - begun))  # at most half of the time is spent learning
     follower.stop()
@@ -86,7 +86,7 @@ class Follower:
         with contextlib.ExitStack() as stack:
             self.events = events or stack.enter_context(Events(settings.database, sync=settings.sync))
             self._held = stack.enter_context(self.events.learner_lock())
-            self.learner = self._restored()
+            self.learner = self._restore()
             self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
             self._refreshed = -math.inf  # when, by the clock that is never set
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
@@ -123,7 +123,7 @@ class Follower:
         its snapshot again.
         """
         if self._working:
-            self.learner = self._restored()
+            self.learner = self._restore()
             self._seen, self._changed, self._working = self.learner.last, True, False
         count = 0
         while events := self.events.since(self._seen, CHUNK):
@@ -146,14 +146,14 @@ class Follower:
     def note(self) -> None:
         """Note in the database that the learner works, if it has done so for a while: the service looks at it."""
         if time.monotonic() - self._noted >= NOTED:
-            self.events.learned()
+            self.events.note_learner()
             self._noted = time.monotonic()
 
-    def failed(self, error: BaseException) -> None:
+    def note_failure(self, error: BaseException) -> None:
         """Note in the database that a step failed, if that can be written."""
         self._noted = time.monotonic()
         with contextlib.suppress(StoreError):
-            self.events.learner_failed(type(error).__name__)
+            self.events.note_failure(type(error).__name__)
 
     @property
     def due(self) -> bool:
@@ -209,13 +209,13 @@ class Follower:
             except (StoreError, OSError) as error:
                 log.warning("snapshot not written", extra={"why": str(error)})
 
-    def _restored(self) -> ShopLearner:
+    def _restore(self) -> ShopLearner:
         """Return the learner of the snapshot, or a new one if there is none that can be used."""
         path, why = self.settings.file("learner"), ""
         if path.exists():
             try:
                 learner = load_learner(path, self.settings, self.events.shop)
-                if self._knows(learner.last, learner.last_at):
+                if self._has_event(learner.last, learner.last_at):
                     return learner
                 why = "it has learned from events that the database does not have"
             except (ArchiveError, OSError) as error:
@@ -223,7 +223,7 @@ class Follower:
             log.warning("snapshot left out, all events are learned anew", extra={"why": why})
         return ShopLearner(self.settings)
 
-    def _knows(self, number: int, at: float) -> bool:
+    def _has_event(self, number: int, at: float) -> bool:
         """Return whether the database has an event: not if it is an older copy, or another one went on with it."""
         found = self.events.since(number - 1, 1) if number else []
         return number == 0 or [(event.id, event.at) for event in found] == [(number, at)]

@@ -181,7 +181,7 @@ def check_names(products: Iterable[str], ids: Ids) -> None:
 def check_features(field: str, encoder: Encoder, features: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return features as they are stored."""
     try:
-        return dict(encoder.checked(features))
+        return dict(encoder.check(features))
     except ValueError as error:
         raise RequestError(f"{field}: {error}") from None
 

@@ -131,7 +131,7 @@ class ShopSettings(BaseModel):
     @field_validator("database")
     @classmethod
     def _known_database(cls, url: str) -> str:
-        return checked_url(url).render_as_string(hide_password=False)
+        return database_url(url).render_as_string(hide_password=False)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Self:
@@ -188,7 +188,7 @@ class ShopSettings(BaseModel):
         )
 
 
-def checked_url(url: str) -> URL:
+def database_url(url: str) -> URL:
     """Return the URL of a database if it is one of SQLite's files or of PostgreSQL."""
     try:
         found = make_url(url)
@@ -206,7 +206,7 @@ def checked_url(url: str) -> URL:
 
 def sqlite_file(url: str) -> Path | None:
     """Return the file of a SQLite database, None for another."""
-    found = checked_url(url)
+    found = database_url(url)
     return Path(str(found.database)) if found.drivername == "sqlite" else None
 
 

@@ -141,7 +141,7 @@ class Table:
 
 def _feature(encoder: Encoder, name: str, value: Any) -> float | str:
     feature = encoder.root[name]
-    return feature.checked(name, number(value) if isinstance(feature, NumberFeature) else value)
+    return feature.check(name, number(value) if isinstance(feature, NumberFeature) else value)
 
 
 # ---- what a cell holds: text in a CSV file, typed otherwise -----------------------------------------------

@@ -68,6 +68,8 @@ class OpenVisit:
 class VisitLog:
     """Visits that have ended, in arrays that grow by doubling."""
 
+    _all: VisitArrays
+
     def __init__(self, customer: int) -> None:
         whole = np.zeros(0, np.int32)
         self.load(VisitArrays(np.zeros(1, np.int64), np.zeros((0, customer)), whole, whole, np.zeros(0), whole))
@@ -79,29 +81,29 @@ class VisitLog:
 
     def arrays(self) -> VisitArrays:
         """Return views of what is used."""
-        first, customer, *parts = self._all
-        used = [part[: self.rows] for part in parts]
-        return VisitArrays._make([first[: self.count + 1], customer[: self.count], *used])
+        used = [part[: self.rows] for part in self._all[2:]]
+        return VisitArrays._make([self._all.first[: self.count + 1], self._all.customer[: self.count], *used])
 
     def append(self, visit: OpenVisit) -> None:
         """Append a visit."""
         i, begin, end = self.count, self.rows, self.rows + len(visit.product)
         self._all = VisitArrays._make(map(_with_room, self._all, (i + 2, i + 1, end, end, end, end)))
-        first, customer, *parts = self._all
-        first[i + 1], customer[i] = end, visit.customer
+        self._all.first[i + 1], self._all.customer[i] = end, visit.customer
+        parts: list[Any] = list(self._all[2:])
         for part, values in zip(parts, (visit.product, visit.x, visit.reward, visit.when), strict=True):
             part[begin:end] = values
         self.count += 1
 
     def drop(self, oldest: int) -> None:
         """Remove the `oldest` first visits."""
-        first, customer, *parts = self.arrays()
-        kept = [part[first[oldest] :].copy() for part in parts]
-        self.load(VisitArrays._make([first[oldest:] - first[oldest], customer[oldest:].copy(), *kept]))
+        used = self.arrays()
+        kept = [part[used.first[oldest] :].copy() for part in used[2:]]
+        first, customer = used.first[oldest:] - used.first[oldest], used.customer[oldest:].copy()
+        self.load(VisitArrays._make([first, customer, *kept]))
 
     def load(self, visits: VisitArrays) -> None:
         """Replace all visits."""
-        self.count, self._all = len(visits.customer), visits
+        self._all, self.count = visits, len(visits.customer)
 
 
 def _with_room(array: Any, length: int) -> Any:

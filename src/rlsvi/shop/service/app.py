@@ -29,7 +29,7 @@ from rlsvi.shop.requests import (
     VisitRequest,
     name_of,
 )
-from rlsvi.shop.service.guard import BusyError, Guard, checked_token
+from rlsvi.shop.service.guard import BusyError, Guard, check_token
 from rlsvi.shop.service.metrics import Metrics
 from rlsvi.shop.service.pages import HEADERS, reference_page, watch_page
 from rlsvi.shop.service.statistics import COLUMNS, MOST, ShopStatistics
@@ -71,7 +71,7 @@ def create_app(
     app.state.recommender, app.state.metrics = recommender, Metrics() if metrics is None else metrics
     app.add_middleware(
         Guard,
-        token=None if token is None else checked_token(token),
+        token=None if token is None else check_token(token),
         public=PUBLIC,
         largest=recommender.settings.serve.largest_body,
         most=most,
@@ -92,7 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     recommender, metrics = app.state.recommender, app.state.metrics
 
     def handle(requests: list[VisitRequest]) -> list[Any]:
-        metrics.batch(len(requests))
+        metrics.count_batch(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
     app.state.batcher, app.state.looking = Batcher(handle), asyncio.Lock()

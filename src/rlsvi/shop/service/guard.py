@@ -109,7 +109,7 @@ class Guard:
             await exchange.refuse(status, message)
         finally:
             self._going -= 1
-            self._metrics.answered(scope["path"], exchange.status, perf_counter() - begun)
+            self._metrics.count_answer(scope["path"], exchange.status, perf_counter() - begun)
             if exchange.status >= 400:
                 path, status = scope["path"][:200], exchange.status
                 log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
@@ -234,7 +234,7 @@ def _refusal_of_host(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     return None
 
 
-def checked_token(token: str, name: str = "token") -> str:
+def check_token(token: str, name: str = "token") -> str:
     """Return a token if a header can show it: printable ASCII characters without spaces."""
     if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
         raise ValueError(

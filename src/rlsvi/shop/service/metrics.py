@@ -32,7 +32,7 @@ class Metrics:
         self._counters: dict[tuple[str, int], Counter] = {}
         self._paths = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
 
-    def answered(self, path: str, status: int, seconds: float) -> None:
+    def count_answer(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
         name = path if path in self._paths else "/products" if path.startswith("/products/") else "other"
         counter = self._counters.get((name, status))
@@ -41,16 +41,16 @@ class Metrics:
         counter.inc()
         self._paths[name].observe(seconds)
 
-    def batch(self, requests: int) -> None:
+    def count_batch(self, requests: int) -> None:
         """Count a transaction."""
         self._batch.observe(requests)
 
-    def sample(self, event: int, at: float) -> None:
+    def note_sample(self, event: int, at: float) -> None:
         """Note which samples are in use."""
         self._sample.set(event)
         self._at.set(at)
 
-    def learner(self, at: float) -> None:
+    def note_learner(self, at: float) -> None:
         """Note when the learner worked last."""
         self._learner.set(at)
 

@@ -108,7 +108,7 @@ def _end(children: list[Child]) -> None:
 def _note_killed(settings: ShopSettings, number: int) -> None:
     """Note in the database that a signal has killed the learner, which could not do so: perhaps memory ran out."""
     with contextlib.suppress(StoreError), Events(settings.database) as events:
-        events.learner_failed(f"killed by signal {number}")
+        events.note_failure(f"killed by signal {number}")
 
 
 def load_products(settings: ShopSettings) -> None:

@@ -122,10 +122,10 @@ def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, paren
     while not server.should_exit:
         try:
             if next(looks) % LEARNER == 0:
-                app.state.metrics.learner(recommender.events.learner_at() or 0.0)
+                app.state.metrics.note_learner(recommender.events.learner_at() or 0.0)
             recommender.renew()
             if recommender.sample is not None:
-                app.state.metrics.sample(recommender.sample.last, recommender.sample.at)
+                app.state.metrics.note_sample(recommender.sample.last, recommender.sample.at)
         except Exception as error:
             log.error("samples not renewed", extra={"why": str(error)})
             waiting.wait(1.0)
