@@ -146,7 +146,7 @@ def _value_of_half(
 # ---- past visits as steps -----------------------------------------------------------------------------------
 
 
-class JudgedSteps(NamedTuple):
+class LoggedSteps(NamedTuple):
     """Recommendations that were answered, in visits that have ended; visit e has start[e] .. start[e + 1] - 1.
 
     Memory is that of the answers of every visit, and a number for each sample: none is as large as the catalogue.
@@ -185,7 +185,7 @@ class _Step(NamedTuple):
 
 def steps_of(
     settings: ShopSettings, products: dict[str, int], draws: Draws, events: Iterable[Event]
-) -> JudgedSteps:
+) -> LoggedSteps:
     """Return the steps of visits that have ended, and what the samples 1 .. S of the posterior would have shown.
 
     A sample chooses among the products that were offered at that time, and new to the visit, and in `among` if the
@@ -193,7 +193,7 @@ def steps_of(
     """
     every = draws._replace(offered=np.ones(len(products), np.bool_))  # the samples know only what is offered now
     offered = np.zeros(len(products), np.bool_)
-    visits: dict[str, _JudgedVisit] = {}
+    visits: dict[str, _LoggedVisit] = {}
     ended: list[list[tuple[_Step, float]]] = []
     added: set[str] = set()
     for event in events:
@@ -205,14 +205,14 @@ def steps_of(
             continue
         visit = visits.get(event.visit)
         if visit is None:
-            visit = visits[event.visit] = _JudgedVisit(settings, products, event)
+            visit = visits[event.visit] = _LoggedVisit(settings, products, event)
         if visit.take(event, every, offered, min(settings.slots, len(added))):
             ended.append(visit.rewarded_steps())
             visit.steps.clear()
     return _join([visit for visit in ended if visit], every)
 
 
-class _JudgedVisit:
+class _LoggedVisit:
     """A visit on its way to its end."""
 
     def __init__(self, settings: ShopSettings, products: dict[str, int], first: Event) -> None:
@@ -257,7 +257,7 @@ class _JudgedVisit:
         return _Step(index, features[index], a, event.propensity, chosen[1:].astype(np.int32))
 
 
-def _join(visits: list[list[tuple[_Step, float]]], draws: Draws) -> JudgedSteps:
+def _join(visits: list[list[tuple[_Step, float]]], draws: Draws) -> LoggedSteps:
     """Return the steps of all visits in arrays."""
     if not visits:
         raise ValueError("no visit of the events has ended: close visits, or judge by others")
@@ -266,7 +266,7 @@ def _join(visits: list[list[tuple[_Step, float]]], draws: Draws) -> JudgedSteps:
     indptr = np.cumsum([0, *(len(step.places) for step in steps)])
     parts = np.concatenate([step.value for step in steps]), np.concatenate([step.places for step in steps]), indptr
     _, e, N = draws.weight.shape
-    return JudgedSteps(
+    return LoggedSteps(
         np.cumsum([0, *map(len, visits)]),
         csr_matrix(parts, shape=(len(steps), e + 1)),
         np.array([step.product for step in steps]),
@@ -333,7 +333,7 @@ class _Model(NamedTuple):
         return found
 
 
-def fitted_samples(steps: JudgedSteps, question: Question, level: float) -> FittedSamples:
+def fitted_samples(steps: LoggedSteps, question: Question, level: float) -> FittedSamples:
     """Return the value, its interval, and what the doubly robust estimate needs."""
     model, E, R = _model(steps, np.ones(len(steps.shown), np.bool_)), steps.visits, len(steps.shown)
     theta = model.weights(steps.reward, question.horizon)
@@ -364,7 +364,7 @@ def _block_features(features: Any, products: Longs, rows: Bools, count: int) -> 
     return csr_matrix((features.data[kept], columns, np.append(0, np.cumsum(lengths))), shape=(R, count * d))
 
 
-def _model(steps: JudgedSteps, used: Bools) -> _Model:
+def _model(steps: LoggedSteps, used: Bools) -> _Model:
     """Return the model of some steps; the others have no features, and what follows them does not matter."""
     d, N, goes_on = steps.features.shape[1], steps.products, used & ~steps.last
     following = np.append(np.arange(1, len(used)), 0)
@@ -377,7 +377,7 @@ def _model(steps: JudgedSteps, used: Bools) -> _Model:
     return _Model(_block_features(steps.features, steps.shown, used, N), after, factors, d)
 
 
-def _first(steps: JudgedSteps, theta: Floats) -> Floats:
+def _first(steps: LoggedSteps, theta: Floats) -> Floats:
     """Return the value of the first step of each visit under each sample, (E, S)."""
     rows, first = np.zeros(len(steps.shown), np.bool_), steps.start[:-1]
     rows[first] = True
@@ -390,7 +390,7 @@ def _first(steps: JudgedSteps, theta: Floats) -> Floats:
     )
 
 
-def _influences(steps: JudgedSteps, model: _Model, theta: Floats, horizon: int) -> tuple[Floats, Floats]:
+def _influences(steps: LoggedSteps, model: _Model, theta: Floats, horizon: int) -> tuple[Floats, Floats]:
     """Return how the value changes with the weight of each step, (R,), and with the prior in each slot, (H,)."""
     R, S = steps.chosen.shape
     unknown, first = _doubts(steps, model), np.zeros(R)
@@ -410,7 +410,7 @@ def _influences(steps: JudgedSteps, model: _Model, theta: Floats, horizon: int) 
     return influence, doubt
 
 
-def _own_errors(steps: JudgedSteps, model: _Model, theta: Floats, question: Question) -> Floats:
+def _own_errors(steps: LoggedSteps, model: _Model, theta: Floats, question: Question) -> Floats:
     """Return r + V(next) - Q of every step in its own slot, (R, S)."""
     number, found = question.step, np.zeros(steps.chosen.shape)
     for h in range(min(question.horizon, int(number.max()) + 1)):
@@ -419,7 +419,7 @@ def _own_errors(steps: JudgedSteps, model: _Model, theta: Floats, question: Ques
     return found
 
 
-def _leverages(steps: JudgedSteps, model: _Model) -> Floats:
+def _leverages(steps: LoggedSteps, model: _Model) -> Floats:
     found = np.zeros(len(steps.shown))
     for a, factor in model.factors.items():
         mine = np.flatnonzero(steps.shown == a)
@@ -428,7 +428,7 @@ def _leverages(steps: JudgedSteps, model: _Model) -> Floats:
     return found
 
 
-def _doubts(steps: JudgedSteps, model: _Model) -> Floats:
+def _doubts(steps: LoggedSteps, model: _Model) -> Floats:
     """Return ridge |P^-1 phi| of every step at the product that each sample would show there, (R, S)."""
     found = np.zeros(steps.chosen.shape)
     for a in np.unique(steps.chosen).tolist():
@@ -443,7 +443,7 @@ def _doubts(steps: JudgedSteps, model: _Model) -> Floats:
 # ---- the estimates ------------------------------------------------------------------------------------------
 
 
-def value_of_samples(steps: JudgedSteps, slots: int, level: float) -> OfflineValue:
+def value_of_samples(steps: LoggedSteps, slots: int, level: float) -> OfflineValue:
     """Return the value of a policy that draws one of the samples for each visit, by steps of other policies."""
     question, estimates, absent = _question(steps, slots), dict[str, Interval](), dict[str, str]()
     found = fitted_samples(steps, question, level)
@@ -461,7 +461,7 @@ def value_of_samples(steps: JudgedSteps, slots: int, level: float) -> OfflineVal
     )
 
 
-def _question(steps: JudgedSteps, slots: int) -> Question:
+def _question(steps: LoggedSteps, slots: int) -> Question:
     """Return the question of the value of an episode of so many slots, without observations: they are features."""
     none: Any = None
     rows = np.arange(len(steps.shown))
@@ -473,7 +473,7 @@ def _question(steps: JudgedSteps, slots: int) -> Question:
 
 
 def _add_weighted(
-    steps: JudgedSteps, found: FittedSamples, level: float, estimates: dict[str, Interval], absent: dict[str, str]
+    steps: LoggedSteps, found: FittedSamples, level: float, estimates: dict[str, Interval], absent: dict[str, str]
 ) -> float:
     """Add the estimates that need propensities, and return the effective number of visits.
 
