@@ -14,7 +14,7 @@ from rlsvi.shop.events import KINDS, LARGEST, Event, Events, row_of
 from rlsvi.shop.events import events as events_table
 from rlsvi.shop.requests import check_type
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import Table, name_parser, names_parser, read_table
+from rlsvi.shop.tables import Table, name_parser, names_parser
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,10 +104,10 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     """
     check_type("events", events, Events, OPENED)
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
-    frame = read_table(source)
-    clicks = "kind" not in frame.columns
+    table = Table(source)
+    clicks = "kind" not in table.frame.columns
     listed = products_of_file(settings) if clicks else []
-    found = (_events_of_clicks if clicks else _events_of_table)(Table(frame, source), settings)
+    found = (_events_of_clicks if clicks else _events_of_table)(table, settings)
     visits, products = {event.visit for event in found} - {""}, {event.product for event in found} - {""}
     with events.writing() as writer:
         if clicks:
@@ -124,7 +124,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
             raise ValueError("nothing was imported: the database already has events, import them into a new one")
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
-    return Imported(frame.height, len(visits), len(products), len(found))
+    return Imported(table.frame.height, len(visits), len(products), len(found))
 
 
 def _events_of_table(table: Table, settings: ShopSettings) -> list[Event]:

@@ -33,7 +33,7 @@ UNREADABLE = {  # by words of polars, in small letters
 NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
 
 
-def read_table(source: Any) -> "pl.DataFrame":
+def _read(source: Any) -> "pl.DataFrame":
     """Return a polars frame as it is, or read a CSV file, all of it as text, or a Parquet file."""
     import polars as pl
 
@@ -79,16 +79,13 @@ def _check_size(path: Path, rows: int) -> None:
 
 
 class Table:
-    """The columns of a table. What is wrong in them is collected, and refused at once by `refuse_errors`.
+    """The columns of a polars frame, CSV file or Parquet file.
 
-    Parameters
-    ----------
-    frame : the table.
-    source : what it was read from; errors name the lines of a CSV file.
+    What is wrong in them is collected, and refused at once by `refuse_errors`, which names lines of a CSV file.
     """
 
-    def __init__(self, frame: "pl.DataFrame", source: Any = None) -> None:
-        self.frame, self._source = frame, source
+    def __init__(self, source: Any) -> None:
+        self.frame, self._source = _read(source), source
         self._errors, self._count = list[tuple[int, str]](), 0  # the first rows that are wrong, and how many are
 
     def column(self, name: str, parse: Callable[[Any], Any], needed: bool = True) -> list[Any]:
