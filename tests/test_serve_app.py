@@ -64,7 +64,7 @@ def test_requests_that_wait_together_are_in_one_transaction_and_do_not_disturb_o
 def test_the_routes_of_visits_answer_as_the_guard_does_without_them(ask):
     asked = [
         ("/recommend", {"visit": "ann", "slot": 0}),
-        ("/recommend", {"visit": "ann", "slot": 2}),
+        ("/recommend", {"visit": "bob", "slot": 2}),
         ("/feedback", {"visit": "ann", "product": "wine", "reward": 1}),
         ("/close", b"{"),
         ("/close", {"visit": "ann"}),
