@@ -6,7 +6,7 @@ from typing import Any
 from rlsvi.shop.events import Event
 from rlsvi.shop.requests import NotFound, ProductRequest, check_features, text_of
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import Table, name_parser
+from rlsvi.shop.tables import TableReader, name_parser
 
 
 def additions(
@@ -33,7 +33,7 @@ def removal(name: str, catalogue: Mapping[str, Event]) -> list[Event]:
 
 def products_of(source: Any, settings: ShopSettings) -> list[Event]:
     """Return the products of a table as events "added": a column `product`, and others for their features."""
-    table = Table(source)
+    table = TableReader(source)
     names = table.column("product", name_parser("product", settings.ids))
     features = table.features(settings.product, "product", ("product",))
     table.refuse_errors()

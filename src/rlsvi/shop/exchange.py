@@ -14,7 +14,7 @@ from rlsvi.shop.events import KINDS, LARGEST, Event, Events, row_of
 from rlsvi.shop.events import events as events_table
 from rlsvi.shop.requests import check_type
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.shop.tables import Table, name_parser, names_parser
+from rlsvi.shop.tables import TableReader, name_parser, names_parser
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +104,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     """
     check_type("events", events, Events, OPENED)
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
-    table = Table(source)
+    table = TableReader(source)
     clicks = "kind" not in table.frame.columns
     listed = products_of_file(settings) if clicks else []
     found = (_events_of_clicks if clicks else _events_of_table)(table, settings)
@@ -127,7 +127,7 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     return Imported(table.frame.height, len(visits), len(products), len(found))
 
 
-def _events_of_table(table: Table, settings: ShopSettings) -> list[Event]:
+def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
     """Return the events of a table that `export_events` has written."""
     if {*table.frame.columns, "among"} != set(Event._fields):  # early versions had no `among`
         raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
@@ -168,7 +168,7 @@ def _events_of_table(table: Table, settings: ShopSettings) -> list[Event]:
     return found
 
 
-def _events_of_clicks(table: Table, settings: ShopSettings) -> list[Event]:
+def _events_of_clicks(table: TableReader, settings: ShopSettings) -> list[Event]:
     """Return the events of the visits in a table of clicks."""
     there = set(table.frame.columns)
     columns = {
@@ -199,7 +199,7 @@ def _order(click: dict[str, Any]) -> float:
     return float(click["at"] or 0) if click["slot"] is None else click["slot"]
 
 
-def _events_of_visit(table: Table, clicks: list[dict[str, Any]], slots: int) -> list[Event]:
+def _events_of_visit(table: TableReader, clicks: list[dict[str, Any]], slots: int) -> list[Event]:
     """Return the events of one visit, whose clicks are given in order."""
     events: list[Event] = []
     name, context, products = clicks[0]["visit"], clicks[0]["features"], set[str]()

@@ -78,7 +78,7 @@ def _check_size(path: Path, rows: int) -> None:
     fits(f"the {rows} rows of {path}", NUMBERS_PER_ROW * rows, "import a part of them, or use a larger machine")
 
 
-class Table:
+class TableReader:
     """The columns of a polars frame, CSV file or Parquet file.
 
     What is wrong in them is collected, and refused at once by `refuse_errors`, which names lines of a CSV file.
