@@ -22,7 +22,7 @@ slots = {slots}
 port = {port}
 products = "products.csv"
 """
-ROLES = {"worker": b"rlsvi.shop.service.worker", "learner": b"rlsvi.shop.service.learning"}
+ROLES = {role: b"rlsvi.shop.service.processes\0%s\0" % role.encode() for role in ("worker", "learner")}
 AT_ONCE = 2_000  # past visits written in one transaction
 
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from rlsvi.shop.model.histories import NEVER, Histories, OpenVisit, VisitLog
-from rlsvi.shop.model.sizes import Sizes
-from rlsvi.shop.model.targets import sign_of
+from rlsvi.shop.model.regression import Sizes
+from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays, VisitLog, sign_of
 
 SIZES = [Sizes(4, 0, 0, 9), Sizes(4, 2, 0, 5), Sizes(3, 0, 2, 4), Sizes(5, 2, 3, 4)]
 NAMES = ["plain", "customers", "features", "both"]
@@ -36,7 +35,7 @@ def known(visits, i, slot, z, sizes):
     return np.concatenate([[1.0], visits.customer[i], history, h])
 
 
-def rows_of(visits: Histories, z, sizes):
+def rows_of(visits: VisitArrays, z, sizes):
     """(visit, slot, row, product, u) of all slots that were answered."""
     for i in range(len(visits.customer)):
         for t in range(visits.first[i], visits.first[i + 1]):

@@ -683,7 +683,7 @@ OF_THE_LIBRARY = {  # methods that the library calls, or classes that extend it,
         "product_id",
         "action",
         "file",
-        "learner_failed",
+        "note_failure",
     ),
 }
 

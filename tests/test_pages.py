@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from pages import HOUSE, blocks
-from rlsvi.cli.simulate_shop import NEW
+from rlsvi.cli.shop import NEW
 from rlsvi.core.card import NoCard, cuda
 from test_gpu import simulated
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from rlsvi.shop import Recommender, ShopSettings, StoreError
-from rlsvi.shop.replies import Visit
-from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, Recommend, RequestError
-from rlsvi.shop.samples import NotReady
+from rlsvi.shop.recommender import Visit
+from rlsvi.shop.requests import Close, Conflict, Feedback, NotFound, NotReady, Recommend, RequestError
 from serving import PRODUCTS, new_shop
 
 

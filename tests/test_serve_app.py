@@ -61,6 +61,21 @@ def test_requests_that_wait_together_are_in_one_transaction_and_do_not_disturb_o
     assert len(transactions) < 20
 
 
+def test_the_routes_of_visits_answer_as_the_guard_does_without_them(ask):
+    asked = [
+        ("/recommend", {"visit": "ann", "slot": 0}),
+        ("/recommend", {"visit": "bob", "slot": 2}),
+        ("/feedback", {"visit": "ann", "product": "wine", "reward": 1}),
+        ("/close", b"{"),
+        ("/close", {"visit": "ann"}),
+    ]
+    direct = [ask("POST", *each) for each in asked]
+    assert [answer.status for answer in direct] == [200, 409, 404, 400, 200]
+    (middleware,) = [each for each in ask.app.user_middleware if each.cls is guard.Guard]
+    middleware.kwargs["direct"].clear()
+    assert [ask("POST", *each) for each in asked] == direct
+
+
 # ---- tokens -------------------------------------------------------------------------------------------------
 
 

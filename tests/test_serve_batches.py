@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from rlsvi.shop.service.batches import MOST, Batcher, BusyError
+from rlsvi.shop.service.app import LARGEST_BATCH, Batcher, BusyError
 
 
 def test_requests_that_come_while_one_is_handled_are_handled_together():
@@ -85,7 +85,7 @@ def test_too_many_that_wait_are_refused_and_a_batch_is_limited():
         return found
 
     assert asyncio.run(ask()) == list(range(600))
-    assert max(sizes) <= MOST
+    assert max(sizes) <= LARGEST_BATCH
 
 
 def test_closing_answers_what_waits():

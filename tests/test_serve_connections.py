@@ -16,7 +16,7 @@ pytest.importorskip("resource", reason="workers need Unix")
 from rlsvi.shop import Events, ShopSettings
 from rlsvi.shop.events import Event
 from rlsvi.shop.follower import Follower
-from rlsvi.shop.service.processes import bound
+from rlsvi.shop.service.processes import bound_socket
 
 FILES = 256  # that the worker may open, so 128 connections, and 96 requests at once
 WORKER = f"""
@@ -24,7 +24,7 @@ import os, resource, socket, sys
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from rlsvi.shop.service import guard, worker
-from rlsvi.shop.service.logs import log_as
+from rlsvi.shop.service.processes import log_as
 from rlsvi.shop.settings import ShopSettings
 resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
 worker.HEADER, worker.KEPT, worker.ANSWER, guard.PATIENCE = 1.0, 2.0, 3.0, 3.0
@@ -51,7 +51,7 @@ def settings(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=["httptools", pytest.param("h11", marks=pytest.mark.slow)])
 def port(request, settings):
-    listening = bound("127.0.0.1", 0)
+    listening = bound_socket("127.0.0.1", 0)
     command = [sys.executable, "-c", WORKER, str(settings), str(listening.fileno()), request.param]
     with open(settings.parent / request.param, "wb") as log:
         process = subprocess.Popen(command, pass_fds=[listening.fileno()], stderr=log)

@@ -24,7 +24,7 @@ from fastapi.responses import HTMLResponse
 import rlsvi.shop.service.app
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.service.page import page
+from rlsvi.shop.service.pages import watch_page
 from test_report import contrast
 from test_serve_statistics import PRODUCTS, SLOTS, day, newest, written
 
@@ -129,12 +129,12 @@ def served(url):
 def test_the_page_loads_nothing_and_says_nothing_of_the_shop(served):
     answer = served.get("/")
     assert answer.status_code == 200
-    assert answer.text == page()
-    assert "default-src 'none'" in page()
-    assert "connect-src 'self'" in page()
-    assert "unsafe" not in page()
-    assert not re.search(r"\b(src|href)\s*=\s*\"(?!#|data:,)", page())
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", page())
+    assert answer.text == watch_page()
+    assert "default-src 'none'" in watch_page()
+    assert "connect-src 'self'" in watch_page()
+    assert "unsafe" not in watch_page()
+    assert not re.search(r"\b(src|href)\s*=\s*\"(?!#|data:,)", watch_page())
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", watch_page())
     assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
 
 
@@ -154,7 +154,7 @@ def test_statistics_are_json_that_is_not_kept(served):
 
 
 def test_texts_can_be_read_in_light_and_dark():
-    light, dark = re.findall(r":root \{(.*?)\}", page(), re.DOTALL)
+    light, dark = re.findall(r":root \{(.*?)\}", watch_page(), re.DOTALL)
     for theme in (light, dark):
         colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", theme))
         for text in ("ink", "muted", "link", "good", "bad"):

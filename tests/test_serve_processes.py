@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,9 +19,8 @@ from typer.testing import CliRunner
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
 from rlsvi.shop import Events, ShopSettings
-from rlsvi.shop.service.customers import ShopClient, Visiting, named_taste, references, summary
-from rlsvi.shop.service.hosts import url_of
-from rlsvi.shop.service.processes import Child, bound
+from rlsvi.shop.service.customers import Customers, ShopClient, named_taste, references, summary
+from rlsvi.shop.service.processes import Child, bound_socket, url_of
 
 slow = pytest.mark.slow
 
@@ -66,7 +64,7 @@ def test_a_new_shop_is_served_visited_and_exported(tmp_path, monkeypatch):
     file = tmp_path / "shop.toml"
     assert rlsvi("simulate-shop", file, "--new", "--products", 8, "--slots", 4).exit_code == 0
     assert rlsvi("simulate-shop", file, "--new").exit_code == 2  # it is there
-    free = bound("127.0.0.1", 0)
+    free = bound_socket("127.0.0.1", 0)
     port = free.getsockname()[1]
     free.close()
     file.write_text(file.read_text().replace("8000", str(port)))
@@ -137,9 +135,9 @@ def test_settings_that_are_missing_or_wrong_are_told(tmp_path, command):
 
 
 def test_an_address_that_is_taken_is_told():
-    taken = bound("127.0.0.1", 0)
+    taken = bound_socket("127.0.0.1", 0)
     with contextlib.closing(taken), pytest.raises(OSError, match=r"cannot listen on 127\.0\.0\.1"):
-        bound("127.0.0.1", taken.getsockname()[1])
+        bound_socket("127.0.0.1", taken.getsockname()[1])
 
 
 def test_customers_of_the_paper():
@@ -168,7 +166,7 @@ def test_a_product_that_comes_or_goes_changes_the_taste_for_no_other():
 def test_an_address_of_ipv6_is_in_brackets(tmp_path, monkeypatch):
     assert [url_of("::1", 80), url_of("127.0.0.1", 80)] == ["http://[::1]:80", "http://127.0.0.1:80"]
     asked = []
-    monkeypatch.setattr(Visiting, "run", lambda visiting: asked.append(visiting.url) or [1.0])
+    monkeypatch.setattr(Customers, "run", lambda visiting: asked.append(visiting.url) or [1.0])
     (tmp_path / "shop.toml").write_text('[serve]\nhost = "::1"\nport = 8001\n')
     assert rlsvi("simulate-shop", tmp_path / "shop.toml").exit_code == 0
     assert asked == ["http://[::1]:8001"]
@@ -182,7 +180,7 @@ def test_a_process_that_dies_at_once_is_started_again_after_longer_and_longer_pa
     clock = [100.0]
     monkeypatch.setattr("rlsvi.shop.service.processes.time.monotonic", lambda: clock[0])
     monkeypatch.setattr("rlsvi.shop.service.processes.forget", lambda pid: None)
-    child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"], dict(os.environ), None)
+    child = Child("worker", [sys.executable, "-c", "raise SystemExit(3)"])
     pauses = []
     for _ in range(7):
         child.process.wait(60)
@@ -284,7 +282,7 @@ def test_a_database_that_is_away_is_503_until_it_is_back(tmp_path, postgres):  #
 def test_a_learner_of_its_own(tmp_path):
     """`serve --no-learner` and `learn-shop`: what one stores, the other learns from."""
     file = tmp_path / "shop.toml"
-    port = bound("127.0.0.1", 0)
+    port = bound_socket("127.0.0.1", 0)
     file.write_text(f'database = "sqlite:///shop.db"\nslots = 2\n[serve]\nport = {port.getsockname()[1]}\n')
     number = port.getsockname()[1]
     port.close()
@@ -298,7 +296,7 @@ def test_a_learner_of_its_own(tmp_path):
         client = ShopClient(f"http://127.0.0.1:{number}")
         client.ask("PUT", "/products", {"products": [{"product": f"p{n}"} for n in range(4)]})
         until(lambda: client.ask("GET", "/health")["sample"] >= 4)
-        assert len(Visiting(f"http://127.0.0.1:{number}", None, 2, 20, 60, 2).run()) == 20
+        assert len(Customers(f"http://127.0.0.1:{number}", None, 2, 20, 60, 2).run()) == 20
         until(lambda: client.ask("GET", "/health")["sample"] > 80)
         client.close()
     finally:

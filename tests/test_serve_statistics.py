@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.samples import sample_of
-from rlsvi.shop.service import counts
+from rlsvi.shop.service import statistics as page_statistics
 from rlsvi.shop.service.statistics import COLUMNS, STEPS, ShopStatistics
 from rlsvi.shop.settings import ShopSettings
 
@@ -150,7 +150,7 @@ def check(found, rows, slots=SLOTS):
 
 @pytest.mark.parametrize("step", [20_000, 499], ids=["in one step", "in many"])
 def test_numbers_are_those_of_all_events(events, monkeypatch, step):
-    monkeypatch.setattr(counts, "STEP", step)
+    monkeypatch.setattr(page_statistics, "STEP", step)
     page = statistics(events)
     written(events, [Event("added", "", product) for product in PRODUCTS])
     for part in range(3):  # the page is asked while events come
@@ -173,7 +173,7 @@ def test_numbers_are_those_of_all_events(events, monkeypatch, step):
 
 
 def test_buckets_stay_few(events, monkeypatch):
-    monkeypatch.setattr(counts, "MOST_BUCKETS", 4)
+    monkeypatch.setattr(page_statistics, "MOST_BUCKETS", 4)
     written(events, [Event("added", "", product) for product in PRODUCTS])
     written(events, day(0, 300))
     page = statistics(events)
@@ -252,7 +252,7 @@ def test_a_visit_that_saw_all_products_has_ended(events):
 @pytest.mark.parametrize("step", [20_000, 1], ids=["in one step", "in many"])
 def test_no_visit_ends_twice_when_products_are_added(events, monkeypatch, step):
     """Ann has seen all products there were; that there are more of them later does not open her visit again."""
-    monkeypatch.setattr(counts, "STEP", step)
+    monkeypatch.setattr(page_statistics, "STEP", step)
     monkeypatch.setattr("rlsvi.shop.service.statistics.STEPS", 100)
     written(events, [Event("added", product=product) for product in ("tea", "mate")])
     for slot, product in enumerate(("tea", "mate")):
@@ -327,7 +327,7 @@ WHERE c.kind = 'closed' GROUP BY c.visit
 
 @pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
 def test_recommendations_without_an_answer_count_when_their_visit_is_closed(events, monkeypatch, step):
-    monkeypatch.setattr(counts, "STEP", step)
+    monkeypatch.setattr(page_statistics, "STEP", step)
     chance, rows = random.Random(5), [Event("added", "", product) for product in PRODUCTS]
     for i in range(60):  # clicks alone; a third of the visits go on
         shown = chance.sample(PRODUCTS, chance.randint(1, SLOTS))
@@ -395,7 +395,7 @@ def test_a_visit_that_was_shown_nothing_may_end(events):
 @pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
 def test_imported_visits_are_told_apart_from_those_that_were_served(events, monkeypatch, step):
     """They have a mean of their own, and neither what is lately nor a point mixes them with others."""
-    monkeypatch.setattr(counts, "STEP", step)
+    monkeypatch.setattr(page_statistics, "STEP", step)
     written(events, [Event("added", "", product) for product in PRODUCTS])
     page, rewards = statistics(events), {"old": 2.0, "own": 5.0}
     for name, visits, sample in (("old", 333, None), ("own", 77, 0)):

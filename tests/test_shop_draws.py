@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model.draws import Draws, choose, draw_of
-from rlsvi.shop.model.draws_file import DrawsFileError, read_draws, write_draws
+from rlsvi.shop.model.draws import Draws, DrawsFileError, choose, draw_of, read_draws, write_draws
 from rlsvi.shop.model.targets import sign_of
 
 N, S, Q, M, D = 9, 5, 2, 3, 4

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.shop.events import VERSION, Event, Events, StoreError
-from rlsvi.shop.settings import checked_url
+from rlsvi.shop.settings import database_url
 
 WRITERS = Path(__file__).with_name("event_writers.py")
 SHOWN = Event("recommended", "v", "p", 0, None, 0.25, True, 7, {"age": 3.5, "word": "ä\x00"}, 5.0)
@@ -173,7 +173,7 @@ def test_a_database_has_a_name_of_its_own(events, url, tmp_path):
     with Events(url) as again, Events(url) as another:
         assert again.shop == another.shop != events.shop
         assert again.learner_at() is None
-        again.learned()
+        again.note_learner()
         assert another.learner_at() > 1.7e9
 
 
@@ -381,7 +381,7 @@ def test_a_fork_must_open_its_own(url):
 
 @pytest.fixture
 def engine(url):
-    engine = sa.create_engine(checked_url(url))
+    engine = sa.create_engine(database_url(url))
     yield engine
     engine.dispose()
 

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from postgres_server import postgres, postgres_url  # noqa: F401
 from rlsvi.cli import app
-from rlsvi.shop.clicks import products_of
+from rlsvi.shop.catalogue import products_of
 from rlsvi.shop.events import Event, Events, StoreError
 from rlsvi.shop.exchange import events_frame, export_events, import_events
-from rlsvi.shop.ids import name_of, text_of
+from rlsvi.shop.requests import name_of, text_of
 from rlsvi.shop.settings import ShopSettings
 
 SETTINGS = ShopSettings(

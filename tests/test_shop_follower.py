@@ -22,9 +22,9 @@ from rlsvi.core.regression import FactorError
 from rlsvi.shop import Event, Events, Recommender, StoreError, follower
 from rlsvi.shop.follower import Follower, LearnerReplaced
 from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.samples import NotReady
-from rlsvi.shop.service import learning
-from rlsvi.shop.service.logs import log_as
+from rlsvi.shop.requests import NotReady
+from rlsvi.shop.service import processes
+from rlsvi.shop.service.processes import log_as
 from rlsvi.shop.settings import ShopSettings
 from serving import PRODUCTS, SCHEMA, new_shop, serving
 
@@ -196,7 +196,7 @@ def test_a_learner_that_was_replaced_writes_nothing_more(tmp_path, caplog):
         before = {kind: where.file(kind).read_bytes() for kind in ("draws", "learner")}
         (tmp_path / "shop.db.learner").unlink()
         with Follower(where):  # of another process, say
-            for call in (follower.publish, follower.save, lambda: learning.step(follower)):
+            for call in (follower.publish, follower.save, follower.step):
                 with pytest.raises(LearnerReplaced, match="another process has become the learner"):
                     call()
             follower.stop()
@@ -223,20 +223,20 @@ def test_stopping_twice_is_harmless(tmp_path, caplog):
 
 def test_two_signals_end_a_learner_once(tmp_path, monkeypatch):
     (tmp_path / "shop.toml").write_text('database = "sqlite:///shop.db"\n[learning]\ndraws = 3\n')
-    monkeypatch.setattr(sys, "argv", ["learning", str(tmp_path / "shop.toml")])
+    monkeypatch.setattr(sys, "argv", ["processes", "learner", str(tmp_path / "shop.toml"), str(os.getppid())])
     monkeypatch.setattr(os, "nice", lambda by: None)
-    monkeypatch.setattr(learning, "log_as", lambda role: None)
+    monkeypatch.setattr(processes, "log_as", lambda role: None)
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    step = learning.step
+    step = Follower.step
 
     def twice(follower):
         step(follower)
         for _ in range(2):
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(learning, "step", twice)
+    monkeypatch.setattr(Follower, "step", twice)
     try:
-        learning.main()
+        processes.main()
     finally:
         for number, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(number, handler)
@@ -329,7 +329,7 @@ def test_a_step_that_fails_is_tried_again_after_longer_pauses(tmp_path, monkeypa
     monkeypatch.setattr(owner, name, fails)
     stop = Waits(10)
     with caplog.at_level(logging.INFO):
-        learning.learn(where, stop)
+        follower.learn(where, stop)
     assert stop.seconds == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 0.5, 0.5]
     assert len(tries) == 9
     assert where.file("draws").read_bytes() != before
@@ -363,7 +363,7 @@ def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, m
         happen(4)
         with Lines() as lines:
             work()
-        ours = ("/shop/follower.py", "/shop/model/learner.py", "/shop/model/chains.py", "/shop/model/histories.py")
+        ours = ("/shop/follower.py", "/shop/model/learner.py", "/shop/model/targets.py")
         places = {place: at for at, place in enumerate(lines.seen) if place[0].endswith(ours)}
         twin = ShopLearner(where)
         for n, at in enumerate(some(sorted(places.values()), most), 5):
@@ -381,7 +381,7 @@ def test_ctrl_c_at_any_line_of_the_learner_loses_nothing(tmp_path, quick_disk, m
 def known(learner):
     """What was learned, as whole numbers and their sums, which do not depend on when samples were drawn."""
     chains, products = learner.chains, learner.chains.products.part(learner.chains.count)
-    remembered = chains.visits.histories()
+    remembered = chains.visits.arrays()
     answers = chains.forgotten[0].sum() + np.count_nonzero(remembered.x)
     assert products.mass[:, :, 0].sum() == chains.forgotten[0].sum()
     assert answers == chains.statistics.answers
@@ -395,11 +395,11 @@ def known(learner):
 
 
 def test_a_snapshot_that_cannot_be_written_is_tried_again(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(learning, "SNAPSHOT", -1.0)
+    monkeypatch.setattr(follower, "SNAPSHOT", -1.0)
     full = OSError(28, "No space left on device")
     monkeypatch.setattr("rlsvi.shop.follower.save_learner", lambda *_: (_ for _ in ()).throw(full))
     where, stop = settings(tmp_path), Waits(3)
-    learning.learn(where, stop)
+    follower.learn(where, stop)
     assert all(seconds >= pause for seconds, pause in zip(stop.seconds, (1.0, 2.0, 4.0), strict=True))
     assert where.file("draws").exists()
     assert caplog.messages[-1] == "snapshot not written"
@@ -431,14 +431,14 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
     with Recommender(where, learning=False) as server, Follower(where) as follower, serving(server) as ask:
         server.renew()
         assert ask("GET", "/health").json["learner"] == "late"  # nobody ever worked as a process
-        learning.step(follower)
+        follower.step()
         assert (ask("GET", "/health").json["learner"], ask("GET", "/health").json["learner_age"]) == ("ok", 0.0)
         first = server.events.learner_at()
         clock[0], clock[1] = clock[0] + 4, clock[1] + 4
-        learning.step(follower)
+        follower.step()
         assert server.events.learner_at() == first  # it is noted every few seconds
         clock[0], clock[1] = clock[0] + 4, clock[1] + 4
-        learning.step(follower)
+        follower.step()
         assert server.events.learner_at() == first + 8
         clock[0] += 1000
         late = ask("GET", "/health")
@@ -446,7 +446,7 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         assert (late.json["status"], late.json["learner"], late.json["learner_age"]) == ("ok", "late", 1000.0)
         clock[0] -= 5000
         assert ask("GET", "/health").json["learner_age"] == 0.0
-        ask.app.state.metrics.learner(server.events.learner_at())
+        ask.app.state.metrics.note_learner(server.events.learner_at())
         lines = ask("GET", "/metrics").body.decode().splitlines()
         (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
         assert float(line.split()[1]) == first + 8
@@ -455,7 +455,7 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
 @pytest.mark.parametrize("error", [IndexError("secret"), MemoryError(), OSError("secret")], ids=repr)
 def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, monkeypatch, error):
     where, stop = taught(settings(tmp_path)), threading.Event()
-    monkeypatch.setattr(learning, "PAUSE", 0.01)
+    monkeypatch.setattr(follower, "PAUSE", 0.01)
     with Recommender(where, learning=False) as server, serving(server) as ask:
         server.renew()
         assert ask("GET", "/health").status == 200
@@ -466,11 +466,11 @@ def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, m
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr(learning, "step", fail)
+            patch.setattr(Follower, "step", fail)
             for _ in range(3):
                 assert ask("GET", "/health").status == 200
                 with contextlib.suppress(type(error)):
-                    learning.learn(where, stop)
+                    follower.learn(where, stop)
                 if stop.is_set():
                     break
         found = ask("GET", "/health")
@@ -479,7 +479,7 @@ def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, m
         assert re.fullmatch(words, found.json["error"])
         monkeypatch.setattr("rlsvi.shop.follower.NOTED", 0.0)
         with Follower(where) as working:
-            learning.step(working)
+            working.step()
         assert (ask("GET", "/health").status, ask("GET", "/health").json["learner"]) == (200, "ok")
 
 
@@ -494,11 +494,11 @@ def test_a_learner_that_cannot_even_start_is_told(tmp_path, monkeypatch):
         monkeypatch.setattr(Follower, "catch_up", catch_up)
         for _ in range(3):
             with pytest.raises(IndexError):
-                learning.learn(where, threading.Event())
+                follower.learn(where, threading.Event())
         assert "3 times in a row (IndexError)" in ask("GET", "/health").json["error"]
         for _ in range(9):  # this one is refused: another learner works, and has not failed
             with server.events.learner_lock(), pytest.raises(StoreError, match="another learner already works"):
-                learning.learn(where, threading.Event())
+                follower.learn(where, threading.Event())
         assert server.events.learner_state()[1] == 3
 
 
@@ -511,7 +511,7 @@ def test_a_database_of_an_earlier_version_gets_the_new_columns(tmp_path):
             old.execute(f"ALTER TABLE shop_identity DROP COLUMN {name}")
     with Events(where.database) as events:
         assert (events.shop, events.learner_state()) == (shop, (None, 0, ""))
-        events.learner_failed("OSError")
+        events.note_failure("OSError")
         assert events.learner_state() == (None, 1, "OSError")
 
 

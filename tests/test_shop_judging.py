@@ -18,9 +18,7 @@ from rlsvi.cli import app
 from rlsvi.envs.spaces import Spaces
 from rlsvi.mdp.recommendation import draw_taste, like_probability
 from rlsvi.shop import Event, Events, ShopSettings
-from rlsvi.shop.judging import judge
-from rlsvi.shop.judging.judge import value_of_samples
-from rlsvi.shop.judging.visits import steps_of
+from rlsvi.shop.judging import judge, steps_of, value_of_samples
 from rlsvi.shop.model.draws import choose, draw_of
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.targets import sign_of

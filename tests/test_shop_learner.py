@@ -6,8 +6,7 @@ import pytest
 import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
 from rlsvi.shop.events import Event
-from rlsvi.shop.model.draws import choose, draw_of
-from rlsvi.shop.model.draws_file import read_draws, write_draws
+from rlsvi.shop.model.draws import choose, draw_of, read_draws, write_draws
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.settings import ShopSettings
@@ -80,7 +79,7 @@ def test_visits_are_learned_from_as_they_happened():
     assert (list(learner.open), learner.visits) == (["v"], 0)
     tell(learner, Event("closed", visit="v"))
     assert (list(learner.open), learner.visits) == ([], 1)
-    visits = learner.chains.visits.histories()
+    visits = learner.chains.visits.arrays()
     assert visits.product.tolist() == [0, 1, 5]
     assert visits.x.tolist() == [1, -1, 0]
     assert visits.when[:2].tolist() == [3, 2]
@@ -147,7 +146,7 @@ def test_weights_and_targets_agree(features):
     learner = taught(story(80), features=features, exploration=0.5, lam=3.0, sigma=0.5)
     learner.refresh()
     chains = learner.chains
-    sizes, visits, products = chains.sizes, chains.visits.histories(), chains.products.part(N)
+    sizes, visits, products = chains.sizes, chains.visits.arrays(), chains.products.part(N)
     limits = chains.statistics.lowest, chains.statistics.highest
     rows = list(twin.rows_of(visits, products.z, sizes))
     X = np.array([twin.joint(u, a, products.z, sizes) for *_, a, u in rows])
@@ -218,8 +217,8 @@ def test_of_forgotten_visits_sums_remain():
     few, many = alone.chains, all_of_them.chains
     assert few.visits.count <= 22 < many.visits.count == many.statistics.visits
     assert few.products.gram[:N] == pytest.approx(many.products.gram[:N], abs=1e-9)
-    answers = many.visits.histories().x != 0
-    assert few.forgotten[0].sum() + (few.visits.histories().x != 0).sum() == answers.sum()
+    answers = many.visits.arrays().x != 0
+    assert few.forgotten[0].sum() + (few.visits.arrays().x != 0).sum() == answers.sum()
     # The targets of old visits are older, so weights are alike but not the same.
     difference = np.abs(few.weight[0] - many.weight[0])
     assert 0.0 < difference.max() < 0.5 * np.abs(many.weight[0]).max()
@@ -333,9 +332,9 @@ def test_a_snapshot_of_other_settings_or_damaged_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda learner: learner.chains.visits.histories().product.__setitem__(0, N),
-        lambda learner: learner.chains.visits.histories().first.__setitem__(1, 99),
-        lambda learner: learner.chains.visits.histories().when.__setitem__(0, -5),
+        lambda learner: learner.chains.visits.arrays().product.__setitem__(0, N),
+        lambda learner: learner.chains.visits.arrays().first.__setitem__(1, 99),
+        lambda learner: learner.chains.visits.arrays().when.__setitem__(0, -5),
         lambda learner: learner.chains.weight.__setitem__((0, 0, 0), np.nan),
         lambda learner: learner.products.update(more=N),
         lambda learner: next(iter(learner.open.values())).product.append(N),

@@ -6,12 +6,22 @@ import pytest
 import shop_model_twin as twin
 from rlsvi.core.regression import FactorError
 from rlsvi.shop.model import targets
-from rlsvi.shop.model.products import no_products
-from rlsvi.shop.model.regression import Noise, Ridges, factor_products, factor_shared, solved
-from rlsvi.shop.model.sizes import Sizes, check_memory
+from rlsvi.shop.model.regression import (
+    START,
+    Noise,
+    Ridges,
+    Rows,
+    Sizes,
+    best_ridges,
+    check_memory,
+    evidence_for,
+    factor_products,
+    factor_shared,
+    first_values,
+    no_products,
+    solve_weights,
+)
 from rlsvi.shop.model.targets import add_grams, add_masses, add_rights, sign_of, targets_of, work_row
-from rlsvi.shop.model.tuning import START, Rows, best_ridges, evidence_for
-from rlsvi.shop.model.values import first_values
 
 N = 8
 RIDGES = Ridges(0.7, 2.5)
@@ -24,7 +34,7 @@ def problem(sizes, seed=0, count=25):
     products.z[...] = rng.standard_normal(products.z.shape)
     products.offered[...] = np.arange(N) != 3
     log = twin.visits_of(sizes, N, count, seed)
-    visits = log.histories()
+    visits = log.arrays()
     add_grams(visits, 0, count, 1.0, products.z, products.gram, products.dirty, *work_row(sizes.width))
     products.answers[...] = np.bincount(visits.product[visits.x != 0], minlength=N)
     base = np.append(rng.standard_normal(sizes.slots), 0.0)
@@ -43,7 +53,7 @@ def test_targets(sizes, table, monkeypatch):
     monkeypatch.setattr(targets, "LARGEST_TABLE", table)
     many = 40  # several blocks of 16 with the small table
     rng = np.random.default_rng(1)
-    visits = twin.visits_of(sizes, many, 30, 1).histories()
+    visits = twin.visits_of(sizes, many, 30, 1).arrays()
     z, offered = rng.standard_normal((many, sizes.product)), rng.random(many) < 0.8
     weight, base = rng.standard_normal((3, sizes.width, many)), np.append(rng.standard_normal(sizes.slots), 0.0)
     found = targets_of(visits, weight, base, z, offered, -0.5, 1.5)
@@ -55,7 +65,7 @@ def test_targets(sizes, table, monkeypatch):
 
 def test_nothing_is_left_to_recommend():
     sizes = Sizes(4, 0, 0, 3)
-    visits = twin.visits_of(sizes, 3, 20).histories()
+    visits = twin.visits_of(sizes, 3, 20).arrays()
     offered = np.array([True, False, False])
     found = targets_of(visits, np.full((1, sizes.width, 3), 5.0), np.ones(5), np.zeros((3, 0)), offered, 0.0, 9.0)
     first = {int(visits.first[i]): i for i in range(20) if visits.first[i] < visits.first[i + 1]}
@@ -100,7 +110,7 @@ def test_the_posterior_mean_is_that_of_a_joint_regression(sizes):
     factor_products(products, sizes, RIDGES.own)
     shared = factor_shared(products.z, products.B, RIDGES.shared)
     none = Noise(np.zeros((N, 3, sizes.own)), np.zeros((3, sizes.shared)))
-    weight, beta = solved(products, shared, sizes, right, none)
+    weight, beta = solve_weights(products, shared, sizes, right, none)
     expected = np.linalg.solve(precision, X.T @ y)
     for s in range(3):
         assert weight[s] == pytest.approx(twin.on_u(expected[:, s], products.z, sizes), abs=1e-9)
@@ -115,7 +125,7 @@ def test_samples_have_the_covariance_of_the_posterior(sizes):
     factor_products(products, sizes, RIDGES.own)
     shared = factor_shared(products.z, products.B, RIDGES.shared)
     noise = Noise(rng.standard_normal((N, S, sizes.own)), rng.standard_normal((S, sizes.shared)))
-    weight, beta = solved(products, shared, sizes, np.zeros((S, N, sizes.width)), noise)
+    weight, beta = solve_weights(products, shared, sizes, np.zeros((S, N, sizes.width)), noise)
     theta = weight[:, : sizes.own].copy()
     if sizes.product:
         g = np.einsum("am,smg->sga", products.z, beta.reshape(S, sizes.product, sizes.crossed))

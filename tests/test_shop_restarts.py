@@ -57,7 +57,7 @@ class RestartedShop:
         learner = self.shop._follower.learner
         visits = {name: {**vars(visit), "at": None} for name, visit in learner.open.items()}
         statistics = {**vars(learner.chains.statistics), "recent": learner.chains.statistics.recent.tobytes()}
-        log = {name: part.tolist() for name, part in learner.chains.visits.histories()._asdict().items()}
+        log = {name: part.tolist() for name, part in learner.chains.visits.arrays()._asdict().items()}
         return learner.last, learner.ignored, learner.products, visits, statistics, log
 
     def samples(self):

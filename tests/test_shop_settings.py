@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
-from rlsvi.shop.settings import ShopSettings, checked_url, sqlite_file
+from rlsvi.shop.settings import ShopSettings, database_url, sqlite_file
 
 FULL = """
 database = "sqlite:///data/shop.db"
@@ -185,5 +185,5 @@ def test_a_path_that_cannot_be_read_is_told(tmp_path, name):
 
 
 def test_urls():
-    assert checked_url("sqlite+pysqlite:////tmp/a.db").drivername == "sqlite"
+    assert database_url("sqlite+pysqlite:////tmp/a.db").drivername == "sqlite"
     assert sqlite_file("postgres://host/shop") is None

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from postgres_server import LocalServer, binaries, postgres, postgres_url  # noqa: F401
-from rlsvi.shop.events import Event, Events, InDoubt, StoreError
+from rlsvi.shop.events import CATALOGUE, Event, Events, InDoubt, StoreError, _select_visits
 
 MANY = [Event("recommended", f"v{i}", "p" * 200) for i in range(2000)]
 
@@ -45,9 +45,8 @@ def test_the_file_is_in_wal_mode(path, sync, level):
         assert events._rows("PRAGMA synchronous", {}) == [(level,)]
 
 
-@pytest.mark.parametrize("name", ["statements.visits", "statements.catalogue"])
-def test_an_index_finds_visits_and_products(events, name):
-    statement = events._statements.visits(2) if "visits" in name else events._statements.catalogue
+@pytest.mark.parametrize("statement", [_select_visits(2), CATALOGUE], ids=["visits", "catalogue"])
+def test_an_index_finds_visits_and_products(events, statement):
     asked = {"v0": "a", "v1": "b", "id": 0}
     plan = " ".join(row[3] for row in events._rows(f"EXPLAIN QUERY PLAN {statement}", asked))
     assert "USING INDEX events_" in plan
@@ -287,7 +286,7 @@ def test_a_connection_that_is_lost_in_the_end(postgres_url, postgres):  # noqa: 
             writer.append([Event("closed", "v")])
             end_connections(postgres)
         append(events, Event("closed", "w"))
-    assert "may have been stored; send it again" in InDoubt.told
+    assert "may have been stored; send it again" in InDoubt.for_client
 
 
 def test_a_transaction_that_the_server_has_given_up(postgres_url):  # noqa: F811

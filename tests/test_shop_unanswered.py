@@ -7,7 +7,7 @@ pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
 from rlsvi.shop import Event, Events, Recommender, judge
 from rlsvi.shop.exchange import export_events, import_events
 from rlsvi.shop.follower import Follower
-from rlsvi.shop.model.histories import NEVER
+from rlsvi.shop.model.targets import NEVER
 from rlsvi.shop.settings import ShopSettings
 
 
@@ -61,7 +61,7 @@ def test_it_is_applied_to_the_past_and_unknown_during_the_visit(tmp_path):
         follower.stop()
     assert answers(before) == [4, 0]
     with Follower(settings(tmp_path, -1.0)) as follower:
-        visits = follower.learner.chains.visits.histories()
+        visits = follower.learner.chains.visits.arrays()
         assert visits.reward.tolist() == [-1.0, 1.0, 1.0, -1.0] * 2
         assert visits.x.tolist() == [-1, 1, 1, -1] * 2
         assert (visits.when[visits.x < 0] == NEVER).all()

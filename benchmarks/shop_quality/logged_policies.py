@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.shop_quality.mabwiser_linear import ALPHA, L2
-from rlsvi.shop.clicks import products_of
+from rlsvi.shop.catalogue import products_of
 from rlsvi.shop.events import Events
 from rlsvi.shop.exchange import import_events
 from rlsvi.shop.model.draws import choose

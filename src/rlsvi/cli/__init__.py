@@ -14,12 +14,9 @@ from rlsvi.cli.errors import quiet_pipes, told
 from rlsvi.cli.evaluate import evaluate
 from rlsvi.cli.fit import fit
 from rlsvi.cli.judge import judge
-from rlsvi.cli.judge_shop import judge_shop
 from rlsvi.cli.paper import paper, report
 from rlsvi.cli.seeds import SeedsWithoutNumber
-from rlsvi.cli.serve import learn_shop, serve
-from rlsvi.cli.shop_events import export_events, import_events
-from rlsvi.cli.simulate_shop import simulate_shop
+from rlsvi.cli.shop import export_events, import_events, judge_shop, learn_shop, serve, simulate_shop
 from rlsvi.cli.train import train
 from rlsvi.cli.watch import watch
 from rlsvi.core.checks import instead

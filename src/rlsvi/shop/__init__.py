@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from rlsvi.shop.exchange import events_frame, export_events, import_events
-    from rlsvi.shop.judging import judge
+    from rlsvi.shop.judging import judge  # type: ignore[no-redef]
 
 _LATER = {  # what a server does without is imported when it is asked for
     "events_frame": "rlsvi.shop.exchange",

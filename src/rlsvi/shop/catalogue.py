@@ -1,36 +1,67 @@
-"""The products of a shop: which events add and remove them."""
+"""The products of a shop: which events add and remove them, and those that a file lists."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
-from rlsvi.shop.clicks import products_of_file
 from rlsvi.shop.events import Event
-from rlsvi.shop.replies import checked_features, stored_name
-from rlsvi.shop.requests import NotFound, ProductRequest
+from rlsvi.shop.requests import NotFound, ProductRequest, check_features, text_of
 from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.tables import TableReader, name_parser
 
 
-def added(asked: Iterable[ProductRequest], catalogue: Mapping[str, Event], settings: ShopSettings) -> list[Event]:
+def additions(
+    asked: Iterable[ProductRequest], catalogue: Mapping[str, Event], settings: ShopSettings
+) -> list[Event]:
     """Return the events that offer products, or change their features; none for those that stay as they are."""
     events = []
     for each in asked:
-        name = stored_name("product", each.product, settings)
-        features = checked_features(f"features of product {name!r}", settings.product, each.features)
+        name = text_of("product", each.product, settings.ids)
+        features = check_features(f"features of product {name!r}", settings.product, each.features)
         before = catalogue.get(name)
         if before is None or before.kind == "removed" or (before.features or {}) != features:
             events.append(Event("added", product=name, features=features))
     return events
 
 
-def lacking(products: Iterable[Event], catalogue: Mapping[str, Event]) -> list[Event]:
+def removal(name: str, catalogue: Mapping[str, Event]) -> list[Event]:
+    """Return the event that removes a product; none if it was removed before."""
+    before = catalogue.get(name)
+    if before is None:
+        raise NotFound(f"product {name!r} is unknown: it was never added")
+    return [] if before.kind == "removed" else [Event("removed", product=name)]
+
+
+def products_of(source: Any, settings: ShopSettings) -> list[Event]:
+    """Return the products of a table as events "added": a column `product`, and others for their features."""
+    table = TableReader(source)
+    names = table.column("product", name_parser("product", settings.ids))
+    features = table.features(settings.product, "product", ("product",))
+    table.refuse_errors()
+    first = {name: row for row, name in reversed(list(enumerate(names)))}
+    for row, name in enumerate(names):
+        if first[name] != row:
+            table.add_error(row, f"column 'product': {name!r} is in row {first[name] + 1} already")
+    table.refuse_errors()
+    rows = zip(names, features, strict=True)
+    return [Event("added", product=name, features=each or None) for name, each in rows]
+
+
+def products_of_file(settings: ShopSettings) -> list[Event]:
+    """Return the products of the file that the settings name as `serve.products`; none without one."""
+    return [] if settings.serve.products is None else products_of(settings.serve.products, settings)
+
+
+def missing_products(products: Iterable[Event], catalogue: Mapping[str, Event]) -> list[Event]:
     """Return those of the products, as events "added", that a catalogue never had, or offers without any feature.
 
     One that was removed stays so, and features that are known stay as they are.
     """
-    return [event for event in products if _lacks(catalogue.get(event.product), event)]
-
-
-def _lacks(known: Event | None, event: Event) -> bool:
-    return known is None or (known.kind == "added" and not known.features and bool(event.features))
+    found = []
+    for event in products:
+        known = catalogue.get(event.product)
+        if known is None or (known.kind == "added" and not known.features and event.features):
+            found.append(event)
+    return found
 
 
 def with_features(events: list[Event], settings: ShopSettings) -> list[Event]:
@@ -38,12 +69,4 @@ def with_features(events: list[Event], settings: ShopSettings) -> list[Event]:
     catalogue = {event.product: event for event in events if not event.visit}
     listed = [event for event in products_of_file(settings) if event.product in catalogue]
     last = max((event.id for event in events), default=0)
-    return [*events, *(e._replace(id=last + i) for i, e in enumerate(lacking(listed, catalogue), 1))]
-
-
-def removed(name: str, catalogue: Mapping[str, Event]) -> list[Event]:
-    """Return the event that removes a product; none if it was removed before."""
-    before = catalogue.get(name)
-    if before is None:
-        raise NotFound(f"product {name!r} is unknown: it was never added")
-    return [] if before.kind == "removed" else [Event("removed", product=name)]
+    return [*events, *(e._replace(id=last + i) for i, e in enumerate(missing_products(listed, catalogue), 1))]

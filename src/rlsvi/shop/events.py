@@ -2,14 +2,14 @@
 
 import contextlib
 import json
-import math
 import os
+import re
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
@@ -18,11 +18,8 @@ import sqlalchemy as sa
 
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.files import fcntl, lock
-from rlsvi.shop.requests import RequestError, a_list, an_instance
-from rlsvi.shop.settings import checked_url, sqlite_file
-
-# ---- What happens in a shop, as rows of its table of events ------------------------------------------------
-
+from rlsvi.shop.requests import RequestError, check_type, list_of
+from rlsvi.shop.settings import database_url, sqlite_file
 
 Kind = Literal["added", "removed", "recommended", "answered", "closed"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -61,16 +58,33 @@ class Event(NamedTuple):
     among: list[str] | None = None
 
 
-# ---- Events as rows of the table, and back -----------------------------------------------------------------
+# ---- events as rows of the table, and back -------------------------------------------------------------------
 
 
-OF_PRODUCTS = ("added", "removed")
-WHOLE, NUMBER, FLAG = (int, np.integer), (int, float, np.integer, np.floating), (bool, np.bool_)
-TYPES: dict[str, Any] = {
-    **dict.fromkeys(("kind", "visit", "product"), str),
+class _Column(NamedTuple):
+    """What a column holds: the classes of a value, how it is written, and what is said of another one."""
+
+    types: Any
+    convert: Callable[[Any], Any]
+    words: str
+
+
+TEXT = _Column(str, str, "a text")
+WHOLE = _Column((int, np.integer), int, "a whole number of 64 bits")
+NUMBER = _Column((int, float, np.integer, np.floating), float, "a finite number")
+FLAG = _Column((bool, np.bool_), bool, "True or False")
+OBJECT = _Column(dict, partial(json.dumps, allow_nan=False), "a dictionary")
+LIST = _Column(list, partial(json.dumps, allow_nan=False), "a list of products")
+COLUMNS = {
+    **dict.fromkeys(("visit", "product"), TEXT),
     **dict.fromkeys(("slot", "sample", "id"), WHOLE),
     **dict.fromkeys(("reward", "propensity", "at"), NUMBER),
-    **{"explored": FLAG, "features": dict, "among": list},
+    **{
+        "kind": TEXT._replace(words=f"one of {', '.join(KINDS)}"),
+        "explored": FLAG,
+        "features": OBJECT,
+        "among": LIST,
+    },
 }
 OPTIONAL = {name for name, default in Event._field_defaults.items() if default is None}
 
@@ -79,27 +93,27 @@ def row_of(event: Event) -> dict[str, Any]:
     """Return the row of an event, after checking that the event is complete."""
     if not isinstance(event, Event):
         raise ValueError(f"events must be a list of Event, got {shown(event)}")
+    row: dict[str, Any] = {}
     for name, value in zip(Event._fields, event, strict=True):
-        if not (_storable(name, value) or (value is None and name in OPTIONAL)):
-            raise ValueError(f"{name} of an event must be {_wanted(name)}, got {shown(value)}")
-    kind, visit, product, slot, reward, propensity, explored, sample, features, at, _, among = event
-    if bool(visit) is (kind in OF_PRODUCTS) or bool(product) is (kind == "closed"):
+        column = COLUMNS[name]
+        if value is None and name in OPTIONAL:
+            row[name] = None
+            continue
+        if not _storable(column, value) or (name == "kind" and value not in KINDS):
+            raise ValueError(f"{name} of an event must be {column.words}, got {shown(value)}")
+        try:
+            row[name] = column.convert(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            wanted = f"{name} of an event must be what JSON can hold"
+            raise ValueError(f"{wanted}, got {shown(value)}: {error}") from None
+    kind, reward = event.kind, event.reward
+    if bool(event.visit) is (kind in ("added", "removed")) or bool(event.product) is (kind == "closed"):
         raise ValueError(f"{event!r:.300} must name a visit, a product or both, as its kind has them")
-    if (reward is None) is (kind == "answered") or (reward is not None and not math.isfinite(reward)):
+    if (reward is None) is (kind == "answered"):
         raise ValueError(f"{event!r:.300} must have a finite reward if it is an answer, and none otherwise")
-    return {
-        "kind": kind,
-        "visit": visit,
-        "product": product,
-        "slot": None if slot is None else int(slot),
-        "reward": None if reward is None else float(reward),
-        "propensity": None if propensity is None else float(propensity),
-        "explored": None if explored is None else bool(explored),
-        "sample": None if sample is None else int(sample),
-        "features": _written("features", features),
-        "among": _written("among", among),
-        "at": float(at) or time.time(),
-    }
+    row["at"] = row["at"] or time.time()
+    del row["id"]  # the database counts
+    return row
 
 
 def storable_text(value: Any) -> bool:
@@ -107,52 +121,28 @@ def storable_text(value: Any) -> bool:
     return isinstance(value, str) and (value.isascii() or not any("\ud800" <= c <= "\udfff" for c in value))
 
 
-def _storable(name: str, value: Any) -> bool:
-    if not isinstance(value, TYPES[name]):
+def _storable(column: _Column, value: Any) -> bool:
+    if not isinstance(value, column.types):
         return False
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
-    if TYPES[name] is str:
-        return storable_text(value) and (name != "kind" or value in KINDS)
-    if TYPES[name] is WHOLE:
+    if column.types is str:
+        return storable_text(value)
+    if column is WHOLE:
         return bool(-(2**63) <= value < 2**63)
-    return TYPES[name] is not NUMBER or bool(abs(value) <= sys.float_info.max)
-
-
-def _wanted(name: str) -> str:
-    words: dict[Any, str] = {
-        WHOLE: "a whole number of 64 bits",
-        NUMBER: "a finite number",
-        str: "a text",
-        list: "a list of products",
-    }
-    words |= {FLAG: "True or False", dict: "a dictionary"}
-    return f"one of {', '.join(KINDS)}" if name == "kind" else words[TYPES[name]]
-
-
-def _written(name: str, value: Any) -> str | None:
-    try:
-        return None if value is None else json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"{name} of an event must be what JSON can hold, got {shown(value)}: {error}") from None
+    return column is not NUMBER or bool(abs(value) <= sys.float_info.max)
 
 
 def event_of(row: Sequence[Any]) -> Event:
     """Return the event of a row, whose columns are in the order of an Event's attributes."""
     kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among = row
     explored = None if explored is None else bool(explored)  # SQLite has 0 and 1
-    features, among = _read(features), _read(among)
+    features = json.loads(features) if isinstance(features, str) else features  # PostgreSQL has read it already
+    among = json.loads(among) if isinstance(among, str) else among
     return Event(kind, visit, product, slot, reward, propensity, explored, sample, features, at, number, among)
 
 
-def _read(text: Any) -> Any:
-    return json.loads(text) if isinstance(text, str) else text  # PostgreSQL has read it already
-
-
-# ---- The catalogue as this process knows it: only the events that are new are read -------------------------
-
-
-class KnownProducts:
-    """The last event, "added" or "removed", of every product, up to the event of a number.
+class CatalogueCache:
+    """The catalogue as this process knows it: the last event, "added" or "removed", of every product.
 
     Event numbers become visible in the order of commits, so what was read once need not be read again.
     """
@@ -178,20 +168,22 @@ class KnownProducts:
         return found
 
 
-# ---- What a database says when it fails, in plain English and with a remedy --------------------------------
+# ---- what a database says when it fails, in plain English and with a remedy ----------------------------------
 
 
 class StoreError(RuntimeError):
     """The shop's database could not do what was asked; nothing of it was written."""
 
     reason = ""  # in general words, without names of this shop
-    told = "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+    for_client = (
+        "the database does not answer: nothing was stored, ask again"  # to a client, who need not know more
+    )
 
 
 class InDoubt(StoreError):
     """The connection was lost while a transaction was being committed: it may have been written."""
 
-    told = (
+    for_client = (
         "the connection to the database was lost: the request may have been stored; send it again, which is safe: "
         "nothing counts twice (in a request to recommend, name the slot)"
     )
@@ -228,7 +220,7 @@ CONNECTING = {  # by words of PostgreSQL, which sends no SQLSTATE before there i
 }
 
 
-def explained(error: Any, database: str, what: str) -> StoreError:
+def store_error(error: Any, database: str, what: str) -> StoreError:
     """Return the error that tells what failed on which database, why, and what to do."""
     words = str(error).strip().partition("\n")[0] or type(error).__name__
     reason = _reason(error, words)
@@ -239,18 +231,14 @@ def explained(error: Any, database: str, what: str) -> StoreError:
 
 def _reason(error: Any, words: str) -> str:
     state = getattr(error, "sqlstate", None) or ""
-    for start, reason in POSTGRES.items() if state else ():
-        if state.startswith(start):
-            return reason
-    for start, reason in SQLITE.items():
-        if words.lower().startswith(start):
-            return reason
+    reasons = [reason for start, reason in POSTGRES.items() if state.startswith(start)]
+    reasons += [reason for start, reason in SQLITE.items() if words.lower().startswith(start)]
     if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
-        return next(reason for part, reason in CONNECTING.items() if part in words)
-    return "see the words of the database"
+        reasons += [reason for part, reason in CONNECTING.items() if part in words]
+    return reasons[0] if reasons else "see the words of the database"
 
 
-# ---- The tables of a shop's database, and the statements on them, compiled once for SQLite or PostgreSQL ----
+# ---- the tables of a shop's database, and the statements on them ----------------------------------------------
 
 
 VERSION = 1  # of the tables; a database of a later one is refused
@@ -303,53 +291,31 @@ draws = sa.Table(  # the newest few samples, numbered in the order in which they
     sa.Column("body", sa.LargeBinary),
 )
 
-ROW = [events.c[name] for name in Event._fields]  # a row, in the order of an Event
-WRITTEN = [name for name in Event._fields if name != "id"]
+ROW = ", ".join(Event._fields)  # a row, in the order of an Event
+NEW = [name for name in Event._fields if name != "id"]
+INSERT = f"INSERT INTO events ({', '.join(NEW)}) VALUES (:{', :'.join(NEW)})"
+LAST = "SELECT max(id) FROM events"
+CHANGED = "SELECT max(id) FROM events WHERE visit = ''"
+SINCE = f"SELECT {ROW} FROM events WHERE id > :id ORDER BY id LIMIT :limit"
+CATALOGUE = f"SELECT {ROW} FROM events WHERE visit = '' AND id > :id ORDER BY id"
+NEWEST_DRAWS = "SELECT id, body FROM draws WHERE id = (SELECT max(id) FROM draws) AND id <> :id"
+PUT_DRAWS = "INSERT INTO draws (id, body) VALUES ((SELECT coalesce(max(id), 0) + 1 FROM draws), :body)"
+TRIM_DRAWS = "DELETE FROM draws WHERE id NOT IN (SELECT id FROM draws ORDER BY id DESC LIMIT 3)"
+LEARNER = "SELECT learner_at, failures, failure FROM shop_identity"
+LEARNED = "UPDATE shop_identity SET learner_at = :at, failures = 0"
+FAILED = "UPDATE shop_identity SET failures = coalesce(failures, 0) + 1, failure = :failure"
+WRITTEN = "UPDATE shop_identity SET written_at = :at"
 
 
-class Statements:
-    """The statements as texts with named parameters, for the cursor of a dialect's driver."""
-
-    def __init__(self, dialect: Any) -> None:
-        self._dialect = dialect
-        inserted = {name: sa.bindparam(name, type_=events.c[name].type) for name in WRITTEN}
-        everything = sa.select(*ROW).order_by(events.c.id)
-        self.insert = self._text(sa.insert(events).values(inserted))
-        self.last = self._text(sa.select(sa.func.max(events.c.id)))
-        later = events.c.id > sa.bindparam("id", type_=BIG)
-        self.since = self._text(everything.where(later).suffix_with(sa.text("LIMIT :limit")))
-        self.catalogue = self._text(everything.where(sa.literal_column("visit = ''"), later))
-        self.changed = self._text(sa.select(sa.func.max(events.c.id)).where(sa.literal_column("visit = ''")))
-        newest = sa.select(sa.func.max(draws.c.id)).scalar_subquery()
-        others = sa.and_(draws.c.id == newest, draws.c.id != sa.bindparam("id"))
-        self.newest_draws = self._text(sa.select(draws).where(others))
-        following = sa.select(sa.text("coalesce(max(id), 0) + 1")).select_from(draws).scalar_subquery()
-        body: dict[str, Any] = {"id": following, "body": sa.bindparam("body")}
-        self.put_draws = self._text(sa.insert(draws).values(body))
-        order = draws.c.id.desc()
-        kept = sa.select(draws.c.id).order_by(order).suffix_with(sa.text("LIMIT 3")).scalar_subquery()
-        self.trim_draws = self._text(sa.delete(draws).where(draws.c.id.not_in(kept)))
-        self.learner = self._text(sa.select(identity.c.learner_at, identity.c.failures, identity.c.failure))
-        now = sa.bindparam("at", type_=sa.Double)
-        self.learned = self._text(sa.update(identity).values(learner_at=now, failures=sa.literal_column("0")))
-        failures = sa.func.coalesce(identity.c.failures, sa.literal_column("0")) + sa.literal_column("1")
-        why = sa.bindparam("failure", type_=sa.Text)
-        self.failed = self._text(sa.update(identity).values(failures=failures, failure=why))
-        self.written = self._text(sa.update(identity).values(written_at=now))
-        self.visits = cache(self._visits)
-
-    def _visits(self, count: int) -> str:
-        """Return the statement that selects the events of `count` visits, named v0, v1 and so on."""
-        names = [sa.bindparam(f"v{i}", type_=sa.Text) for i in range(count)]
-        # The condition of the index is repeated as it stands there: only so does SQLite know that it may use it.
-        where = sa.and_(sa.literal_column("visit <> ''"), events.c.visit.in_(names))
-        return self._text(sa.select(*ROW).where(where).order_by(events.c.id))
-
-    def _text(self, statement: Any) -> str:
-        return str(statement.compile(dialect=self._dialect))
+@cache
+def _select_visits(count: int) -> str:
+    """Return the statement that selects the events of `count` visits, named v0, v1 and so on."""
+    names = ", ".join(f":v{i}" for i in range(count))
+    # The condition of the index is repeated as it stands there: only so does SQLite know that it may use it.
+    return f"SELECT {ROW} FROM events WHERE visit <> '' AND visit IN ({names}) ORDER BY id"
 
 
-# ---- The two databases that a shop may use: a file of SQLite, or a server of PostgreSQL --------------------
+# ---- the two databases that a shop may use: a file of SQLite, or a server of PostgreSQL ----------------------
 #
 # Both serialise those who write, among all processes: event numbers become visible in their order, and nobody
 # appends to a visit that someone else is looking at. A connection is in autocommit mode: transactions begin and
@@ -376,7 +342,6 @@ class SqliteFile:
             raise StoreError(f"there is no folder {self.path.parent} that this user can open: create it")
         self.engine = sa.create_engine(
             url,
-            paramstyle="named",
             isolation_level="AUTOCOMMIT",
             poolclass=sa.NullPool,
             connect_args={"timeout": PATIENCE},
@@ -384,13 +349,17 @@ class SqliteFile:
         level = "FULL" if sync else "NORMAL"
 
         @sa.event.listens_for(self.engine, "connect")
-        def _prepared(connection: Any, record: Any) -> None:
+        def prepare(connection: Any, record: Any) -> None:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                 connection.execute("PRAGMA journal_mode = WAL").close()
             connection.execute(f"PRAGMA synchronous = {level}").close()
 
-        self._queue = self._locked_file("writing")
+        self._queue = self._open_lock("writing")
         self._place: os.stat_result | None = None
+
+    def sql(self, statement: str) -> str:
+        """Return a statement as the driver has it."""
+        return statement
 
     def begin(self, cursor: Any) -> None:
         """Begin a transaction that writes."""
@@ -432,16 +401,16 @@ class SqliteFile:
         except OSError:
             return False
 
-    def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
+    def insert(self, cursor: Any, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got: consecutive ones, since nobody else writes."""
-        cursor.executemany(statement, rows)
+        cursor.executemany(INSERT, rows)
         last = cursor.execute("SELECT last_insert_rowid()").fetchone()[0]
         return list(range(last - len(rows) + 1, last + 1))
 
     @contextlib.contextmanager
     def learner_lock(self) -> Iterator[Any]:
         """Context manager to be the only learner; yields a function that tells whether this is still so."""
-        descriptor, path = self._locked_file("learner"), self._beside("learner")
+        descriptor, path = self._open_lock("learner"), self._beside("learner")
         try:
             if lock(descriptor) is False:
                 raise StoreError(TAKEN.format(self.name))
@@ -459,7 +428,7 @@ class SqliteFile:
     def _beside(self, purpose: str) -> Path:
         return self.path.with_name(f"{self.path.name}.{purpose}")
 
-    def _locked_file(self, purpose: str) -> int:
+    def _open_lock(self, purpose: str) -> int:
         path = self._beside(purpose)
         try:
             return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -488,6 +457,12 @@ class PostgresServer:
             needs = 'PostgreSQL needs psycopg: pip install ".[serve,postgres]" in a clone of rlsvi'
             raise StoreError(needs) from None
 
+    @staticmethod
+    @cache
+    def sql(statement: str) -> str:
+        """Return a statement as the driver has it."""
+        return re.sub(r":(\w+)", r"%(\1)s", statement)
+
     def begin(self, cursor: Any) -> None:
         """Begin a transaction that writes, when it is its turn."""
         cursor.execute(
@@ -513,8 +488,9 @@ class PostgresServer:
         """Context manager: the server keeps the queue."""
         yield
 
-    def insert(self, cursor: Any, statement: str, rows: list[dict[str, Any]]) -> list[int]:
+    def insert(self, cursor: Any, rows: list[dict[str, Any]]) -> list[int]:
         """Insert rows, and return the numbers they got."""
+        statement = self.sql(f"{INSERT} RETURNING id")
         if len(rows) == 1:  # the usual case; a pipeline of one would cost more
             return [cursor.execute(statement, rows[0]).fetchone()[0]]
         cursor.executemany(statement, rows, returning=True)
@@ -530,46 +506,46 @@ class PostgresServer:
         The lock belongs to a connection: the server frees it when the connection ends, and when it restarts. Then
         the function takes it again with another connection, unless somebody else has it.
         """
-        holding = _Holding(self.engine)
+        lock = _LearnerLock(self.engine)
         try:
-            if not holding.taken():
+            if not lock.take():
                 raise StoreError(TAKEN.format(self.name))
-            yield holding.still
+            yield lock.is_held
         finally:
-            holding.end()
+            lock.free()
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
 
 
-class _Holding:
+class _LearnerLock:
     """A connection to PostgreSQL that holds the lock of the learner."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine, self._connection = engine, engine.raw_connection()
 
-    def taken(self) -> bool:
+    def take(self) -> bool:
         """Take the lock, and return whether nobody else had it."""
-        return bool(self._asked(f"SELECT pg_try_advisory_lock({LEARNING})"))
+        return bool(self._ask(f"SELECT pg_try_advisory_lock({LEARNING})"))
 
-    def still(self) -> bool:
+    def is_held(self) -> bool:
         """Return whether the lock is held: still, or again after the connection was lost."""
         try:
-            return bool(self._asked("SELECT true"))
+            return bool(self._ask("SELECT true"))
         except Exception:
             if self._connection.is_valid:
                 self._connection.invalidate()
             self._connection = self._engine.raw_connection()
-            return self.taken()
+            return self.take()
 
-    def end(self) -> None:
+    def free(self) -> None:
         """Free the lock now: the server would take a moment to see that the connection has ended."""
         with contextlib.suppress(Exception):
-            self._asked(f"SELECT pg_advisory_unlock({LEARNING})")
+            self._ask(f"SELECT pg_advisory_unlock({LEARNING})")
         self._connection.close()
 
-    def _asked(self, question: str) -> Any:
+    def _ask(self, question: str) -> Any:
         driver: Any = self._connection.driver_connection
         return driver.execute(question).fetchone()[0]
 
@@ -592,31 +568,33 @@ class Events:
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
-        found, file, sync = checked_url(url), sqlite_file(url), flag("sync", sync)
+        found, file, sync = database_url(url), sqlite_file(url), flag("sync", sync)
         if not flag("create", create) and file is not None and not file.exists():
             raise StoreError(NONE.format(f"there is no database {file}"))
         self._database: Any = SqliteFile(found, sync) if found.drivername == "sqlite" else PostgresServer(found)
-        self._statements = Statements(self._database.engine.dialect)
         self._errors: Any = self._database.engine.dialect.loaded_dbapi.Error
         self._turn, self._process = threading.Lock(), os.getpid()
-        self._products = KnownProducts()
+        self._products = CatalogueCache()
         self._idle: list[Any] = []  # connections; a pool of SQLAlchemy takes longer than a transaction
         try:
-            self._create(create)
-            self.shop = self._identity()
+            self.shop = self._open(create)
         except BaseException:
             self.close()
             raise
 
-    def _create(self, create: bool) -> None:
-        """Create the tables if there are none, and look at the version of those that are there."""
-        with self._told("open"), self._database.turn(), self._database.engine.connect() as connection:
-            self._database.begin(connection.connection.cursor())
+    def _open(self, create: bool) -> str:
+        """Return the name of this database, after creating the tables and columns that it lacks.
+
+        An earlier version had no column `among`, and another no name of the database, which is drawn then.
+        """
+        with self._plain_errors("open"), self._database.turn(), self._database.engine.connect() as connection:
+            cursor = connection.connection.cursor()
+            self._database.begin(cursor)
             names = sa.inspect(connection).get_table_names()
             if schema.name in names:
                 self._check(connection.execute(sa.select(schema.c.version)).scalar())
-                if all(column["name"] != "among" for column in sa.inspect(connection).get_columns("events")):
-                    connection.execute(sa.text("ALTER TABLE events ADD COLUMN among JSON"))  # of an early 0.2.0
+                if identity.name not in names:
+                    identity.create(connection)
             elif {"events", "draws"} & set(names):
                 raise StoreError(f"{self._database.name} has tables of another program: use another database")
             elif not create:
@@ -624,7 +602,18 @@ class Events:
             else:
                 metadata.create_all(connection)
                 connection.execute(sa.insert(schema).values(version=VERSION))
-            connection.connection.cursor().execute("COMMIT")
+            for table in (events, identity):
+                known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+                for column in table.columns:
+                    if column.name not in known:
+                        kind = column.type.compile(self._database.engine.dialect)
+                        connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {column.name} {kind}"))
+            shop = connection.execute(sa.select(identity.c.id)).scalar()
+            if shop is None:
+                shop = uuid.uuid4().hex
+                connection.execute(sa.insert(identity).values(id=shop))
+            cursor.execute("COMMIT")
+        return str(shop)
 
     def _check(self, version: Any) -> None:
         if version != VERSION:
@@ -632,24 +621,6 @@ class Events:
                 f"the tables of {self._database.name} have version {version}, and this rlsvi knows version "
                 f"{VERSION}: install the rlsvi that they were last used with, or a later one"
             )
-
-    def _identity(self) -> str:
-        """Return the name of this database, which is drawn when the database is opened for the first time."""
-        with self._told("open"), self._database.turn(), self._database.engine.connect() as connection:
-            self._database.begin(connection.connection.cursor())
-            if not sa.inspect(connection).has_table(identity.name):
-                identity.create(connection)
-            known = {column["name"] for column in sa.inspect(connection).get_columns(identity.name)}
-            for column in identity.columns:  # that an earlier version did not have
-                if column.name not in known:
-                    kind = column.type.compile(self._database.engine.dialect)
-                    connection.execute(sa.text(f"ALTER TABLE {identity.name} ADD COLUMN {column.name} {kind}"))
-            shop = connection.execute(sa.select(identity.c.id)).scalar()
-            if shop is None:
-                shop = uuid.uuid4().hex
-                connection.execute(sa.insert(identity).values(id=shop))
-            connection.connection.cursor().execute("COMMIT")
-        return str(shop)
 
     # ---- writing ------------------------------------------------------------------------------------------
 
@@ -661,34 +632,34 @@ class Events:
         was caught.
         """
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
-            writer = Writer(cursor, self._database, self._statements, self._products)
+            writer = Writer(cursor, self._database, self._products)
             yield writer
             writer.check()
             self._database.commit(cursor)
 
     def put_draws(self, body: bytes) -> None:
         """Keep draws, which get the next number; only the newest few are kept."""
-        an_instance("body", body, bytes, "bytes, as the file of samples has them")
+        check_type("body", body, bytes, "bytes, as the file of samples has them")
         with self._cursor("keep draws", lambda cursor: cursor.execute("BEGIN")) as cursor:
-            cursor.execute(self._statements.put_draws, {"body": body})
-            cursor.execute(self._statements.trim_draws)
+            cursor.execute(self._database.sql(PUT_DRAWS), {"body": body})
+            cursor.execute(TRIM_DRAWS)
             cursor.execute("COMMIT")
 
-    def learned(self) -> None:
+    def note_learner(self) -> None:
         """Note that the learner works."""
-        self._note(self._statements.learned, at=time.time())
+        self._note(LEARNED, at=time.time())
 
-    def learner_failed(self, why: str) -> None:
+    def note_failure(self, why: str) -> None:
         """Note that the learner has failed once more."""
-        self._note(self._statements.failed, failure=why)
+        self._note(FAILED, failure=why)
 
     def check_writing(self) -> None:
         """Raise a StoreError if nothing can be written now."""
-        self._note(self._statements.written, at=time.time())
+        self._note(WRITTEN, at=time.time())
 
     def _note(self, statement: str, **values: Any) -> None:
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
-            cursor.execute(statement, values)
+            cursor.execute(self._database.sql(statement), values)
             self._database.commit(cursor)
 
     # ---- reading ------------------------------------------------------------------------------------------
@@ -696,15 +667,15 @@ class Events:
     def since(self, number: int, limit: int) -> list[Event]:
         """Return the first `limit` events after the one of this number, in order."""
         asked = {"id": whole("number", number, 0, LARGEST), "limit": whole("limit", limit, 0, LARGEST)}
-        return [event_of(row) for row in self._rows(self._statements.since, asked)]
+        return [event_of(row) for row in self._rows(SINCE, asked)]
 
     def last(self) -> int:
         """Return the number of the last event, 0 if there is none."""
-        return self._rows(self._statements.last, {})[0][0] or 0
+        return self._rows(LAST, {})[0][0] or 0
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
-        return self._products.current(lambda last: self._rows(self._statements.catalogue, {"id": last}))
+        return self._products.current(lambda last: self._rows(CATALOGUE, {"id": last}))
 
     def learner_at(self) -> float | None:
         """Return when the learner noted last that it works, in seconds since 1970; None if it never did."""
@@ -712,19 +683,19 @@ class Events:
 
     def learner_state(self) -> tuple[float | None, int, str]:
         """Return when the learner worked last, how often it has failed since then, and the last failure."""
-        rows = self._rows(self._statements.learner, {}) or [(None, None, None)]
+        rows = self._rows(LEARNER, {}) or [(None, None, None)]
         at, failures, failure = rows[0]
         return at, failures or 0, failure or ""
 
     def newest_draws(self, known: int) -> tuple[int, bytes] | None:
         """Return the newest draws and their number, None if there are none but those of number `known`."""
-        rows = self._rows(self._statements.newest_draws, {"id": whole("known", known, 0, LARGEST)})
+        rows = self._rows(NEWEST_DRAWS, {"id": whole("known", known, 0, LARGEST)})
         return (rows[0][0], bytes(rows[0][1])) if rows else None
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Context manager of a connection for SELECTs from the tables of `rlsvi.shop.events`, for statistics."""
-        with self._told("read"), self._database.engine.connect() as connection:
+        with self._plain_errors("read"), self._database.engine.connect() as connection:
             yield connection
 
     # ---- the rest -----------------------------------------------------------------------------------------
@@ -737,10 +708,10 @@ class Events:
         function takes it again if nobody else has, and raises a StoreError while the server does not answer.
         The end of a process, however sudden, frees it too.
         """
-        with self._told("lock"), self._database.learner_lock() as held:
+        with self._plain_errors("lock"), self._database.learner_lock() as held:
 
             def still() -> bool:
-                with self._told("lock"):
+                with self._plain_errors("lock"):
                     return bool(held())
 
             yield still
@@ -759,6 +730,7 @@ class Events:
     # ---- connections --------------------------------------------------------------------------------------
 
     def _rows(self, statement: str, parameters: dict[str, Any]) -> list[Any]:
+        statement = self._database.sql(statement)
         with self._cursor("read", lambda cursor: cursor.execute(statement, parameters)) as cursor:
             return cursor.fetchall()  # type: ignore[no-any-return]
 
@@ -767,43 +739,39 @@ class Events:
         """Context manager of a cursor that has executed its first statement; rolled back if anything is raised."""
         if os.getpid() != self._process:
             raise StoreError("the process has forked since Events was opened: open it in the process that uses it")
-        with self._told(what):
-            connection, cursor = self._started(first)
+        with self._plain_errors(what):
+            connection, cursor = self._start(first)
             try:
                 yield cursor
             except BaseException:
-                self._rolled_back(connection)
+                self._roll_back(connection)
                 raise
             cursor.close()
             self._idle.append(connection)
 
-    def _started(self, first: Callable[[Any], Any]) -> tuple[Any, Any]:
+    def _start(self, first: Callable[[Any], Any]) -> tuple[Any, Any]:
         """Return a connection, and a cursor after its first statement.
 
         A connection that was lost since its last use (the database was restarted) is replaced by a new one.
         """
         for again in (True, False):
-            connection = self._connection()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._database.engine.raw_connection()
             try:
                 cursor = connection.cursor()
                 first(cursor)
                 return connection, cursor
             except BaseException:
                 lost = getattr(connection.driver_connection, "closed", False)  # only PostgreSQL's may be
-                self._rolled_back(connection)
+                self._roll_back(connection)
                 if not (lost and again):
                     raise
             self._close_idle()  # they are lost too
         raise AssertionError
 
-    def _connection(self) -> Any:
-        """Return an idle connection, or else a new one."""
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return self._database.engine.raw_connection()
-
-    def _rolled_back(self, connection: Any) -> None:
+    def _roll_back(self, connection: Any) -> None:
         """Roll back, and keep the connection; or close it if that fails too."""
         try:
             connection.rollback()
@@ -817,69 +785,67 @@ class Events:
             connection.close()
 
     @contextlib.contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _plain_errors(self, what: str) -> Iterator[None]:
         """Context manager that tells errors of the database in plain English."""
         try:
             yield
         except sa.exc.DBAPIError as error:
-            raise explained(error.orig, self._database.name, what) from error
+            raise store_error(error.orig, self._database.name, what) from error
         except self._errors as error:
-            raise explained(error, self._database.name, what) from error
+            raise store_error(error, self._database.name, what) from error
 
 
 class Writer:
     """A transaction that writes: what is read in it stays so until it ends."""
 
-    def __init__(self, cursor: Any, database: Any, statements: Statements, products: KnownProducts) -> None:
-        self._cursor, self._database, self._statements = cursor, database, statements
-        self._products, self._failed, self._written = products, False, False
+    def __init__(self, cursor: Any, database: Any, products: CatalogueCache) -> None:
+        self._cursor, self._database, self._products = cursor, database, products
+        self._failed = self._written = False
 
     def visits(self, names: Iterable[str]) -> dict[str, list[Event]]:
         """Return the events of each of these visits, in order."""
-        asked = list(dict.fromkeys(self._name(name) for name in a_list("names", names, "visits")))
-        found: dict[str, list[Event]] = {name: [] for name in asked}
+        given = list_of("names", names, "visits")
+        for name in given:
+            if not storable_text(name):
+                raise RequestError(f"names must be texts, got {shown(name)}")
+        found: dict[str, list[Event]] = {str(name): [] for name in given}
+        asked = list(found)
         for start in range(0, len(asked), MOST):
             some = asked[start : start + MOST]
             count = 1 << (len(some) - 1).bit_length()  # the next power of two, so that statements are few
             padded = some + some[-1:] * (count - len(some))
             asking = {f"v{i}": name for i, name in enumerate(padded)}
-            for row in self._rows(self._statements.visits(count), asking):
+            for row in self._rows(_select_visits(count), asking):
                 found[row[1]].append(event_of(row))
         return found
 
     def append(self, events: Iterable[Event]) -> list[int]:
         """Append events, and return their numbers. An event whose time is 0 happens now."""
-        rows = [row_of(event) for event in a_list("events", events, "Event")]
+        rows = [row_of(event) for event in list_of("events", events, "Event")]
         self._written = True
-        return self._tried(self._database.insert, self._cursor, self._statements.insert, rows) if rows else []
+        return self._attempt(self._database.insert, self._cursor, rows) if rows else []
 
     def last(self) -> int:
         """Return the number of the last event, 0 if there is none."""
-        return self._rows(self._statements.last, {})[0][0] or 0
+        return self._rows(LAST, {})[0][0] or 0
 
     def changed(self) -> int:
         """Return the number of the last event that changed the catalogue, 0 if there is none."""
-        return self._cursor.execute(self._statements.changed).fetchone()[0] or 0
+        return self._cursor.execute(CHANGED).fetchone()[0] or 0
 
     def catalogue(self) -> dict[str, Event]:
         """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
-        asked = self._statements.catalogue
-        return self._products.current(lambda last: self._rows(asked, {"id": last}), keep=not self._written)
+        return self._products.current(lambda last: self._rows(CATALOGUE, {"id": last}), keep=not self._written)
 
     def check(self) -> None:
         """Raise an error if a statement has failed: the database may have undone what came before it."""
         if self._failed:
             raise StoreError("a statement of this transaction has failed before: nothing of it is written")
 
-    def _name(self, name: Any) -> str:
-        if not storable_text(name):
-            raise RequestError(f"names must be texts, got {shown(name)}")
-        return str(name)
-
     def _rows(self, statement: str, parameters: dict[str, Any]) -> Any:
-        return self._tried(self._cursor.execute, statement, parameters).fetchall()
+        return self._attempt(self._cursor.execute, self._database.sql(statement), parameters).fetchall()
 
-    def _tried(self, call: Callable[..., Any], *arguments: Any) -> Any:
+    def _attempt(self, call: Callable[..., Any], *arguments: Any) -> Any:
         self.check()
         self._failed = True
         done = call(*arguments)

@@ -1,4 +1,4 @@
-"""The events of a shop as a polars frame, a CSV file or a Parquet file, and back."""
+"""The events of a shop as a polars frame, a CSV file or a Parquet file, and back; past clicks as events."""
 
 import json
 from pathlib import Path
@@ -8,17 +8,18 @@ from rlsvi.core.archive import path_of
 from rlsvi.core.checks import one_of
 from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.shop.catalogue import lacking
-from rlsvi.shop.cells import Cells, flag, mapping, moment, place, probability, read_table, reward, whole
-from rlsvi.shop.clicks import events_of_clicks, name_in_table, names_in_table, products_of_file
+from rlsvi.shop import tables
+from rlsvi.shop.catalogue import missing_products, products_of_file
 from rlsvi.shop.events import KINDS, LARGEST, Event, Events, row_of
-from rlsvi.shop.events import events as table
-from rlsvi.shop.requests import an_instance
+from rlsvi.shop.events import events as events_table
+from rlsvi.shop.requests import check_type
 from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.tables import TableReader, name_parser, names_parser
 
 if TYPE_CHECKING:
     import polars as pl
 
+COLUMNS = ("visit", "product", "reward", "slot", "at", "propensity", "among")  # of clicks
 AT_ONCE = 20_000  # rows read or written at once
 OPENED = "the events of a shop, such as Events(settings.database)"
 
@@ -30,7 +31,7 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """
     import polars as pl
 
-    an_instance("events", events, Events, OPENED)
+    check_type("events", events, Events, OPENED)
     after = whole_number("after", after, 0, LARGEST)
     kinds: dict[str, Any] = dict.fromkeys(("kind", "visit", "product", "features", "among"), pl.String())
     kinds |= dict.fromkeys(("at", "reward", "propensity"), pl.Float64())
@@ -38,18 +39,18 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     pieces = [pl.DataFrame(schema=[(name, kinds[name]) for name in Event._fields])]
     while rows := events.since(after, AT_ONCE):
         after = rows[-1].id
-        texts = [row._replace(features=_text(row.features), among=_text(row.among)) for row in rows]
+        texts = [row._replace(features=_json(row.features), among=_json(row.among)) for row in rows]
         pieces.append(pl.DataFrame(texts, schema=pieces[0].schema, orient="row"))
-    return pl.concat(pieces).select(column.name for column in table.columns)
+    return pl.concat(pieces).select(column.name for column in events_table.columns)
 
 
-def _text(value: Any) -> Any:
+def _json(value: Any) -> Any:
     return None if value is None else json.dumps(value)
 
 
 def export_events(events: Events, path: str | Path) -> int:
     """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
-    an_instance("events", events, Events, OPENED)
+    check_type("events", events, Events, OPENED)
     path = path_of(path)
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"path must end in .csv or .parquet, got {path}")
@@ -101,76 +102,121 @@ def import_events(events: Events, settings: ShopSettings, source: Any) -> Import
     settings has them. All visits are closed. Nothing is imported if any row is wrong: a ValueError names the rows,
     counted from 1.
     """
-    an_instance("events", events, Events, OPENED)
-    an_instance("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
-    frame = read_table(source)
-    whole_table = "kind" in frame.columns
-    listed = [] if whole_table else products_of_file(settings)
-    events_in = _events_of if whole_table else events_of_clicks
-    found = events_in(frame, settings, source)
+    check_type("events", events, Events, OPENED)
+    check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
+    table = TableReader(source)
+    clicks = "kind" not in table.frame.columns
+    listed = products_of_file(settings) if clicks else []
+    found = (_events_of_clicks if clicks else _events_of_table)(table, settings)
     visits, products = {event.visit for event in found} - {""}, {event.product for event in found} - {""}
     with events.writing() as writer:
-        if whole_table and writer.last():
-            raise ValueError("nothing was imported: the database already has events, import them into a new one")
-        if not whole_table:
-            _refuse_known(writer.visits(event.visit for event in found))
+        if clicks:
+            past = writer.visits(event.visit for event in found)
+            known = next((name for name, stored in past.items() if stored), None)
+            if known is not None:
+                raise ValueError(f"nothing was imported: the database already has visit {known!r}")
             catalogue = writer.catalogue()
-            new = lacking(listed, catalogue)
-            known = {*catalogue, *(event.product for event in new)}
-            shown = dict.fromkeys(event.product for event in found if event.product)
-            found = [*new, *(Event("added", product=name) for name in shown if name not in known), *found]
+            new = missing_products(listed, catalogue)
+            there = {"", *catalogue, *(event.product for event in new)}
+            unlisted = dict.fromkeys(event.product for event in found if event.product not in there)
+            found = [*new, *(Event("added", product=name) for name in unlisted), *found]
+        elif writer.last():
+            raise ValueError("nothing was imported: the database already has events, import them into a new one")
         for start in range(0, len(found), AT_ONCE):
             writer.append(found[start : start + AT_ONCE])
-    return Imported(frame.height, len(visits), len(products), len(found))
+    return Imported(table.frame.height, len(visits), len(products), len(found))
 
 
-def _refuse_known(visits: dict[str, list[Event]]) -> None:
-    known = next((name for name, events in visits.items() if events), None)
-    if known is not None:
-        raise ValueError(f"nothing was imported: the database already has visit {known!r}")
-
-
-def _events_of(frame: "pl.DataFrame", settings: ShopSettings, source: Any) -> list[Event]:
+def _events_of_table(table: TableReader, settings: ShopSettings) -> list[Event]:
     """Return the events of a table that `export_events` has written."""
-    if {*frame.columns, "among"} != set(Event._fields):  # early versions had no `among`
+    if {*table.frame.columns, "among"} != set(Event._fields):  # early versions had no `among`
         raise ValueError(f"a table of events must have the columns {', '.join(Event._fields)}")
+    visit, product = name_parser("visit", settings.ids), name_parser("product", settings.ids)
     parsers = {
         "kind": lambda value: one_of("it", value, KINDS),
-        "visit": lambda value: value and name_in_table("visit", settings.ids)(value),
-        "product": lambda value: value and name_in_table("product", settings.ids)(value),
-        "slot": place,
-        "reward": reward,
-        "propensity": probability,
-        "explored": flag,
-        "sample": whole,
-        "features": mapping,
-        "at": moment,
-        "id": whole,
-        "among": names_in_table(settings.ids),
+        "visit": lambda value: value and visit(value),
+        "product": lambda value: value and product(value),
+        "slot": tables.slot,
+        "reward": tables.reward,
+        "propensity": tables.probability,
+        "explored": tables.flag,
+        "sample": tables.whole,
+        "features": tables.json_object,
+        "at": tables.moment,
+        "id": tables.whole,
+        "among": names_parser("among", settings.ids),
     }
-    cells = Cells(frame, source)
     needed = ("kind", "at", "id")
-    columns = [cells.of(name, parsers[name], needed=name in needed) for name in Event._fields]
-    cells.refuse()
+    columns = [table.column(name, parsers[name], needed=name in needed) for name in Event._fields]
+    table.refuse_errors()
     found = [Event(*row) for row in zip(*columns, strict=True)]
     found = [event._replace(visit=event.visit or "", product=event.product or "") for event in found]
-    _refuse_wrong(cells, found)
-    return found
-
-
-def _refuse_wrong(cells: Cells, found: list[Event]) -> None:
-    """Refuse events that are incomplete, not in order, or there twice."""
     seen, last = set(), 0
-    for row, event in enumerate(found):
+    for row, event in enumerate(found):  # none may be incomplete, out of order, or there twice
         once = (event.visit, event.kind, event.product)
         try:
             row_of(event)
         except ValueError as error:
-            cells.wrong(row, str(error))
+            table.add_error(row, str(error))
         if event.id <= last:
-            cells.wrong(row, f"column 'id': numbers must increase, got {event.id} after {last}")
+            table.add_error(row, f"column 'id': numbers must increase, got {event.id} after {last}")
         if event.visit and once in seen:
-            cells.wrong(row, f"{event.kind!r} of this visit and product is there twice")
+            table.add_error(row, f"{event.kind!r} of this visit and product is there twice")
         seen.add(once)
         last = event.id
-    cells.refuse()
+    table.refuse_errors()
+    return found
+
+
+def _events_of_clicks(table: TableReader, settings: ShopSettings) -> list[Event]:
+    """Return the events of the visits in a table of clicks."""
+    there = set(table.frame.columns)
+    columns = {
+        "visit": table.column("visit", name_parser("visit", settings.ids)),
+        "product": table.column("product", name_parser("product", settings.ids)),
+        "reward": table.column("reward", tables.reward, needed="reward" not in there),
+        "slot": table.column("slot", tables.whole, needed="slot" in there),
+        "at": table.column("at", tables.moment, needed="at" in there),
+        "propensity": table.column("propensity", tables.probability, needed=False),
+        "among": table.column("among", names_parser("among", settings.ids), needed=False),
+        "features": table.features(settings.customer, "customer", COLUMNS),
+    }
+    table.refuse_errors()
+    clicks = [
+        dict(zip(columns, values, strict=True), row=row)
+        for row, values in enumerate(zip(*columns.values(), strict=True))
+    ]
+    visits: dict[str, list[dict[str, Any]]] = {}
+    for click in clicks:
+        visits.setdefault(click["visit"], []).append(click)
+    ordered = (sorted(visit, key=_order) for visit in visits.values())
+    found = [_events_of_visit(table, visit, settings.slots) for visit in ordered]
+    table.refuse_errors()
+    return [event for events in sorted(found, key=lambda events: events[0].at) for event in events]
+
+
+def _order(click: dict[str, Any]) -> float:
+    return float(click["at"] or 0) if click["slot"] is None else click["slot"]
+
+
+def _events_of_visit(table: TableReader, clicks: list[dict[str, Any]], slots: int) -> list[Event]:
+    """Return the events of one visit, whose clicks are given in order."""
+    events: list[Event] = []
+    name, context, products = clicks[0]["visit"], clicks[0]["features"], set[str]()
+    for slot, click in enumerate(clicks):
+        row, product, at = click["row"], click["product"], click["at"] or 0.0
+        if click["slot"] not in (None, slot):
+            wrong = f"visit {name!r} must have slots 0, 1, .. once each, got {click['slot']}"
+            table.add_error(row, f"column 'slot': {wrong}")
+        if slot >= slots:
+            table.add_error(row, f"visit {name!r} has more than the {slots} slots of the settings")
+        if product in products:
+            table.add_error(row, f"column 'product': visit {name!r} has {product!r} twice")
+        if any(context.get(key) != value for key, value in click["features"].items()):
+            table.add_error(row, f"the features of the customer must be the same in all rows of visit {name!r}")
+        products.add(product)
+        more = {"propensity": click["propensity"], "among": click["among"], "at": at}
+        events.append(Event("recommended", name, product, slot, features=None if slot else context, **more))
+        if click["reward"] is not None:
+            events.append(Event("answered", name, product, reward=click["reward"], at=at))
+    return [*events, Event("closed", name, at=events[-1].at)]

@@ -1,5 +1,6 @@
 """Customers and products as numbers: a schema, declared once, says how each of their features is encoded."""
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Mapping
@@ -8,16 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    RootModel,
-    Strict,
-    Tag,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, RootModel, Strict, Tag, model_validator
 
 from rlsvi.core.checks import shown
 
@@ -50,7 +42,7 @@ class NumberFeature(BaseModel):
         """How many numbers encode the feature."""
         return 1
 
-    def checked(self, name: str, value: Any) -> float:
+    def check(self, name: str, value: Any) -> float:
         """Return the value if it is a finite number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"{name} must be a number, got {shown(value)}")
@@ -68,10 +60,19 @@ class NumberFeature(BaseModel):
         into[0] = 2 * part - 1
 
 
-class CategoryFeature(BaseModel):
-    """One of several values, encoded as one indicator for each. Another value sets none of them."""
+class _NamedFeature(BaseModel):
+    """A feature whose values are names."""
 
     model_config = FROZEN
+
+    def check(self, name: str, value: Any) -> str:
+        """Return the value as text if it can name a category."""
+        return _text(name, value)
+
+
+class CategoryFeature(_NamedFeature):
+    """One of several values, encoded as one indicator for each. Another value sets none of them."""
+
     values: tuple[Annotated[str, Strict()] | Whole | Annotated[bool, Strict()], ...] = Field(
         min_length=1, max_length=VALUES
     )
@@ -92,10 +93,6 @@ class CategoryFeature(BaseModel):
         """How many numbers encode the feature."""
         return len(self.values)
 
-    def checked(self, name: str, value: Any) -> str:
-        """Return the value as text if it can name a category."""
-        return _text(name, value)
-
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
         place = self.places.get(value)
@@ -103,20 +100,15 @@ class CategoryFeature(BaseModel):
             into[place] = 1.0
 
 
-class HashedFeature(BaseModel):
+class HashedFeature(_NamedFeature):
     """One of many values that are not listed: a hash puts each at one of `hashed` places, with a sign."""
 
-    model_config = FROZEN
     hashed: Whole = Field(ge=1, le=WIDEST)
 
     @property
     def width(self) -> int:
         """How many numbers encode the feature."""
         return self.hashed
-
-    def checked(self, name: str, value: Any) -> str:
-        """Return the value as text if it can name a category."""
-        return _text(name, value)
 
     def put(self, name: str, value: str, into: "Floats") -> None:
         """Write a checked value into its place in the encoded vector."""
@@ -192,7 +184,7 @@ class Encoder(RootModel[dict[str, Feature]]):
         """How many numbers encode a customer or product."""
         return sum(feature.width for feature in self.root.values())
 
-    def checked(self, given: Mapping[str, Any] | None) -> dict[str, float | str]:
+    def check(self, given: Mapping[str, Any] | None) -> dict[str, float | str]:
         """Return what is to be stored of the features given: without those that are None, which are not known.
 
         A feature that was not declared, or a value of the wrong type, raises a ValueError.
@@ -201,29 +193,27 @@ class Encoder(RootModel[dict[str, Feature]]):
             return {}
         if not isinstance(given, Mapping):
             raise ValueError(f"features must be given by name, such as {{'age': 30}}, got {shown(given)}")
-        return {name: self._checked(name, value) for name, value in given.items() if value is not None}
+        return {name: self._check(name, value) for name, value in given.items() if value is not None}
 
     def encode(self, given: Mapping[str, Any] | None) -> "Floats":
         """Return the features as a vector of `width` numbers; those that are missing are 0."""
-        return self._vector(self.checked(given))
+        return self._vector(self.check(given))
 
     def encode_stored(self, stored: Mapping[str, Any] | None) -> "Floats":
         """Encode features that were stored, perhaps under an earlier schema: what no longer fits is missing."""
         fitting = {}
         for name, value in (stored or {}).items():
             if name in self.root and value is not None:
-                try:
-                    fitting[name] = self._checked(name, value)
-                except ValueError:
-                    continue
+                with contextlib.suppress(ValueError):
+                    fitting[name] = self._check(name, value)
         return self._vector(fitting)
 
-    def _checked(self, name: Any, value: Any) -> float | str:
+    def _check(self, name: Any, value: Any) -> float | str:
         feature = self.root.get(name) if isinstance(name, str) else None
         if feature is None:
             declared = ", ".join(self.root) if self.root else "none"
             raise ValueError(f"there is no feature {shown(name)}; declared are: {declared}")
-        return feature.checked(name, value.item() if isinstance(value, np.generic) else value)
+        return feature.check(name, value.item() if isinstance(value, np.generic) else value)
 
     def _vector(self, checked: Mapping[str, Any]) -> "Floats":
         vector = np.zeros(self.width)

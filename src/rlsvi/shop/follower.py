@@ -1,16 +1,17 @@
-"""Follows the events of a shop with a learner, and keeps what it has learned in files."""
+"""The learner of a shop: it follows the events, keeps what it has learned in files, and draws new samples."""
 
 import contextlib
 import logging
 import math
+import os
+import threading
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from rlsvi.core.archive import ArchiveError
+from rlsvi.core.regression import FactorError
 from rlsvi.shop.events import Event, Events, StoreError
-from rlsvi.shop.model.draws import Draws
-from rlsvi.shop.model.draws_file import write_draws
+from rlsvi.shop.model.draws import Draws, write_draws
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.snapshots import load_learner, save_learner
 from rlsvi.shop.settings import ShopSettings
@@ -18,7 +19,51 @@ from rlsvi.shop.settings import ShopSettings
 CHUNK = 10_000  # events that are read at once
 CLOSED = 500  # visits that are closed in one transaction
 NOTED = 5.0  # the least seconds between two notes that the learner works
+PAUSE, LONGEST = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
+SNAPSHOT = 120.0  # seconds between two snapshots
+FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
 log = logging.getLogger("rlsvi.shop")
+
+
+def learn(settings: ShopSettings, stop: threading.Event, parent: int | None = None) -> None:
+    """Learn until `stop` is set, or until the process `parent` has died.
+
+    A step that fails is logged and tried again after longer and longer pauses; the samples stay as they were. What
+    fails is noted in the database, so that the service can tell.
+    """
+    with Events(settings.database, sync=settings.sync) as events:
+        try:
+            with Follower(settings, events) as follower:
+                _learn_steps(follower, stop, parent)
+        except StoreError:  # the database is away, or another learner works
+            raise
+        except Exception as error:
+            with contextlib.suppress(StoreError):
+                events.note_failure(type(error).__name__)
+            raise
+
+
+def _learn_steps(follower: "Follower", stop: threading.Event, parent: int | None) -> None:
+    log.info("learning", extra={"last": follower.last})
+    saved, pause = time.monotonic(), PAUSE
+    while not stop.is_set() and (parent is None or os.getppid() == parent):
+        begun = time.monotonic()
+        try:
+            follower.step()
+            if time.monotonic() - saved > SNAPSHOT:
+                follower.save()
+                saved = time.monotonic()
+            pause = PAUSE
+        except LearnerReplaced as error:
+            log.error("replaced", extra={"why": str(error)})
+            raise
+        except FAILURES as error:
+            pause = min(2 * pause, LONGEST)
+            follower.note_failure(error)
+            log.error("a step failed", extra={"why": f"{type(error).__name__}: {error}", "again_in": pause})
+        stop.wait(max(pause, time.monotonic() - begun))  # at most half of the time is spent learning
+    follower.stop()
+    log.info("ended", extra={"last": follower.last})
 
 
 class LearnerReplaced(StoreError):
@@ -41,7 +86,7 @@ class Follower:
         with contextlib.ExitStack() as stack:
             self.events = events or stack.enter_context(Events(settings.database, sync=settings.sync))
             self._held = stack.enter_context(self.events.learner_lock())
-            self.learner = self._restored()
+            self.learner = self._restore()
             self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
             self._refreshed = -math.inf  # when, by the clock that is never set
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
@@ -52,15 +97,24 @@ class Follower:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     @property
     def last(self) -> int:
         """The number of the last event taken."""
         return self.learner.last
+
+    def step(self) -> None:
+        """Take what has happened, and write new samples if they are due."""
+        begun = time.monotonic()
+        self.check()
+        self.close_idle(time.time())
+        self.catch_up()
+        if self.due:
+            self.publish()
+            log.info("refreshed", extra={"last": self.last, "seconds": round(time.monotonic() - begun, 3)})
+        self.note()
 
     def catch_up(self) -> int:
         """Take all events that are new, and return how many. One that makes no sense is left out and logged.
@@ -69,7 +123,7 @@ class Follower:
         its snapshot again.
         """
         if self._working:
-            self.learner = self._restored()
+            self.learner = self._restore()
             self._seen, self._changed, self._working = self.learner.last, True, False
         count = 0
         while events := self.events.since(self._seen, CHUNK):
@@ -92,14 +146,14 @@ class Follower:
     def note(self) -> None:
         """Note in the database that the learner works, if it has done so for a while: the service looks at it."""
         if time.monotonic() - self._noted >= NOTED:
-            self.events.learned()
+            self.events.note_learner()
             self._noted = time.monotonic()
 
-    def failed(self, error: BaseException) -> None:
+    def note_failure(self, error: BaseException) -> None:
         """Note in the database that a step failed, if that can be written."""
         self._noted = time.monotonic()
         with contextlib.suppress(StoreError):
-            self.events.learner_failed(type(error).__name__)
+            self.events.note_failure(type(error).__name__)
 
     @property
     def due(self) -> bool:
@@ -155,13 +209,13 @@ class Follower:
             except (StoreError, OSError) as error:
                 log.warning("snapshot not written", extra={"why": str(error)})
 
-    def _restored(self) -> ShopLearner:
+    def _restore(self) -> ShopLearner:
         """Return the learner of the snapshot, or a new one if there is none that can be used."""
         path, why = self.settings.file("learner"), ""
         if path.exists():
             try:
                 learner = load_learner(path, self.settings, self.events.shop)
-                if self._knows(learner.last, learner.last_at):
+                if self._has_event(learner.last, learner.last_at):
                     return learner
                 why = "it has learned from events that the database does not have"
             except (ArchiveError, OSError) as error:
@@ -169,7 +223,7 @@ class Follower:
             log.warning("snapshot left out, all events are learned anew", extra={"why": why})
         return ShopLearner(self.settings)
 
-    def _knows(self, number: int, at: float) -> bool:
+    def _has_event(self, number: int, at: float) -> bool:
         """Return whether the database has an event: not if it is an older copy, or another one went on with it."""
         found = self.events.since(number - 1, 1) if number else []
         return number == 0 or [(event.id, event.at) for event in found] == [(number, at)]

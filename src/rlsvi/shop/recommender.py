@@ -6,30 +6,35 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from rlsvi.core.checks import flag, shown, whole
-from rlsvi.shop import replies
-from rlsvi.shop.catalogue import added, removed
+from rlsvi.core.compile import Bools
+from rlsvi.shop.catalogue import additions, removal
 from rlsvi.shop.events import Event, Events, StoreError, Writer
 from rlsvi.shop.follower import Follower
-from rlsvi.shop.ids import check_names, name_of
-from rlsvi.shop.model.draws import Draws
-from rlsvi.shop.replies import Visit, stored_name
+from rlsvi.shop.model.draws import Draws, choose, draw_of
 from rlsvi.shop.requests import (
     Close,
+    Conflict,
     Feedback,
+    NotFound,
+    NotReady,
     ProductRequest,
     Recommend,
     RequestError,
-    ShopRequest,
-    a_list,
-    an_instance,
+    VisitRequest,
+    check_features,
+    check_names,
+    check_type,
+    list_of,
+    name_of,
+    plain,
+    text_of,
 )
-from rlsvi.shop.samples import NotReady, SampleFile, ServedDraws, sample_of, with_catalogue
+from rlsvi.shop.samples import SampleFile, ServedDraws, sample_of, with_catalogue
 from rlsvi.shop.settings import LearningSettings, ShopSettings, settings_of
 
 Id = str | int
@@ -80,12 +85,16 @@ class Recommender:
         if isinstance(learning, Mapping | LearningSettings):
             options, learning = {**options, "learning": learning}, True
         self.settings = settings_of(settings, options)
-        self.every, learns = None if every is None else whole("every", every, 1), flag("learning", learning)
+        self.every = None if every is None else whole("every", every, 1)
+        learns = flag("learning", learning)
         self.sample: ServedDraws | None = None
         self._lock = threading.RLock()
         self._renewing = threading.Lock()  # taken before the other one
         self._catalogue = 0  # the last event that changed the catalogue that is served
-        self._ended = 0  # visits that ended here since the last sample
+        self._ended, self._visits = (
+            0,
+            0,
+        )  # visits that ended here since the last sample, and that it has learned from
         self._written = self._refused = -math.inf  # when a transaction was last committed, and last failed
         self._reason: StoreError | None = None  # why it failed
         self._due = True  # whether there is another reason for new samples
@@ -101,9 +110,7 @@ class Recommender:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:
@@ -142,81 +149,73 @@ class Recommender:
         count : return a list of so many products, for as many slots; fewer if no more slots or products are left.
         slot : the slot to fill, from 0. If it is filled already, what it was filled with is returned again.
         """
-        asked = Recommend.of(
-            visit=_plain(visit),
-            context=_plain_values(context),
-            among=None if among is None else [_plain(each) for each in a_list("among", among, "products")],
-            count=_plain(count),
-            slot=_plain(slot),
-        )
-        _, products = self._result(asked)
+        among = None if among is None else list_of("among", among, "products")
+        asked = Recommend.of(visit=visit, context=context, among=among, count=count, slot=slot)
+        _, products = self._answer(asked)
         return products[0] if count is None else products
 
     def feedback(self, visit: Id, product: Id, reward: float) -> None:
         """Store the reward of a product that was recommended. The same answer may be repeated, and counts once."""
-        self._result(Feedback.of(visit=_plain(visit), product=_plain(product), reward=_plain(reward)))
+        self._answer(Feedback.of(visit=visit, product=product, reward=reward))
 
     def close(self, visit: Id) -> None:
         """End a visit, so that it is learned from. Slots without an answer teach nothing."""
-        self._result(Close.of(visit=_plain(visit)))
+        self._answer(Close.of(visit=visit))
 
-    def handle(self, requests: Sequence[ShopRequest]) -> list[Any]:
+    def handle(self, requests: Sequence[VisitRequest]) -> list[Any]:
         """Answer several requests in one transaction: for each its result, or the exception that it raises."""
-        requests = a_list("requests", requests, "Recommend, Feedback and Close")
+        requests = list_of("requests", requests, "Recommend, Feedback and Close")
         for request in requests:
-            an_instance("requests", request, (Recommend, Feedback, Close), "Recommend, Feedback or Close")
+            check_type("requests", request, (Recommend, Feedback, Close), "Recommend, Feedback or Close")
         try:
             if any(isinstance(request, Recommend) for request in requests):
                 self._find_samples()
             with self._lock:
                 self._learn_if_due()
-                return self._handled(requests)
+                return self._store_answers(requests)
         except StoreError as error:
             self._refused, self._reason = time.monotonic(), error
             return [error] * len(requests)
 
-    def _handled(self, requests: Sequence[ShopRequest]) -> list[Any]:
+    def _answer(self, request: VisitRequest) -> Any:
+        (result,) = self.handle([request])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _store_answers(self, requests: Sequence[VisitRequest]) -> list[Any]:
+        """Return the results of requests, after their events are stored."""
+        new: list[Event] = []
         with self.events.writing() as transaction:
             self._follow_catalogue(transaction)
-            found = transaction.visits({str(request.visit) for request in requests})  # type: ignore[attr-defined]
+            found = transaction.visits({str(request.visit) for request in requests})
             visits = {name: Visit(events) for name, events in found.items()}
-            new: list[Event] = []
-            results = [self._reply(request, visits, new) for request in requests]
+            results = [self._result(request, visits[str(request.visit)], new) for request in requests]
             if new:
                 transaction.append(new)
         if new:
             self._written, self._reason = time.monotonic(), None
-        self._ended += sum(self._has_ended(visits[name]) for name in {event.visit for event in new})
+        self._ended += sum(visits[name].has_ended(self.settings.slots) for name in {event.visit for event in new})
         return results
 
-    def _reply(self, request: ShopRequest, visits: dict[str, Visit], new: list[Event]) -> Any:
-        """Return the result of a request, and append its events to those that are new."""
-        visit = visits.setdefault(str(request.visit), Visit([]))  # type: ignore[attr-defined]
+    def _result(self, request: VisitRequest, visit: "Visit", new: list[Event]) -> Any:
+        """Return the result of a request or its exception, and append its events to those that are new."""
         result: Any = None
         try:
-            stored_name("visit", request.visit, self.settings)  # type: ignore[attr-defined]
+            text_of("visit", request.visit, self.settings.ids)
             if isinstance(request, Recommend):
-                slot, products, events = replies.recommend(request, visit, self._ready(), self.settings)
+                slot, products, events = _recommend(request, visit, self._ready(), self.settings)
                 result = slot, [self.product_id(product) for product in products]
             elif isinstance(request, Feedback):
-                events = replies.feedback(request, visit, self.settings)
+                events = _feedback(request, visit, self.settings)
             else:
-                events = replies.close(request, visit)  # type: ignore[arg-type]
+                events = _close(request, visit)
         except Exception as error:
             return error
         for event in events:
             visit.take(event)
         new += events
         return result
-
-    def _result(self, request: ShopRequest) -> Any:
-        result = self.handle([request])[0]
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    def _has_ended(self, visit: Visit) -> bool:
-        return visit.closed or len(visit.rewards) == self.settings.slots
 
     # ---- products -----------------------------------------------------------------------------------------
 
@@ -228,52 +227,41 @@ class Recommender:
 
     def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
         """Offer a product from now on, with features by the names of the settings, or change its features."""
-        self._offer([ProductRequest.of(product=_plain(product), features=_plain_values(features))])
+        self._offer([ProductRequest.of(product=product, features=features)])
 
     def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:
         """Offer several products: all of them, or none if one is refused."""
         example = "a dictionary of products and their features, such as {'tea': {'price': 3}, 'water': None}"
-        an_instance("products", products, Mapping, example)
+        check_type("products", products, Mapping, example)
         asked = []
         for product, features in products.items():
             try:
-                asked.append(ProductRequest.of(product=_plain(product), features=_plain_values(features)))
+                asked.append(ProductRequest.of(product=product, features=features))
             except RequestError as error:
                 raise RequestError(f"products, at {shown(product)}: {error}") from None
         self._offer(asked)
 
     def _offer(self, asked: list[ProductRequest]) -> None:
-        self._change(lambda catalogue: added(asked, catalogue, self.settings))
+        self._change(lambda catalogue: additions(asked, catalogue, self.settings))
 
     def remove(self, product: Id) -> None:
         """Stop offering a product. What was learned of it is kept."""
-        name = stored_name("product", _plain(product), self.settings)
-        self._change(lambda catalogue: removed(name, catalogue))
+        name = text_of("product", plain(product), self.settings.ids)
+        self._change(lambda catalogue: removal(name, catalogue))
 
     def described_products(self) -> list[dict[str, Any]]:
         """Return every product, also those removed, with its features and what is known of its reward."""
         found, sample = [], self.sample
         for name, event in self.events.catalogue().items():
             value, spread = (None, None) if sample is None else sample.value_of(name)
-            offered, features = event.kind == "added", event.features or {}
-            found.append(
-                {
-                    "product": self.product_id(name),
-                    "features": features,
-                    "offered": offered,
-                    "value": value,
-                    "spread": spread,
-                }
-            )
+            known = {"product": self.product_id(name), "features": event.features or {}}
+            found.append({**known, "offered": event.kind == "added", "value": value, "spread": spread})
         return found
 
     def product_id(self, name: str) -> Id:
         """Return a product's id as the shop's settings have it, from its text."""
-        an_instance("name", name, str, "the text of a product")
-        try:
-            return name_of(name, self.settings.ids)
-        except ValueError as error:
-            raise RequestError(str(error)) from None
+        check_type("name", name, str, "the text of a product")
+        return name_of(name, self.settings.ids)
 
     def _change(self, events_of: Callable[[dict[str, Event]], list[Event]]) -> None:
         """Append the events that change the catalogue."""
@@ -292,7 +280,7 @@ class Recommender:
         with self._lock:
             self._follower.catch_up()
             self._use(*self._follower.refresh())
-            self._ended, self._due = 0, False
+            self._ended, self._due, self._visits = 0, False, self._follower.learner.visits
 
     def renew(self) -> bool:
         """Take the samples of the learner if they are newer than those in use; return whether they are.
@@ -330,7 +318,7 @@ class Recommender:
             "events": last,
             "sample": sample.last,
             "sampled_at": sample.at,
-            "products": int(sample.offered.sum()),
+            "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
             "learner": "late" if age is None or age > LATE else "ok",
             "learner_age": age,
@@ -343,10 +331,8 @@ class Recommender:
                 self.renew()
 
     def _learn_if_due(self) -> None:
-        if self._follower is None:
-            return
-        known = min(self._follower.learner.visits, self.settings.learning.remember)
-        if self._due or self._ended >= (self.every or 1 + 0.03 * known):
+        enough = self.every or 1 + 0.03 * min(self._visits, self.settings.learning.remember)
+        if self._follower is not None and (self._due or self._ended >= enough):
             self.learn()
 
     def _use(self, draws: Draws, header: dict[str, Any]) -> None:
@@ -373,11 +359,110 @@ def _last(catalogue: Mapping[str, Event]) -> int:
     return max((event.id for event in catalogue.values()), default=0)
 
 
-def _plain(value: Any) -> Any:
-    """Return a number of NumPy as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
+# ---- the result of a request and its new events, given what has happened in its visit -----------------------
 
 
-def _plain_values(features: Any) -> Any:
-    """Return features with numbers of Python; what are no features, a request refuses."""
-    return {name: _plain(value) for name, value in features.items()} if isinstance(features, Mapping) else features
+class Visit:
+    """What has happened in a visit."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.shown: list[str] = []
+        self.rewards: dict[str, float] = {}
+        self.context: dict[str, Any] = {}
+        self.closed = False
+        for event in events:
+            self.take(event)
+
+    def take(self, event: Event) -> None:
+        """Add an event to what has happened."""
+        if event.kind == "recommended":
+            if not self.shown:
+                self.context = event.features or {}
+            self.shown.append(event.product)
+        elif event.kind == "answered":
+            self.rewards[event.product] = event.reward or 0.0
+        elif event.kind == "closed":
+            self.closed = True
+
+    def has_ended(self, slots: int) -> bool:
+        """Return whether it is closed, or all its slots are answered."""
+        return self.closed or len(self.rewards) == slots
+
+
+def _recommend(
+    asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings
+) -> tuple[int, list[str], list[Event]]:
+    """Return the first slot, the products for it and the slots after it, and the events that are new."""
+    name, filled, count = str(asked.visit), len(visit.shown), asked.count or 1
+    context = None if asked.context is None else check_features("context", settings.customer, asked.context)
+    first = filled if asked.slot is None else asked.slot
+    if filled and context is not None and context != visit.context:
+        raise Conflict(f"context of visit {name!r} differs from that of its first slot: leave it out now")
+    if first < filled:
+        return first, visit.shown[first : first + count], []
+    if visit.closed:
+        raise Conflict(f"visit {name!r} is closed: name a new visit")
+    if first >= settings.slots:
+        raise Conflict(f"visit {name!r} was shown {filled} products, and slots = {settings.slots}: close it")
+    if first > filled:
+        raise Conflict(f"slot {first} of visit {name!r} cannot be filled before slot {filled}")
+    stored = visit.context if filled else context or {}
+    allowed = _allowed(asked, visit, sample, settings)
+    if not allowed.any():
+        what = "product" if asked.among is None else "product of among"
+        raise Conflict(f"no {what} is offered that visit {name!r} has not seen: close it")
+    customer = settings.customer.encode_stored(stored)
+    answers = {sample.place[each]: reward for each, reward in visit.rewards.items() if each in sample.place}
+    liked = [1.0 if reward > settings.reward.liked_above else -1.0 for reward in answers.values()]
+    draw = draw_of(name, sample.draws, settings.learning.seed)
+    among = None if asked.among is None else [str(product) for product in asked.among]
+    events: list[Event] = []
+    for slot in range(first, min(first + count, settings.slots, first + int(allowed.sum()))):
+        place, propensity, explored = choose(sample.draws, draw, customer, list(answers), liked, allowed)
+        allowed[place] = False
+        event = Event("recommended", name, sample.names[place], slot, propensity=propensity, explored=explored)
+        features = stored if slot == 0 else None
+        events.append(event._replace(sample=sample.last, features=features, among=among))
+    return first, [event.product for event in events], events
+
+
+def _allowed(asked: Recommend, visit: Visit, sample: ServedDraws, settings: ShopSettings) -> Bools:
+    """Return which products may be shown: offered, asked for, and new to the visit."""
+    if asked.among is None:
+        allowed = sample.draws.offered.copy()
+    else:
+        allowed = np.zeros(len(sample.names), dtype=np.bool_)
+        for product in asked.among:
+            name = text_of("among", product, settings.ids)
+            place = sample.place.get(name)
+            if place is None:
+                raise NotFound(f"product {name!r} of among is unknown: add it first, or leave it out")
+            allowed[place] = sample.draws.offered[place]
+    for product in visit.shown:
+        if product in sample.place:
+            allowed[sample.place[product]] = False
+    return allowed
+
+
+def _feedback(asked: Feedback, visit: Visit, settings: ShopSettings) -> list[Event]:
+    """Return the event of an answer, or nothing if the same answer is stored already."""
+    name, product = str(asked.visit), text_of("product", asked.product, settings.ids)
+    reward = float(asked.reward)
+    if product not in visit.shown:
+        raise NotFound(f"product {product!r} was not recommended in visit {name!r}")
+    if product in visit.rewards:
+        if visit.rewards[product] == reward:
+            return []
+        stored = visit.rewards[product]
+        raise Conflict(f"product {product!r} of visit {name!r} has the reward {stored:g} already: it is kept")
+    if visit.closed:
+        raise Conflict(f"visit {name!r} is closed: answers that come later than idle seconds are not stored")
+    return [Event("answered", visit=name, product=product, reward=reward)]
+
+
+def _close(asked: VisitRequest, visit: Visit) -> list[Event]:
+    """Return the event that ends a visit, or nothing if it has ended."""
+    name = str(asked.visit)
+    if not visit.shown:
+        raise NotFound(f"visit {name!r} is unknown: recommend opens a visit")
+    return [] if visit.closed else [Event("closed", visit=name)]

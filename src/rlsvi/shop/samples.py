@@ -7,21 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.compile import Bools
 from rlsvi.core.files import write_file
 from rlsvi.shop.events import Event, Events
 from rlsvi.shop.features import Encoder
-from rlsvi.shop.model.draws import Draws, with_products
-from rlsvi.shop.model.draws_file import DrawsFileError, read_draws
-from rlsvi.shop.model.fingerprints import schema
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.model.draws import Draws, DrawsFileError, read_draws, with_products
+from rlsvi.shop.settings import ShopSettings, schema
 
 NONE = Encoder({})
 log = logging.getLogger("rlsvi.shop")
-
-
-class NotReady(RuntimeError):
-    """The shop is not ready: it has no samples to recommend with, or its learner fails."""
 
 
 class ServedDraws(NamedTuple):
@@ -29,10 +22,9 @@ class ServedDraws(NamedTuple):
 
     Attributes
     ----------
-    draws : the samples.
+    draws : the samples, and which products are offered now.
     names : the products, in the order of the samples' numbers for them.
     place : the number of each product.
-    offered : which of them are offered now, (N,).
     last : the last event that the samples have learned from.
     at : when they were drawn, in seconds since 1970.
     """
@@ -40,7 +32,6 @@ class ServedDraws(NamedTuple):
     draws: Draws
     names: list[str]
     place: dict[str, int]
-    offered: Bools
     last: int
     at: float
 
@@ -62,7 +53,7 @@ def sample_of(
     if type(event) is not int or not isinstance(at, int | float):
         raise DrawsFileError("the file of samples does not say when it was written: let the learner write it anew")
     place = {name: number for number, name in enumerate(names)}
-    return with_catalogue(ServedDraws(draws, names, place, draws.offered, event, at), catalogue, features)
+    return with_catalogue(ServedDraws(draws, names, place, event, at), catalogue, features)
 
 
 def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features: Encoder = NONE) -> ServedDraws:
@@ -75,7 +66,7 @@ def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features
     names = [*sample.names, *new]
     offered = np.array([name in current for name in names], dtype=np.bool_)
     place = {name: number for number, name in enumerate(names)}
-    return sample._replace(draws=draws._replace(offered=offered), names=names, place=place, offered=offered)
+    return sample._replace(draws=draws._replace(offered=offered), names=names, place=place)
 
 
 def misfit(header: Mapping[str, Any], shop: str, settings: ShopSettings) -> str | None:

@@ -1,4 +1,4 @@
-"""The settings of a shop, from a file shop.toml or from Python."""
+"""The settings of a shop, from a file shop.toml or from Python, and what is wrong with them in plain English."""
 
 import os
 import tomllib
@@ -9,9 +9,8 @@ from pydantic import AfterValidator, BaseModel, Field, Strict, ValidationError, 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import instead, shown
 from rlsvi.shop.features import FROZEN, Encoder, Number, Whole
-from rlsvi.shop.mistakes import explained
 
 
 def _without_null(text: str) -> str:
@@ -127,12 +126,12 @@ class ShopSettings(BaseModel):
         try:
             super().__init__(**settings)
         except ValidationError as error:
-            raise ValueError(explained(error, type(self))) from None
+            raise ValueError(_explanation(error)) from None
 
     @field_validator("database")
     @classmethod
     def _known_database(cls, url: str) -> str:
-        return checked_url(url).render_as_string(hide_password=False)
+        return database_url(url).render_as_string(hide_password=False)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Self:
@@ -189,7 +188,7 @@ class ShopSettings(BaseModel):
         )
 
 
-def checked_url(url: str) -> URL:
+def database_url(url: str) -> URL:
     """Return the URL of a database if it is one of SQLite's files or of PostgreSQL."""
     try:
         found = make_url(url)
@@ -207,7 +206,7 @@ def checked_url(url: str) -> URL:
 
 def sqlite_file(url: str) -> Path | None:
     """Return the file of a SQLite database, None for another."""
-    found = checked_url(url)
+    found = database_url(url)
     return Path(str(found.database)) if found.drivername == "sqlite" else None
 
 
@@ -218,3 +217,72 @@ def settings_of(settings: Any, options: dict[str, Any]) -> ShopSettings:
     if options:
         raise TypeError(f"give settings, or options such as {next(iter(options))}, not both")
     return settings if isinstance(settings, ShopSettings) else ShopSettings.from_toml(settings)
+
+
+def schema(settings: ShopSettings) -> list[Any]:
+    """Return the features of customers and of products, in order: they give the weights their meaning."""
+    whole = settings.model_dump(mode="json")
+    return [[[name, feature] for name, feature in whole[part].items()] for part in ("customer", "product")]
+
+
+def fingerprint(settings: ShopSettings) -> dict[str, Any]:
+    """Return all settings that give the arrays of a learner their meaning: with others, it learns anew."""
+    whole = settings.model_dump(mode="json")
+    fixed = {"slots": settings.slots, "ids": settings.ids, "features": schema(settings), "reward": whole["reward"]}
+    return {**fixed, **{name: whole["learning"][name] for name in ("draws", "history")}}
+
+
+# ---- errors in settings, which name the setting, its value and the remedy -----------------------------------
+
+EXPECTED = {
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "greater_than_equal": "must be at least {ge}",
+    "greater_than": "must be more than {gt}",
+    "less_than_equal": "must be at most {le}",
+    "less_than": "must be less than {lt}",
+    "literal_error": "must be {expected}",
+    "too_long": "must have at most {max_length} values: use {{ hashed = 256 }} for more",
+    "too_short": "must not be empty",
+    "string_too_short": "must not be empty",
+}
+FEATURE = "{ low = 0, high = 100 }, { values = ['a', 'b'] } or { hashed = 16 }"
+
+
+def _explanation(error: ValidationError) -> str:
+    """Return a line for every setting that is wrong."""
+    lines: dict[str, str] = {}  # a value that fits no member of a union has several errors: the first is enough
+    for each in error.errors(include_url=False):
+        place = each["loc"]
+        if place[0] in ("customer", "product"):  # without the kind of feature, which nobody wrote
+            tagged = len(place) > 2 and place[2] in ("number", "category", "hashed")
+            place = place[:2] + (place[3:4] if tagged else place[2:3])
+        keys = [str(part) for part in place]
+        lines.setdefault(".".join(keys), _line(keys, each))
+    return "\n".join(lines.values())
+
+
+def _line(keys: list[str], error: Any) -> str:
+    name, kind, got, nested = ".".join(keys), error["type"], shown(error["input"]), len(keys) > 1
+    feature = keys[0] in ("customer", "product")
+    if kind == "extra_forbidden" and feature:
+        return f"there is no setting {name}: a feature is one of {FEATURE}"
+    if kind == "extra_forbidden":
+        section: Any = ShopSettings.model_fields[keys[0]].annotation if nested else ShopSettings
+        return f"there is no setting {name}: {instead(keys[-1], section.model_fields)}"
+    if kind == "missing":
+        return f"{name} is missing: a feature is one of {FEATURE}"
+    if kind == "value_error":
+        reason = str(error["ctx"]["error"])
+        return reason if reason.startswith(name) and not nested else f"{name}: {reason}"
+    if kind in ("model_type", "dict_type"):
+        example = FEATURE if feature and nested else f"[{keys[0]}]"
+        return f"{name} must be a table of settings, such as {example}, got {got}"
+    reason = error["msg"].replace("Input should", "must")
+    if kind in EXPECTED:
+        reason = EXPECTED[kind].format(**error.get("ctx", {}))
+    return f"{name} {reason}, got {got}"

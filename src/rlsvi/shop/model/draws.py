@@ -1,14 +1,23 @@
-"""Samples of the posterior, and how the next product of a visit is chosen with them."""
+"""Samples of the posterior, how the next product of a visit is chosen with them, and the file that holds them."""
 
 import hashlib
+import json
+import math
+import mmap
+import os
+import zlib
+from collections.abc import Mapping
+from functools import reduce
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.core.archive import checked_target
 from rlsvi.core.compile import Bools, Floats, Longs, compiled
+from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model.regression import first_weights
-from rlsvi.shop.model.sizes import Sizes
+from rlsvi.shop.model.regression import Sizes, first_weights
 from rlsvi.shop.model.targets import add_answer, add_rows, largest, not_zero
 
 
@@ -75,13 +84,13 @@ def choose(draws: Draws, draw: int, c: Any, known: Any, x: Any, allowed: Any = N
     S = len(draws.weight)
     if not 0 <= draw < S:
         raise ValueError(f"draw must be one of 0..{S - 1}, got {draw}")
-    best, explored = best_by_sample(draws, known_row(draws, c, known, x), draw, allowed)
+    best, explored = best_by_sample(draws, customer_row(draws, c, known, x), draw, allowed)
     chosen = int(best[draw])
     samples = best[1:] if S > 1 else best
     return Choice(chosen, float((samples == chosen).mean()), explored)
 
 
-def known_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
+def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
     """Return u, see `Sizes`, of a customer and her answers; the arguments are those of `choose`."""
     _, e, N = draws.weight.shape
     q, m = int(draws.customer), draws.z.shape[1]
@@ -102,7 +111,7 @@ def known_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
 def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> tuple[Longs, bool]:
     """Return the product that each sample prefers, (S + 1,), and whether the mean disagrees with one of them.
 
-    u : what is known, from `known_row`.
+    u : what is known, from `customer_row`.
     """
     S, e, N = draws.weight.shape
     mask = draws.offered if allowed is None else np.asarray(allowed, dtype=np.bool_)
@@ -147,3 +156,128 @@ def best_products(
             a = a + 1 if a + 1 < N else 0
         best[s] = a
     return 1 if values[best[draw]] < values[best[0]] else 0
+
+
+# ---- the file of samples, which serving processes map into memory -------------------------------------------
+#
+# It has two lines of text, a JSON header padded with spaces, and the arrays, each beginning at a multiple of 64
+# bytes. The second line has the length of the header, and a checksum of this length and of all that follows: a
+# changed bit is noticed wherever it is. The header lists the shape and place of every array. The file is written
+# under another name and renamed, so that a reader finds the old file or the new one. Reading it runs no code.
+
+MAGIC = b"rlsvi draws 3\n"
+ALIGNED = 64
+LENGTH, CHECKSUM = 16, 11  # characters of these numbers in the second line; the last one is its end
+LONGEST_HEADER = 2**28
+FLOATS = ("weight", "base", "z", "value", "spread", "beta")
+TYPES = {name: "<f8" if name in FLOATS else "|b1" if name == "offered" else "<i8" for name in Draws._fields[:-1]}
+
+
+class DrawsFileError(ValueError):
+    """The file is not a complete file of draws of this version."""
+
+
+class DrawsFile(NamedTuple):
+    """The samples, mapped into memory and read-only, and what the file says about them."""
+
+    draws: Draws
+    header: dict[str, Any]
+
+
+def write_draws(path: str | os.PathLike[str], draws: Draws, header: Mapping[str, Any]) -> None:
+    """Write samples and what is known about them, a mapping that JSON can hold, completely or not at all."""
+    target = checked_target(path, "write")
+    place, places, bodies = 0, {}, []
+    for name, kind in TYPES.items():
+        array = np.ascontiguousarray(getattr(draws, name), dtype=kind)
+        places[name] = [list(array.shape), place]
+        place += _padded(array.nbytes)
+        bodies.append(array.tobytes().ljust(_padded(array.nbytes), b"\0"))
+    plain = {"customer": int(draws.customer), "arrays": places, "about": dict(header)}
+    text = json.dumps(plain, allow_nan=False).encode()
+    start = len(MAGIC) + LENGTH + CHECKSUM
+    parts = [text.ljust(_padded(start + len(text)) - start), *bodies]
+    length = f"{len(text):>{LENGTH}}".encode()
+    with whole_file(target) as file:
+        file.write(MAGIC + length + _checksum(length, *parts))
+        for part in parts:
+            file.write(part)
+
+
+def read_draws(path: str | os.PathLike[str]) -> DrawsFile:
+    """Map a file of samples into memory, after checking all of it."""
+    try:
+        with Path(path).open("rb") as file:
+            return _read(file)
+    except (DrawsFileError, json.JSONDecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise DrawsFileError(
+            f"{path} is not a complete file of draws: {error}; let the learner write it anew"
+        ) from error
+
+
+def _read(file: Any) -> DrawsFile:
+    size = os.fstat(file.fileno()).st_size
+    if file.read(len(MAGIC)) != MAGIC:
+        raise DrawsFileError("it begins with other words")
+    length, checksum = file.read(LENGTH), file.read(CHECKSUM)
+    if not length.strip().isdigit() or not 0 < int(length) <= min(size, LONGEST_HEADER):
+        raise DrawsFileError("the length of its header is wrong")
+    mapped = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    if _checksum(length, mapped[file.tell() :].data) != checksum:
+        raise DrawsFileError("its checksum is wrong")
+    plain = json.loads(file.read(int(length)))
+    body = mapped[_padded(file.tell()) :]
+    draws = Draws(**_arrays(plain, body), customer=np.array(plain["customer"]))
+    _check(draws)
+    return DrawsFile(draws, plain["about"])
+
+
+def _arrays(plain: Any, body: Any) -> dict[str, Any]:
+    """Return the arrays, after checking that they lie one after another, up to the end of the file."""
+    if not isinstance(plain, dict) or not isinstance(plain.get("about"), dict):
+        raise DrawsFileError("its header is not complete")
+    entries, end, places = plain.get("arrays"), 0, {}
+    if not isinstance(entries, dict) or list(entries) != list(TYPES) or type(plain.get("customer")) is not int:
+        raise DrawsFileError("its header lists other arrays")
+    for name, entry in entries.items():
+        if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], list) or entry[1] != end:
+            raise DrawsFileError(f"its header does not say where {name} is")
+        shape = entry[0]
+        if not all(type(n) is int and 0 <= n < 2**40 for n in shape) or len(shape) > 3:
+            raise DrawsFileError(f"{name} cannot have shape {shape!r:.80}")
+        size = math.prod(shape) * np.dtype(TYPES[name]).itemsize
+        places[name] = slice(end, end + size), shape
+        end += _padded(size)
+    if end != len(body):
+        raise DrawsFileError(f"it has {len(body)} bytes of arrays, expected {end}")
+    return {name: body[place].view(TYPES[name]).reshape(shape) for name, (place, shape) in places.items()}
+
+
+def _check(draws: Draws) -> None:
+    """Check that shapes agree and numbers are finite: compiled code relies on it."""
+    if draws.weight.ndim != 3 or draws.z.ndim != 2 or draws.base.ndim != 1:
+        raise DrawsFileError("an array has the wrong number of dimensions")
+    S, e, N = draws.weight.shape
+    m = draws.z.shape[1]
+    per_product = (draws.z[:, :0].sum(axis=1), draws.offered, draws.shown, draws.value, draws.spread)
+    if (
+        S < 1
+        or not 0 <= draws.customer <= e - 2 - m
+        or draws.beta.shape != (S, m * (1 + draws.customer + m))
+        or any(part.shape != (N,) for part in per_product)
+    ):
+        raise DrawsFileError("the shapes of its arrays do not belong together")
+    if (draws.offered.view(np.uint8) > 1).any():
+        raise DrawsFileError("offered holds more than true and false")
+    for name in FLOATS:
+        if not np.isfinite(getattr(draws, name)).all():
+            raise DrawsFileError(f"{name} holds numbers that are not finite")
+
+
+def _checksum(*parts: Any) -> bytes:
+    """Return the checksum of bytes, as the second line has it."""
+    return f"{reduce(lambda found, part: zlib.crc32(part, found), parts, 0):>{CHECKSUM - 1}}\n".encode()
+
+
+def _padded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED

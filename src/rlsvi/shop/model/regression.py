@@ -13,17 +13,106 @@ a product, everything follows from one Gram matrix E_a of its rows u. Times sigm
     theta_a: given beta, precision P_a
 
 L_a is the Cholesky factor of P_a, and W_a = L_a^-1 M_a.
+
+`core.regression` has no weights that blocks share, and takes one row at a time; here the blocks of products with
+new rows are factored anew by LAPACK, and solved for all chains at once.
 """
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from rlsvi.core.compile import Floats, Longs
+from rlsvi.core.checks import fits
+from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.core.regression import FactorError
-from rlsvi.shop.model.products import ProductArrays
-from rlsvi.shop.model.sizes import Sizes
+
+
+class Sizes(NamedTuple):
+    """The numbers that determine the shapes of all arrays.
+
+    What is known when a slot is filled is described by `width` numbers, u = (1, c, history, h): the customer c,
+    the answers of this visit by product, and h, the sum of answers times the features of the products answered.
+    """
+
+    slots: int  # J
+    customer: int  # q, the numbers that describe a customer
+    product: int  # m, the numbers that describe a product
+    history: int  # D, the positions for answers
+
+    @property
+    def own(self) -> int:
+        """d, the weights that every product has of its own: those of 1, c and the history."""
+        return 1 + self.customer + self.history
+
+    @property
+    def width(self) -> int:
+        """The length of u."""
+        return self.own + self.product
+
+    @property
+    def crossed(self) -> int:
+        """The length of g = (1, c, h), which is multiplied with the features of a product; 0 without features."""
+        return 1 + self.customer + self.product if self.product else 0
+
+    @property
+    def shared(self) -> int:
+        """k, the weights that all products share: one for each product of a feature and a number in g."""
+        return self.product * self.crossed
+
+
+def check_memory(sizes: Sizes, products: int, draws: int, visits: int) -> None:
+    """Raise an error if the learner needs more memory than this machine has, before it is allocated."""
+    d, e, chains = sizes.own, sizes.width, draws + 1
+    numbers = products * (e * e + d * d + d * sizes.crossed + (sizes.slots + 2) * e)  # the posterior
+    numbers += products * chains * (2 * e + 3 * d) + 3 * sizes.shared * (sizes.shared + chains)
+    numbers += visits * (sizes.customer + sizes.slots * (3 + chains) + 2)
+    what = f"the posterior of {products} products with history = {sizes.history} and {visits} remembered visits"
+    fits(what, numbers, "choose a smaller `history`, fewer `draws` or a smaller `remember` in [learning]")
+
+
+class ProductArrays(NamedTuple):
+    """Sums over the rows u of every product, in the order of their numbers, and factors of its posterior."""
+
+    gram: Floats  # (N, e, e) sum of u u'
+    frozen: Floats  # (N, e) sum of u times the target, of visits no longer remembered
+    mass: Floats  # (N, J, e) sum of u for each slot, of the same visits
+    z: Floats  # (N, m) features
+    new_z: Floats  # (N, m) features from the next refresh on
+    offered: Bools  # (N,)
+    shown: Longs  # (N,) in visits that have ended
+    answers: Longs  # (N,)
+    dirty: Bools  # (N,) whether the factors are out of date
+    L: Floats  # (N, d, d) Cholesky factors
+    W: Floats  # (N, d, g)
+    B: Floats  # (N, g, g)
+
+    def part(self, products: int) -> "ProductArrays":
+        """Return views of the first products."""
+        return ProductArrays._make(array[:products] for array in self)
+
+    def longer(self, products: int) -> "ProductArrays":
+        """Return copies with room for more products."""
+        longer = ProductArrays._make(np.zeros((products, *array.shape[1:]), array.dtype) for array in self)
+        for to, of in zip(longer, self, strict=True):
+            to[: len(of)] = of
+        longer.dirty[len(self.dirty) :] = True
+        return longer
+
+
+FACTORS = ("dirty", "L", "W", "B")  # follow from the others
+
+
+def no_products(sizes: Sizes) -> ProductArrays:
+    """Return arrays of no product."""
+    d, e, g, m = sizes.own, sizes.width, sizes.crossed, sizes.product
+    shapes: dict[str, tuple[int, ...]] = {"gram": (e, e), "frozen": (e,), "mass": (sizes.slots, e)}
+    shapes |= {"z": (m,), "new_z": (m,), "L": (d, d), "W": (d, g), "B": (g, g)}
+    kinds: dict[str, Any] = {"offered": np.bool_, "shown": np.int64, "answers": np.int64, "dirty": np.bool_}
+    names = ProductArrays._fields
+    return ProductArrays._make(np.zeros((0, *shapes.get(name, ())), kinds.get(name, np.float64)) for name in names)
 
 
 class Ridges(NamedTuple):
@@ -40,7 +129,7 @@ class Noise(NamedTuple):
     shared: Floats  # (S, k)
 
 
-def crossing(sizes: Sizes) -> Longs:
+def crossed_positions(sizes: Sizes) -> Longs:
     """Return the positions of g in u."""
     found = np.concatenate([np.arange(1 + sizes.customer), np.arange(sizes.own, sizes.width)])
     return found[: sizes.crossed]
@@ -51,13 +140,13 @@ def first_weights(beta: Floats, z: Floats, sizes: Sizes) -> Floats:
     weight = np.zeros((len(beta), sizes.width, len(z)))
     if sizes.product:
         by_feature = beta.reshape(len(beta), sizes.product, sizes.crossed)
-        weight[:, crossing(sizes)] = np.tensordot(by_feature, z, (1, 1))
+        weight[:, crossed_positions(sizes)] = np.tensordot(by_feature, z, (1, 1))
     return weight
 
 
 def factor_products(products: ProductArrays, sizes: Sizes, ridge: float) -> None:
     """Factor the blocks of the products that are dirty."""
-    d, at = sizes.own, crossing(sizes)
+    d, at = sizes.own, crossed_positions(sizes)
     for a in np.flatnonzero(products.dirty):
         L, W = products.L[a], products.W[a]
         L[...] = products.gram[a, :d, :d]
@@ -65,7 +154,7 @@ def factor_products(products: ProductArrays, sizes: Sizes, ridge: float) -> None
         cholesky(L, f"product {a}")
         if W.size:
             cross = products.gram[a][:, at]
-            W[...] = lower_solved(L, cross[:d])
+            W[...] = solve_lower(L, cross[:d])
             products.B[a] = cross[at] - W.T @ W
         products.dirty[a] = False
 
@@ -81,42 +170,42 @@ def factor_shared(z: Floats, B: Floats, ridge: float) -> Floats:
     return cholesky(precision, "the shared weights")
 
 
-def solved(products: ProductArrays, L_shared: Floats, sizes: Sizes, right: Floats, noise: Noise) -> Any:
+def solve_weights(products: ProductArrays, L_shared: Floats, sizes: Sizes, right: Floats, noise: Noise) -> Any:
     """Return the weights of S chains for right-hand sides (S, N, e): on u, (S, e, N), and beta, (S, k)."""
     S, N, e = right.shape
-    d, m, g, at = sizes.own, sizes.product, sizes.crossed, crossing(sizes)
+    d, m, g, at = sizes.own, sizes.product, sizes.crossed, crossed_positions(sizes)
     y = np.ascontiguousarray(right[:, :, :d].transpose(1, 0, 2))
     for a in range(N):
-        y[a] = lower_solved(products.L[a], y[a].T).T
+        y[a] = solve_lower(products.L[a], y[a].T).T
     beta, by_product = np.zeros((S, m, g)), np.zeros((N, S, g))
     if m:
         rest = right[:, :, at].transpose(1, 0, 2) - y @ products.W
         total = np.tensordot(rest, products.z, (0, 0)).transpose(0, 2, 1).reshape(S, m * g)
-        inner = lower_solved(L_shared, total.T) + noise.shared.T
-        beta = upper_solved(L_shared, inner).T.reshape(S, m, g)
+        inner = solve_lower(L_shared, total.T) + noise.shared.T
+        beta = solve_upper(L_shared, inner).T.reshape(S, m, g)
         by_product = np.tensordot(products.z, beta, (1, 1))
         y -= by_product @ products.W.transpose(0, 2, 1)
     y += noise.own
     weight = np.zeros((S, e, N))
     for a in range(N):
-        weight[:, :d, a] = upper_solved(products.L[a], y[a].T).T
+        weight[:, :d, a] = solve_upper(products.L[a], y[a].T).T
     weight[:, at] += by_product.transpose(1, 2, 0)
     if not np.isfinite(weight).all():
         raise FactorError("the new weights are not finite: rewards or features are too large to learn from")
     return weight, beta.reshape(S, m * g)
 
 
-def lower_solved(L: Floats, right: Floats) -> Floats:
+def solve_lower(L: Floats, right: Floats) -> Floats:
     """Return L^-1 right."""
-    return _checked(*dtrtrs(L.T, right, lower=0, trans=1))
+    return _check(*dtrtrs(L.T, right, lower=0, trans=1))
 
 
-def upper_solved(L: Floats, right: Floats) -> Floats:
+def solve_upper(L: Floats, right: Floats) -> Floats:
     """Return L'^-1 right."""
-    return _checked(*dtrtrs(L.T, right, lower=0, trans=0))
+    return _check(*dtrtrs(L.T, right, lower=0, trans=0))
 
 
-def _checked(solution: Floats, info: int) -> Floats:
+def _check(solution: Floats, info: int) -> Floats:
     if info != 0:
         raise FactorError("a factor of the posterior is singular: choose a larger lam")
     return solution
@@ -129,3 +218,145 @@ def cholesky(P: Floats, what: str) -> Floats:
         raise FactorError(f"the precision of {what} is not positive definite: choose a larger lam")
     P[...] = U.T
     return P
+
+
+# ---- the value of showing a product first -------------------------------------------------------------------
+
+
+def first_values(products: ProductArrays, weight: Floats, L_shared: Floats, base: float, sizes: Sizes) -> Floats:
+    """Return the value of every product for the average customer, and its standard deviation over sigma: (2, N).
+
+    The value of product a in the first slot, Q_0(a), is the expected sum of the rewards of a visit that begins
+    with a. Nothing is known of the visit yet but the customer: u = (1, c, 0), where c is the mean over all
+    answers, or 0 before the first. Given the targets of chain 0, which has the weights (e, N), the value is normal
+    with mean base_0 + theta . u and variance
+
+        sigma^2 (|v|^2 + |L_shared^-1 (z_a (x) (g - W_a' v))|^2)        v = L_a^-1 u[own],  g = u[1, c, h]
+
+    It does not depend on the setting `exploration`. The standard deviation is the doubt about the first
+    recommendation alone: the targets of chain 0 hold what the rest of the visit is worth, and what is not known of
+    that is left out. So 1.96 of it to each side make no 95% interval of the value.
+    """
+    u, answers, at = np.zeros(sizes.width), products.gram[:, 0, 0].sum(), crossed_positions(sizes)
+    u[0] = 1.0
+    if answers > 0:
+        u[1 : 1 + sizes.customer] = products.gram[:, 0, 1 : 1 + sizes.customer].sum(axis=0) / answers
+    N, m, g = len(products.z), sizes.product, sizes.crossed
+    variance, crossed = np.zeros(N), np.zeros((N, m, g))
+    for a in range(N):
+        v = solve_lower(products.L[a], u[: sizes.own, None])[:, 0]
+        variance[a] = v @ v
+        if m:
+            crossed[a] = np.outer(products.z[a], u[at] - products.W[a].T @ v)
+    if m:
+        shared = solve_lower(L_shared, crossed.reshape(N, m * g).T)
+        variance += (shared**2).sum(axis=0)
+    return np.stack([base + u @ weight, np.sqrt(variance)])
+
+
+# ---- the strength of the prior and the noise, by evidence ---------------------------------------------------
+#
+# For n rows with targets y, relative to the baseline, whose precision under a ridge is P, the residual of the
+# posterior mean is R = y'y - b' P^-1 b, with b = sum u y. The logarithm of the marginal likelihood is, but for a
+# constant,
+#
+#     - n log(sigma) - R / (2 sigma^2) - (log det P - log det of the ridge alone) / 2
+#
+# and is largest for sigma^2 = R / n.
+#
+# Targets are not data but maxima over the model's own estimates, which makes weak priors look better than they
+# are. The ridge of the weights that products have of their own is therefore at least `LEAST.own`: without this
+# limit, a shop with 50 products earned less in its first thousand visits.
+
+STEP = 10**0.5  # ridges are compared in steps of this factor
+START = Ridges(10.0, 1.0)
+LEAST, MOST = Ridges(10.0, 1e-3), Ridges(1e5, 1e5)
+
+
+class PriorEvidence(NamedTuple):
+    """Log marginal likelihood at the best sigma, or at a given one, and that sigma."""
+
+    log: float
+    sigma: float
+
+
+class Rows(NamedTuple):
+    """What is known of the rows and their targets y."""
+
+    answers: int
+    right: Floats  # (N, e) sum of u y
+    squares: float  # sum of y^2
+
+
+class OwnEvidence(NamedTuple):
+    """What the rows of the products seen say once their own weights are eliminated."""
+
+    explained: float  # b' P^-1 b of the own weights
+    determinant: float  # log det P of these, less that of the ridge
+    z: Floats  # (n, m) features
+    B: Floats  # (n, g, g) and what remains of the Gram matrices
+    rest: Floats  # (n, g) and of the right-hand sides, for the shared weights
+
+
+def eliminate(products: ProductArrays, sizes: Sizes, rows: Rows, ridge: float) -> OwnEvidence:
+    """Eliminate the weights that products have of their own, under a ridge."""
+    d, g, at = sizes.own, sizes.crossed, crossed_positions(sizes)
+    seen = np.flatnonzero(products.answers)
+    B, rest = np.zeros((len(seen), g, g)), np.zeros((len(seen), g))
+    explained = determinant = 0.0
+    for i, a in enumerate(seen):
+        gram, right = products.gram[a], rows.right[a]
+        L = cholesky(gram[:d, :d] + ridge * np.eye(d), f"product {a}")
+        y = solve_lower(L, right[:d])
+        explained += float(y @ y)
+        determinant += _log_determinant(L, ridge)
+        if g:
+            W = solve_lower(L, gram[:d, at])
+            B[i], rest[i] = gram[np.ix_(at, at)] - W.T @ W, right[at] - y @ W
+    return OwnEvidence(explained, determinant, products.z[seen], B, rest)
+
+
+def evidence(own: OwnEvidence, rows: Rows, shared_ridge: float, sigma: float | None) -> PriorEvidence:
+    """Return the evidence at the best sigma, or at a given one."""
+    explained, determinant = own.explained, own.determinant
+    if own.z.shape[1]:
+        L = factor_shared(own.z, own.B, shared_ridge)
+        y = solve_lower(L, (own.z.T @ own.rest).ravel())
+        explained += float(y @ y)
+        determinant += _log_determinant(L, shared_ridge)
+    residual = max(rows.squares - explained, 1e-12 * rows.squares, 1e-300)
+    noise = residual / rows.answers if sigma is None else sigma**2
+    log = -0.5 * (rows.answers * np.log(noise) + residual / noise + determinant)
+    return PriorEvidence(float(log), float(np.sqrt(noise)))
+
+
+def _log_determinant(L: Floats, ridge: float) -> float:
+    """Return log det (P / ridge)."""
+    return float((2.0 * np.log(np.diagonal(L)) - np.log(ridge)).sum())
+
+
+def evidence_for(
+    products: ProductArrays, sizes: Sizes, rows: Rows, sigma: float | None
+) -> Callable[[Ridges], PriorEvidence]:
+    """Return the evidence as a function of ridges, which computes nothing twice."""
+    of_own = cache(lambda ridge: eliminate(products, sizes, rows, ridge))
+    return cache(lambda ridges: evidence(of_own(ridges.own), rows, ridges.shared, sigma))
+
+
+def best_ridges(
+    of: Callable[[Ridges], PriorEvidence], start: Ridges, shared: bool
+) -> tuple[Ridges, PriorEvidence]:
+    """Climb from `start` to ridges whose neighbours have less evidence."""
+    best, found, improved = start, of(start), True
+    directions = [(1, 0), (-1, 0), (0, 1), (0, -1)] if shared else [(1, 0), (-1, 0)]
+    while improved:
+        improved = False
+        for own, both in directions:
+            while True:
+                near = Ridges(best.own * STEP**own, best.shared * STEP**both)
+                inside = all(least <= ridge <= most for least, ridge, most in zip(LEAST, near, MOST, strict=True))
+                other = of(near) if inside else found
+                if not other.log > found.log:
+                    break
+                best, found, improved = near, other, shared
+    return best, found

@@ -11,15 +11,10 @@ import numpy as np
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite
-from rlsvi.shop.model.baseline import RECENT
-from rlsvi.shop.model.chains import Chains
-from rlsvi.shop.model.fingerprints import fingerprint
-from rlsvi.shop.model.histories import NEVER, Histories, OpenVisit
-from rlsvi.shop.model.learner import ShopLearner
-from rlsvi.shop.model.products import FACTORS, ProductArrays
-from rlsvi.shop.model.regression import Ridges
-from rlsvi.shop.model.sizes import check_memory
-from rlsvi.shop.settings import ShopSettings
+from rlsvi.shop.model.learner import RECENT, Chains, ShopLearner
+from rlsvi.shop.model.regression import FACTORS, ProductArrays, Ridges, check_memory
+from rlsvi.shop.model.targets import NEVER, OpenVisit, VisitArrays
+from rlsvi.shop.settings import ShopSettings, fingerprint
 
 KIND = "shop learner"
 COUNTS = ("last", "ignored", "refreshed_at", "refreshed_event")
@@ -44,7 +39,7 @@ def save_learner(path: str | os.PathLike[str], learner: ShopLearner, shop: str =
         "sampled": chains.weight.shape[2],
         "remembered": [chains.visits.count, chains.visits.rows],
     }
-    products, visits = chains.products.part(chains.count), chains.visits.histories()
+    products, visits = chains.products.part(chains.count), chains.visits.arrays()
     arrays = {name: array for name, array in products._asdict().items() if name not in FACTORS}
     arrays |= {f"visit_{name}": array for name, array in visits._asdict().items()}
     arrays |= {name: getattr(chains, name) for name in ("weight", "beta", "base", "forgotten")}
@@ -109,7 +104,7 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
         setattr(chains, name, file.take(name, getattr(chains, name).shape))
     chains.statistics.recent = file.take("recent", (RECENT, sizes.slots), finite=False)
     chains.visits.load(
-        Histories(
+        VisitArrays(
             first=file.take_within("visit_first", (visits + 1,), np.int64, 0, rows),
             customer=file.take("visit_customer", (visits, sizes.customer)),
             product=file.take_within("visit_product", (rows,), np.int32, 0, N - 1),
@@ -118,7 +113,7 @@ def _restore_arrays(chains: Chains, sampled: int, remembered: list[int], file: A
             when=file.take_within("visit_when", (rows,), np.int32, 1, NEVER),
         )
     )
-    first = chains.visits.histories().first
+    first = chains.visits.arrays().first
     lengths = np.diff(first)
     if first[0] != 0 or first[-1] != rows or (lengths < 0).any() or (lengths > sizes.slots).any():
         raise ArchiveError("is damaged: its visits do not lie one after another")

@@ -9,12 +9,110 @@ after the last slot, the target is the reward. A customer who left early is valu
 The maximum is taken over blocks of products, so that the effects of answers within a block fit into the cache.
 """
 
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from rlsvi.core.compile import Bools, Floats, Longs, compiled
-from rlsvi.shop.model.histories import Histories
+from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
 
 LARGEST_TABLE = 4_000_000  # numbers in the table of effects of a block
+NEVER = np.iinfo(np.int32).max  # when an answer came that has not come
+
+
+class VisitArrays(NamedTuple):
+    """Visits one after another: visit i has rows first[i] .. first[i + 1] - 1, one for each slot filled."""
+
+    first: Longs  # (visits + 1,)
+    customer: Floats  # (visits, q)
+    product: Ints  # (rows,)
+    x: Ints  # (rows,) 1 liked, -1 not liked, 0 without an answer
+    reward: Floats  # (rows,)
+    when: Ints  # (rows,) slots that were filled when the answer came: it is known from that slot on
+
+
+@dataclass
+class OpenVisit:
+    """A visit that is going on."""
+
+    customer: list[float]
+    at: float  # time of its last event
+    product: list[int] = field(default_factory=list)
+    x: list[int] = field(default_factory=list)
+    reward: list[float] = field(default_factory=list)
+    when: list[int] = field(default_factory=list)
+
+    def show(self, product: int) -> None:
+        """Fill the next slot."""
+        self.product.append(product)
+        self.x.append(0)
+        self.reward.append(0.0)
+        self.when.append(NEVER)
+
+    def answer(self, row: int, reward: float, liked: bool) -> None:
+        """Record the answer to what slot `row` has shown."""
+        self.x[row], self.reward[row], self.when[row] = 1 if liked else -1, reward, len(self.product)
+
+    def settle(self, reward: float, liked: bool) -> None:
+        """Give every slot without an answer this reward, of which nothing was known during the visit."""
+        for row, x in enumerate(self.x):
+            if x == 0:
+                self.x[row], self.reward[row] = 1 if liked else -1, reward
+
+    @property
+    def answered(self) -> bool:
+        """Whether every slot filled so far has its answer."""
+        return 0 not in self.x
+
+
+class VisitLog:
+    """Visits that have ended, in arrays that grow by doubling."""
+
+    _all: VisitArrays
+
+    def __init__(self, customer: int) -> None:
+        whole = np.zeros(0, np.int32)
+        self.load(VisitArrays(np.zeros(1, np.int64), np.zeros((0, customer)), whole, whole, np.zeros(0), whole))
+
+    @property
+    def rows(self) -> int:
+        """The number of slots filled in all visits."""
+        return int(self._all.first[self.count])
+
+    def arrays(self) -> VisitArrays:
+        """Return views of what is used."""
+        used = [part[: self.rows] for part in self._all[2:]]
+        return VisitArrays._make([self._all.first[: self.count + 1], self._all.customer[: self.count], *used])
+
+    def append(self, visit: OpenVisit) -> None:
+        """Append a visit."""
+        i, begin, end = self.count, self.rows, self.rows + len(visit.product)
+        self._all = VisitArrays._make(map(_with_room, self._all, (i + 2, i + 1, end, end, end, end)))
+        self._all.first[i + 1], self._all.customer[i] = end, visit.customer
+        parts: list[Any] = list(self._all[2:])
+        for part, values in zip(parts, (visit.product, visit.x, visit.reward, visit.when), strict=True):
+            part[begin:end] = values
+        self.count += 1
+
+    def drop(self, oldest: int) -> None:
+        """Remove the `oldest` first visits."""
+        used = self.arrays()
+        kept = [part[used.first[oldest] :].copy() for part in used[2:]]
+        first, customer = used.first[oldest:] - used.first[oldest], used.customer[oldest:].copy()
+        self.load(VisitArrays._make([first, customer, *kept]))
+
+    def load(self, visits: VisitArrays) -> None:
+        """Replace all visits."""
+        self._all, self.count = visits, len(visits.customer)
+
+
+def _with_room(array: Any, length: int) -> Any:
+    """Return an array, or a copy with room for twice the length if it is too short."""
+    if length <= len(array):
+        return array
+    longer = np.zeros((2 * length, *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer
 
 
 @compiled
@@ -37,7 +135,7 @@ def add_answer(u: Floats, z: Floats, n: int, x: float, q: int, D: int) -> None:
 
 
 @compiled
-def set_row(u: Floats, visits: Histories, i: int, slot: int, z: Floats) -> None:
+def set_row(u: Floats, visits: VisitArrays, i: int, slot: int, z: Floats) -> None:
     """Set u to what was known when `slot` of visit i was filled."""
     begin, q = visits.first[i], visits.customer.shape[1]
     D = u.size - 1 - q - z.shape[1]
@@ -64,7 +162,7 @@ def not_zero(u: Floats, index: Longs) -> int:
 
 @compiled
 def add_grams(
-    visits: Histories,
+    visits: VisitArrays,
     begin: int,
     end: int,
     scale: float,
@@ -135,7 +233,7 @@ def set_effects(weight: Floats, z: Floats, q: int, D: int, begin: int, effect: F
 
 @compiled
 def raise_best(
-    visits: Histories,
+    visits: VisitArrays,
     weight: Floats,
     effect: Floats,
     z: Floats,
@@ -169,7 +267,9 @@ def raise_best(
 
 
 @compiled
-def set_targets(visits: Histories, base: Floats, offered: Bools, low: float, high: float, targets: Floats) -> None:
+def set_targets(
+    visits: VisitArrays, base: Floats, offered: Bools, low: float, high: float, targets: Floats
+) -> None:
     """Turn targets[s, t], the largest value in the slot after row t relative to the baseline, into the target.
 
     The value of the slots left is limited to between `low` and `high` for each of them.
@@ -192,7 +292,14 @@ def set_targets(visits: Histories, base: Floats, offered: Bools, low: float, hig
 
 @compiled
 def add_rights(
-    visits: Histories, count: int, targets: Floats, base: Floats, z: Floats, right: Floats, u: Floats, index: Longs
+    visits: VisitArrays,
+    count: int,
+    targets: Floats,
+    base: Floats,
+    z: Floats,
+    right: Floats,
+    u: Floats,
+    index: Longs,
 ) -> None:
     """Add u (target - base_j) to right[s] (N, e) for every chain s and all answered slots of the first visits."""
     for i in range(count):
@@ -209,7 +316,7 @@ def add_rights(
 
 
 @compiled
-def add_masses(visits: Histories, count: int, z: Floats, mass: Floats, u: Floats, index: Longs) -> None:
+def add_masses(visits: VisitArrays, count: int, z: Floats, mass: Floats, u: Floats, index: Longs) -> None:
     """Add u to mass[a, j] for all products a and slots j that the first visits have answered."""
     for i in range(count):
         for t in range(visits.first[i], visits.first[i + 1]):
@@ -221,7 +328,7 @@ def add_masses(visits: Histories, count: int, z: Floats, mass: Floats, u: Floats
 
 
 def targets_of(
-    visits: Histories, weight: Floats, base: Floats, z: Floats, offered: Bools, low: float, high: float
+    visits: VisitArrays, weight: Floats, base: Floats, z: Floats, offered: Bools, low: float, high: float
 ) -> Floats:
     """Return the targets of all rows under all chains, whose weights are (S, e, N): (S, rows)."""
     S, e, N = weight.shape

@@ -1,12 +1,15 @@
-"""The application: what a shop answers over HTTP."""
+"""The application: what a shop answers over HTTP, and how its OpenAPI document describes that."""
 
 import asyncio
+import inspect
 import json
 import logging
-from collections.abc import AsyncIterator
+import re
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -14,22 +17,28 @@ from starlette.exceptions import HTTPException
 
 from rlsvi import __version__
 from rlsvi.shop.events import StoreError
-from rlsvi.shop.ids import asked_name
 from rlsvi.shop.recommender import Recommender
-from rlsvi.shop.requests import Close, Feedback, ProductsRequest, Recommend, RequestError, ShopRequest
-from rlsvi.shop.samples import NotReady
-from rlsvi.shop.service.batches import Batcher
-from rlsvi.shop.service.described import DESCRIPTION, describe_token, described
-from rlsvi.shop.service.guard import Guard
-from rlsvi.shop.service.hosts import checked_token
+from rlsvi.shop.requests import (
+    Close,
+    Feedback,
+    NotReady,
+    ProductsRequest,
+    Recommend,
+    RequestError,
+    ShopRequest,
+    VisitRequest,
+    name_of,
+)
+from rlsvi.shop.service.guard import BusyError, Guard, check_token
 from rlsvi.shop.service.metrics import Metrics
-from rlsvi.shop.service.page import HEADERS, page_router
-from rlsvi.shop.service.reference import reference_page
-from rlsvi.shop.service.statistics import ShopStatistics
+from rlsvi.shop.service.pages import HEADERS, reference_page, watch_page
+from rlsvi.shop.service.statistics import COLUMNS, MOST, ShopStatistics
 
+Asked = TypeVar("Asked")
 PUBLIC = {"/", "/health", "/docs", "/openapi.json"}  # what needs no token
 ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 STORED = b'{"stored":true}'
+LARGEST_BATCH = 256  # requests in a transaction
 log = logging.getLogger("rlsvi.serve")
 
 
@@ -50,7 +59,6 @@ def create_app(
     metrics : the numbers for Prometheus; None: new ones.
     most : how many requests are answered at once; the others are refused with 503.
     """
-    numbers = Metrics() if metrics is None else metrics
     app = FastAPI(
         title="A shop that learns",
         description=DESCRIPTION,
@@ -60,25 +68,21 @@ def create_app(
         redirect_slashes=False,  # the address of a redirect would be what the header Host says
         lifespan=_lifespan,
     )
-    app.state.recommender, app.state.metrics = recommender, numbers
-    direct = {"/recommend": _recommend, "/feedback": _feedback, "/close": _close}
+    app.state.recommender, app.state.metrics = recommender, Metrics() if metrics is None else metrics
     app.add_middleware(
         Guard,
-        token=None if token is None else checked_token(token),
+        token=None if token is None else check_token(token),
         public=PUBLIC,
         largest=recommender.settings.serve.largest_body,
         most=most,
-        direct={path: partial(answer, app) for path, answer in direct.items()},
-        metrics=numbers,
+        direct=_add_visits(app),
+        metrics=app.state.metrics,
     )
     app.add_exception_handler(HTTPException, _no_such_path)
-    _describe_visits(app)
     _add_products(app)
     _add_operation(app)
-    statistics = ShopStatistics(recommender.settings, recommender.events, lambda: recommender.sample)
-    app.include_router(page_router(statistics))
-    describe_token(app)
-    _add_reference(app)
+    _add_pages(app)
+    _describe_token(app)
     return app
 
 
@@ -87,8 +91,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """While the application runs, a thread handles requests in batches."""
     recommender, metrics = app.state.recommender, app.state.metrics
 
-    def handle(requests: list[ShopRequest]) -> list[Any]:
-        metrics.batch(len(requests))
+    def handle(requests: list[VisitRequest]) -> list[Any]:
+        metrics.count_batch(len(requests))
         return recommender.handle(requests)  # type: ignore[no-any-return]
 
     app.state.batcher, app.state.looking = Batcher(handle), asyncio.Lock()
@@ -96,43 +100,48 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await asyncio.to_thread(app.state.batcher.close)
 
 
-async def _recommend(app: FastAPI, body: bytes) -> bytes:
-    asked = Recommend.read(body)
-    slot, products = await app.state.batcher.ask(asked)
-    return ENCODER.encode({"visit": asked.visit, "slot": slot, "products": products}).encode()
+# ---- the routes ---------------------------------------------------------------------------------------------
 
 
-async def _feedback(app: FastAPI, body: bytes) -> bytes:
-    await app.state.batcher.ask(Feedback.read(body))
-    return STORED
+def _add_visits(app: FastAPI) -> dict[str, Callable[[bytes], Awaitable[bytes]]]:
+    """Add the routes of visits, and return what they do with a body: the guard calls it without the route."""
+    direct: dict[str, Callable[[bytes], Awaitable[bytes]]] = {}
 
+    def add(path: str, answer: Callable[[bytes], Awaitable[bytes]], about: dict[str, Any]) -> None:
+        async def route(request: Request) -> Response:
+            return _json(await answer(await request.body()))
 
-async def _close(app: FastAPI, body: bytes) -> bytes:
-    await app.state.batcher.ask(Close.read(body))
-    return STORED
+        app.post(path, name=answer.__name__, description=inspect.getdoc(answer), **about)(route)
+        direct[path] = answer
 
-
-def _describe_visits(app: FastAPI) -> None:
-    """Describe what the guard answers directly, for the OpenAPI document. It lets no such request pass to here."""
-
-    @app.post("/recommend", **described(Recommend, {"visit": "ann-17", "slot": 0, "products": ["tea"]}, 404, 409))
-    async def recommend() -> None:
+    async def recommend(body: bytes) -> bytes:
         """Recommend products for the next slots of a visit; an unknown visit is opened."""
+        asked = Recommend.read(body)
+        slot, products = await app.state.batcher.ask(asked)
+        return ENCODER.encode({"visit": asked.visit, "slot": slot, "products": products}).encode()
 
-    @app.post("/feedback", **described(Feedback, {"stored": True}, 404, 409))
-    async def feedback() -> None:
+    async def feedback(body: bytes) -> bytes:
         """Store the reward of a product. The same answer may be sent again, and counts once."""
+        await app.state.batcher.ask(Feedback.read(body))
+        return STORED
 
-    @app.post("/close", **described(Close, {"stored": True}, 404))
-    async def close() -> None:
+    async def close(body: bytes) -> bytes:
         """End a visit. It may be sent again."""
+        await app.state.batcher.ask(Close.read(body))
+        return STORED
+
+    example = {"visit": "ann-17", "slot": 0, "products": ["tea"]}
+    add("/recommend", recommend, _operation(Recommend, example, 404, 409))
+    add("/feedback", feedback, _operation(Feedback, {"stored": True}, 404, 409))
+    add("/close", close, _operation(Close, {"stored": True}, 404))
+    return direct
 
 
 def _add_products(app: FastAPI) -> None:
     recommender = app.state.recommender
     example = {"product": "tea", "features": {}, "offered": True, "value": 0.4, "spread": 0.1}
 
-    @app.get("/products", **described(None, {"products": [example]}))
+    @app.get("/products", **_operation(None, {"products": [example]}))
     async def products() -> Response:
         """List all products.
 
@@ -142,27 +151,24 @@ def _add_products(app: FastAPI) -> None:
         product that the samples do not know yet."""
         return _json({"products": await asyncio.to_thread(recommender.described_products)})
 
-    @app.put("/products", **described(ProductsRequest, {"stored": True}))
+    @app.put("/products", **_operation(ProductsRequest, {"stored": True}))
     async def add(request: Request) -> Response:
         """Offer products: all of the list or, if one of them is refused, none."""
         asked = ProductsRequest.read(await request.body())
         given = {each.product: each.features for each in asked.products}
         await asyncio.to_thread(recommender.add_all, given)
-        return Response(STORED, media_type="application/json")
+        return _json(STORED)
 
-    @app.delete("/products/{product:path}", **described(None, {"stored": True}, 404))
+    @app.delete("/products/{product:path}", **_operation(None, {"stored": True}, 404))
     async def remove(product: str) -> Response:
         """Stop offering a product. What was learned of it is kept."""
-        try:
-            name = asked_name("product", product, recommender.settings.ids)
-        except ValueError as error:
-            raise RequestError(str(error)) from None
+        name = name_of(product, recommender.settings.ids, "product")
         await asyncio.to_thread(recommender.remove, name)
-        return Response(STORED, media_type="application/json")
+        return _json(STORED)
 
 
 def _add_operation(app: FastAPI) -> None:
-    @app.get("/health", **described(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
+    @app.get("/health", **_operation(None, {"status": "ok", "sample": 1200, "products": 50, "learner": "ok"}))
     async def health() -> Response:
         """Tell whether the shop can answer, store and learn; if not, the answer is 503 and says why."""
         try:
@@ -180,14 +186,34 @@ def _add_operation(app: FastAPI) -> None:
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-def _add_reference(app: FastAPI) -> None:
+def _add_pages(app: FastAPI) -> None:
+    """Add the pages. `/` shows nothing of the shop; `/statistics` does, and needs the token."""
+    recommender = app.state.recommender
+    shop = ShopStatistics(recommender.settings, recommender.events, lambda: recommender.sample)
+
+    @app.get("/", include_in_schema=False)
+    def watch() -> HTMLResponse:
+        return HTMLResponse(watch_page(), headers=HEADERS)
+
+    @app.get("/statistics", name="current", **_operation(None, {"events": 1200, "visits": 50}, 422))
+    def statistics(by: str = "shown", descending: str = "true", count: str = "25") -> JSONResponse:
+        """Return what the page shows: rewards and exploration over time, the first products, the latest visits."""
+        if by not in COLUMNS:
+            raise RequestError(f"by must be one of {', '.join(COLUMNS)}")
+        if descending not in ("true", "false"):
+            raise RequestError("descending must be true or false")
+        if not re.fullmatch("[0-9]{1,4}", count) or not 1 <= int(count) <= MOST:
+            raise RequestError(f"count must be a whole number from 1 to {MOST}")
+        found = shop.current(by=by, descending=descending == "true", count=int(count))
+        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+
     @app.get("/docs", include_in_schema=False)
     def docs() -> HTMLResponse:
         return HTMLResponse(reference_page(app.openapi()), headers=HEADERS)
 
 
 def _json(found: Any) -> Response:
-    return Response(ENCODER.encode(found), media_type="application/json")
+    return Response(found if isinstance(found, bytes) else ENCODER.encode(found), media_type="application/json")
 
 
 async def _no_such_path(request: Request, error: Exception) -> Response:
@@ -195,3 +221,136 @@ async def _no_such_path(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     words = {404: f"there is no path {request.url.path[:200]!r}", 405: f"{request.method} is not allowed here"}
     return JSONResponse({"error": words.get(status, "the request is refused")}, status_code=status)
+
+
+# ---- requests that wait together share one transaction ------------------------------------------------------
+
+
+class Batcher(Generic[Asked]):
+    """A thread that takes all requests that wait, handles them at once, and goes on with those that came.
+
+    Parameters
+    ----------
+    handle : returns the result of every request of a list, or the exception that it raises.
+    waiting : the most requests that may wait; another one raises a BusyError.
+    """
+
+    def __init__(self, handle: Callable[[list[Asked]], Sequence[Any]], waiting: int = 4096) -> None:
+        self._handle, self._most, self._waiting = handle, waiting, 0
+        self._queue: SimpleQueue[tuple[Asked, asyncio.Future[Any]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="batches", daemon=True)
+        self._thread.start()
+
+    async def ask(self, request: Asked) -> Any:
+        """Return the result of a request, or raise its exception."""
+        if self._waiting >= self._most:
+            raise BusyError(f"{self._waiting} requests wait: ask again in a second")
+        future = asyncio.get_running_loop().create_future()
+        self._waiting += 1
+        self._queue.put((request, future))
+        try:
+            return await future
+        finally:
+            self._waiting -= 1
+
+    def close(self) -> None:
+        """Answer what waits, and end the thread."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            while len(batch) < LARGEST_BATCH:
+                try:
+                    another = self._queue.get_nowait()
+                except Empty:
+                    break
+                if another is None:
+                    self._queue.put(None)  # end after this batch
+                    break
+                batch.append(another)
+            self._answer(batch)
+
+    def _answer(self, batch: list[tuple[Asked, asyncio.Future[Any]]]) -> None:
+        try:
+            results = self._handle([request for request, _ in batch])
+        except Exception as error:
+            results = [error] * len(batch)
+        loop = batch[0][1].get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_deliver, [future for _, future in batch], results)
+
+
+def _deliver(futures: list[asyncio.Future[Any]], results: Sequence[Any]) -> None:
+    for future, result in zip(futures, results, strict=True):
+        if future.done():  # its client has left
+            continue
+        if isinstance(result, Exception):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+
+# ---- the OpenAPI document, which /docs shows ----------------------------------------------------------------
+
+DESCRIPTION = """Recommendations that influence each other, by randomized least-squares value iteration.
+
+A visit is a customer's stay. `POST /recommend` opens it and returns a product for its next slot; `POST /feedback`
+tells the reward; `POST /close` ends it. What is acknowledged is stored. Feedback, close, and recommend with `slot`
+may be sent again after a failure.
+
+If the server has a token, send the header `Authorization: Bearer TOKEN`. Errors are `{"error": "why"}`."""
+
+ERRORS = {
+    400: "The body is not JSON.",
+    401: "The token is missing or wrong.",
+    403: "The server has no token, and the header Host or Origin is not its own.",
+    404: "There is no such visit or product.",
+    409: "It contradicts what happened before.",
+    408: "The body was not complete within 10 seconds.",
+    413: "The body has more bytes than the setting `largest_body` allows.",
+    422: "A field is missing, unknown or has a wrong value.",
+    503: "The database or the samples are not there, or too many ask; ask again after the seconds in Retry-After.",
+}
+ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+
+
+def _operation(body: type[ShopRequest] | None, answer: dict[str, Any], *errors: int) -> dict[str, Any]:
+    """Return what FastAPI is told of a route: its body, an example of the answer, and the errors there are."""
+    usual = (401, 403, 503) if body is None else (400, 401, 403, 408, 413, 422, 503)
+    content = {"application/json": {"schema": ERROR}}
+    responses: dict[int | str, dict[str, Any]] = {
+        200: {"description": "Done.", "content": {"application/json": {"example": answer}}}
+    }
+    responses |= {code: {"description": ERRORS[code], "content": content} for code in sorted({*usual, *errors})}
+    extra: dict[str, Any] = {"security": [{"token": []}]}
+    if body is not None:
+        schema = body.model_json_schema()
+        schema = _inline(schema, schema.pop("$defs", {}))
+        extra["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return {"responses": responses, "openapi_extra": extra, "response_model": None}
+
+
+def _inline(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a JSON schema with its definitions in place."""
+    if isinstance(schema, list):
+        return [_inline(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _inline(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _inline(each, definitions) for name, each in schema.items()}
+
+
+def _describe_token(app: FastAPI) -> None:
+    """Name the token in the OpenAPI document, so that /docs asks for it."""
+    document = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        found = document()
+        schemes = found.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["token"] = {"type": "http", "scheme": "bearer"}
+        return found
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -3,10 +3,11 @@
 import hashlib
 import http.client
 import json
+import math
 import secrets
-import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from rlsvi.core.compile import Floats
 from rlsvi.mdp.recommendation import Taste, like_probability
 
 RETRIES = 20  # of a request that fails, half a second apart
@@ -60,7 +60,7 @@ class ShopClient:
 
 
 @dataclass
-class Visiting:
+class Customers:
     """Customers who visit a shop one after another, through several clients at once.
 
     Parameters
@@ -88,34 +88,28 @@ class Visiting:
         client.close()
         if not products:
             raise ValueError("the shop offers no products: add some with PUT /products, or set serve.products")
-        taste = named_taste(products, self.seed)
-        self._place = {product: i for i, product in enumerate(products)}
-        self._run, self._next, self._lock = secrets.token_hex(3), 0, threading.Lock()
-        self._end, self._failed = time.monotonic() + self.seconds, []  # type: ignore[var-annotated]
-        threads = [threading.Thread(target=self._send, args=(taste,)) for _ in range(self.clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if self._failed:
-            raise self._failed[0]
+        self._taste, self._place = named_taste(products, self.seed), {it: i for i, it in enumerate(products)}
+        self._run, self._end = secrets.token_hex(3), time.monotonic() + self.seconds
+        numbers = iter(range(self.visits))
+        with ThreadPoolExecutor(self.clients) as pool:
+            try:
+                for each in as_completed([pool.submit(self._send, numbers) for _ in range(self.clients)]):
+                    each.result()
+            except BaseException:
+                self._end = -math.inf  # for all clients
+                raise
         return self.rewards
 
-    def _send(self, taste: Taste) -> None:
+    def _send(self, numbers: Iterator[int]) -> None:
+        """Make visits until the time is over."""
         client = ShopClient(self.url, self.token)
         try:
-            while not self._failed and time.monotonic() < self._end:
-                with self._lock:
-                    number, self._next = self._next, self._next + 1
-                if number >= self.visits:
-                    break
-                self.rewards.append(self._visit(client, taste, number))
-        except BaseException as error:
-            self._failed.append(error)
+            while time.monotonic() < self._end and (number := next(numbers, None)) is not None:
+                self.rewards.append(self._visit(client, number))
         finally:
             client.close()
 
-    def _visit(self, client: ShopClient, taste: Taste, number: int) -> float:
+    def _visit(self, client: ShopClient, number: int) -> float:
         """Make one visit; return how many products the customer liked."""
         whole = all(isinstance(product, int) for product in self._place)  # then visits are named by integers too
         visit = int(self._run, 16) * 2**31 + number if whole else f"{self._run}-{number}"
@@ -123,7 +117,7 @@ class Visiting:
         for slot in range(min(self.slots, len(self._place))):
             product = client.ask("POST", "/recommend", {"visit": visit, "slot": slot})["products"][0]
             a = self._place[product]
-            liked = bool(rng.random() < like_probability(taste, x, a))
+            liked = bool(rng.random() < like_probability(self._taste, x, a))
             client.ask("POST", "/feedback", {"visit": visit, "product": product, "reward": float(liked)})
             x[a] = 1 if liked else -1
         client.ask("POST", "/close", {"visit": visit})
@@ -138,8 +132,8 @@ def named_taste(products: Sequence[str | int], seed: int, scale: float = 2.0) ->
     """
     keys = np.array([_key(seed, str(product)) for product in products], np.uint64)
     gamma = np.empty((len(keys), len(keys)))
-    for a, key in enumerate(_mixed(keys)):
-        bits = _mixed(key ^ keys) >> np.uint64(11)  # 53 of them
+    for a, key in enumerate(_mix(keys)):
+        bits = _mix(key ^ keys) >> np.uint64(11)  # 53 of them
         gamma[a] = scale * ndtri((bits.astype(np.float64) + 0.5) / 2**53)
     return Taste(np.zeros(len(keys)), gamma)
 
@@ -148,7 +142,7 @@ def _key(seed: int, name: str) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "little")
 
 
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the mixing function of the generator splitmix64: a permutation of the numbers of 64 bits."""
     with np.errstate(over="ignore"):
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -168,19 +162,15 @@ def references(names: Sequence[str | int], slots: int, seed: int, customers: int
         x = np.zeros((customers, products))
         for _ in range(min(slots, products)):
             p = 1.0 / (1.0 + np.exp(-np.clip(taste.beta + x @ taste.gamma.T, -500, 500)))
-            chosen = _shown(name, p, x == 0, rng)
+            if name == "uniform":
+                value = rng.random(p.shape)
+            else:  # in a fixed order all have seen the same
+                value = np.broadcast_to(p.mean(axis=0), p.shape) if name == "fixed order" else p
+            chosen = np.where(x == 0, value, -1.0).argmax(axis=1)
             rows = np.arange(customers)
             x[rows, chosen] = np.where(rng.random(customers) < p[rows, chosen], 1.0, -1.0)
         found[name] = float((x > 0).sum(axis=1).mean())
     return found
-
-
-def _shown(name: str, p: Floats, unseen: Any, rng: np.random.Generator) -> Any:
-    if name == "uniform":
-        return np.where(unseen, rng.random(p.shape), -1.0).argmax(axis=1)
-    if name == "fixed order":  # all have seen the same
-        return np.full(len(p), np.where(unseen[0], p.mean(axis=0), -1.0).argmax())
-    return np.where(unseen, p, -1.0).argmax(axis=1)
 
 
 def summary(rewards: Sequence[float]) -> dict[str, float]:

@@ -1,18 +1,18 @@
-"""What every request passes: the token or the host, the limit on its body, and errors as `{"error": ...}`."""
+"""What every request passes: the token or the host, the limits on its body, and errors as `{"error": ...}`."""
 
 import asyncio
 import hmac
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
+from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
 
 from rlsvi.shop.events import StoreError
-from rlsvi.shop.requests import Conflict, NotFound, NotJSON, RequestError
-from rlsvi.shop.samples import NotReady
-from rlsvi.shop.service.batches import BusyError
-from rlsvi.shop.service.hosts import foreign
+from rlsvi.shop.requests import Conflict, NotFound, NotJSON, NotReady, RequestError
 from rlsvi.shop.service.metrics import Metrics
 
 Message = MutableMapping[str, Any]
@@ -21,7 +21,12 @@ Send = Callable[[Message], Awaitable[None]]
 ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 PATIENCE = 10.0  # seconds for a whole body
 TOO_LARGE = "the body must have at most {} bytes: send less, or raise largest_body in the section [serve]"
+HEADERS = {401: (b"www-authenticate", b"Bearer"), 503: (b"retry-after", b"1")}  # by status
 log = logging.getLogger("rlsvi.serve")
+
+
+class BusyError(RuntimeError):
+    """More requests wait than can be answered soon."""
 
 
 class TooLarge(ValueError):
@@ -61,8 +66,9 @@ class Guard:
     public : the paths that need no token.
     largest : the most bytes of a body.
     most : the most requests that are answered at once.
-    direct : what answers the body of a POST to a path directly, without the routes of the application: finding and
-        calling a route takes as long as a recommendation.
+    direct : by path, the function with which the route of the application answers the body of a POST. It is called
+        here, without the route: a request to a route of FastAPI takes 410 instead of 260 microseconds of processor
+        time in all, a plain one of Starlette 300.
     """
 
     def __init__(
@@ -99,11 +105,11 @@ class Guard:
             else:
                 await self._app(scope, exchange.receive, exchange.send)
         except Exception as error:
-            status, message = _told(error)
+            status, message = _status_and_words(error)
             await exchange.refuse(status, message)
         finally:
             self._going -= 1
-            self._metrics.answered(scope["path"], exchange.status, perf_counter() - begun)
+            self._metrics.count_answer(scope["path"], exchange.status, perf_counter() - begun)
             if exchange.status >= 400:
                 path, status = scope["path"][:200], exchange.status
                 log.warning("refused", extra={"path": path, "status": status, "why": exchange.why})
@@ -119,7 +125,7 @@ class Guard:
         log.warning("refused", extra={"path": scope["path"][:200], "status": 403, "why": refusal[1]})
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
-        if self._token is None and (why := foreign(scope["headers"])):
+        if self._token is None and (why := _refusal_of_host(scope["headers"])):
             return 403, why
         shown = size = b""
         for name, value in scope["headers"]:
@@ -184,23 +190,73 @@ class _Exchange:
         self.why = why
         if self._begun:
             return
-        headers = []
-        if status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        if status == 503:
-            headers.append((b"retry-after", b"1"))
+        headers = [HEADERS[status]] if status in HEADERS else []
         if status in (401, 403, 408, 413):
             headers.append((b"connection", b"close"))  # what is left of the body is not read
         await self.answer(status, json.dumps({"error": why}).encode(), headers)
 
 
-def _told(error: Exception) -> tuple[int, str]:
+def _status_and_words(error: Exception) -> tuple[int, str]:
     """Return the status of an error and what the client is told of it."""
     for kind, status in STATUS:
         if isinstance(error, kind):
             if kind is StoreError:  # what it says of the database is for the log alone
                 log.error("the database failed", extra={"why": str(error)})
-                return status, error.told  # type: ignore[attr-defined]
+                return status, error.for_client  # type: ignore[attr-defined]
             return status, str(error)
     log.error("failed", exc_info=error)
     return 500, "the server failed; its log says why"
+
+
+# ---- tokens and hosts ---------------------------------------------------------------------------------------
+
+REMEDY = "or set a token, with which any host may ask"
+
+
+def _refusal_of_host(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return why a service without a token refuses a request with these headers; None if it does not.
+
+    Such a service listens on loopback, and still any web page can make the browser send requests to it. A page of
+    another site names itself in the header Origin. One whose name was made to point to 127.0.0.1 has that name in
+    the header Host. So Host must be localhost or a loopback address, with any port, and Origin, if there is one,
+    must be the same. A request without Host passes: browsers always send it.
+    """
+    host = origin = None
+    for name, value in headers:
+        if name == b"host":
+            host = value
+            if not _is_loopback(value):
+                return f"without a token, Host must be localhost or a loopback address: ask there, {REMEDY}"
+        elif name == b"origin":
+            origin = value
+    if origin is not None and (host is None or origin.lower().partition(b"://")[2] != host.lower()):
+        return f"without a token, pages of other sites may not ask: the header Origin differs from Host; {REMEDY}"
+    return None
+
+
+def check_token(token: str, name: str = "token") -> str:
+    """Return a token if a header can show it: printable ASCII characters without spaces."""
+    if not isinstance(token, str) or not re.fullmatch("[!-~]+", token):
+        raise ValueError(
+            f"{name} must be a text of printable ASCII characters without spaces: choose another token"
+        )
+    return token
+
+
+@lru_cache(maxsize=64)
+def _is_loopback(host: bytes) -> bool:
+    """Return whether a header Host is localhost, an address in 127.0.0.0/8 or [::1], with any port or none."""
+    name, colon, port = host.decode("latin-1").lower().rpartition(":")
+    if not colon or port.endswith("]"):  # no port
+        name, port = host.decode("latin-1").lower(), ""
+    if not (port.isascii() and port.isdigit()) and port:
+        return False
+    if name == "localhost":
+        return True
+    address = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+    if (":" in address) != (address != name):  # an address of IPv6, and no other, is in brackets
+        return False
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False

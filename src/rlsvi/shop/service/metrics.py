@@ -16,54 +16,41 @@ class Metrics:
     def __init__(self) -> None:
         self._shared = FOLDER in os.environ
         self._registry = registry = CollectorRegistry()
-        labels, sizes = ("path", "status"), (1, 2, 4, 8, 16, 32, 64, 128, 256)
-        self._requests = Counter("rlsvi_requests", "Requests answered.", labels, registry=registry)
-        self._seconds = Histogram(
-            "rlsvi_request_seconds", "Seconds until the answer.", ("path",), buckets=BOUNDS, registry=registry
-        )
+        sizes = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+        self._requests = Counter("rlsvi_requests", "Requests answered.", ("path", "status"), registry=registry)
+        words = "Seconds until the answer."
+        self._seconds = Histogram("rlsvi_request_seconds", words, ("path",), buckets=BOUNDS, registry=registry)
         self._batch = Histogram(
             "rlsvi_batch_requests", "Requests in a transaction.", buckets=sizes, registry=registry
         )
-        self._sample = Gauge(
-            "rlsvi_sample_event",
-            "The last event that the samples in use have learned from.",
-            registry=registry,
-            multiprocess_mode="livemin",
-        )
-        self._at = Gauge(
-            "rlsvi_sample_time_seconds",
-            "When the samples in use were drawn, in seconds since 1970.",
-            registry=registry,
-            multiprocess_mode="livemin",
-        )
-        self._learner = Gauge(
-            "rlsvi_learner_time_seconds",
-            "When the learner noted last that it works, in seconds since 1970.",
-            registry=registry,
-            multiprocess_mode="livemax",
-        )
+        words = "The last event that the samples in use have learned from."
+        self._sample = Gauge("rlsvi_sample_event", words, multiprocess_mode="livemin", registry=registry)
+        words = "When the samples in use were drawn, in seconds since 1970."
+        self._at = Gauge("rlsvi_sample_time_seconds", words, multiprocess_mode="livemin", registry=registry)
+        words = "When the learner noted last that it works, in seconds since 1970."
+        self._learner = Gauge("rlsvi_learner_time_seconds", words, multiprocess_mode="livemax", registry=registry)
         self._counters: dict[tuple[str, int], Counter] = {}
-        self._known = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
+        self._paths = {path: self._seconds.labels(path) for path in (*PATHS, "other")}
 
-    def answered(self, path: str, status: int, seconds: float) -> None:
+    def count_answer(self, path: str, status: int, seconds: float) -> None:
         """Count an answer."""
-        name = path if path in self._known else "/products" if path.startswith("/products/") else "other"
+        name = path if path in self._paths else "/products" if path.startswith("/products/") else "other"
         counter = self._counters.get((name, status))
         if counter is None:
             counter = self._counters[name, status] = self._requests.labels(name, str(status))
         counter.inc()
-        self._known[name].observe(seconds)
+        self._paths[name].observe(seconds)
 
-    def batch(self, requests: int) -> None:
+    def count_batch(self, requests: int) -> None:
         """Count a transaction."""
         self._batch.observe(requests)
 
-    def sample(self, event: int, at: float) -> None:
+    def note_sample(self, event: int, at: float) -> None:
         """Note which samples are in use."""
         self._sample.set(event)
         self._at.set(at)
 
-    def learner(self, at: float) -> None:
+    def note_learner(self, at: float) -> None:
         """Note when the learner worked last."""
         self._learner.set(at)
 

@@ -1,6 +1,7 @@
-"""The parent: it holds the socket, starts the workers and the learner, and starts again those that died."""
+"""The processes of a service: the parent holds the socket, and starts the workers and the learner, also again."""
 
 import contextlib
+import json
 import logging
 import os
 import shutil
@@ -12,36 +13,63 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from types import TracebackType
 
-from rlsvi.shop.catalogue import lacking
-from rlsvi.shop.clicks import products_of_file
+from rlsvi.shop.catalogue import missing_products, products_of_file
 from rlsvi.shop.events import Events, StoreError
-from rlsvi.shop.ids import check_names
-from rlsvi.shop.service.hosts import url_of
+from rlsvi.shop.requests import check_names
 from rlsvi.shop.service.metrics import FOLDER, forget
 from rlsvi.shop.settings import ShopSettings
 
 FIRST, LONGEST = 0.3, 10.0  # seconds of the pause before a process is started again: the first, and the longest
 STEADY = 5.0  # seconds after which a process counts as well
 GRACE = 30.0  # seconds until a process that was told to end is killed
+PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 log = logging.getLogger("rlsvi.serve")
 
 
-class Child:
-    """A process that is started again when it ends."""
+def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: threading.Event) -> None:
+    """Serve a shop until `stop` is set. Requests that were accepted are answered first."""
+    listening = bound_socket(settings.serve.host, settings.serve.port)
+    host, port = listening.getsockname()[:2]
+    numbers = tempfile.mkdtemp(prefix="rlsvi-metrics-")
+    os.environ[FOLDER] = numbers  # for `forget`
+    module, place = [sys.executable, "-m", "rlsvi.shop.service.processes"], [str(path), str(os.getpid())]
+    children: list[Child] = []
+    try:
+        if learner:
+            children.append(Child("learner", [*module, "learner", *place]))
+        descriptor = listening.fileno()
+        for _ in range(workers):
+            children.append(Child("worker", [*module, "worker", *place, str(descriptor)], descriptor))
+        log.info("listening", extra={"url": url_of(host, port), "workers": workers})
+        while not stop.wait(0.1):
+            for child in children:
+                if (number := child.look()) and child.role == "learner":
+                    threading.Thread(target=_note_killed, args=(settings, number), daemon=True).start()
+    finally:
+        listening.close()
+        _end(children)
+        shutil.rmtree(numbers, ignore_errors=True)
+        log.info("ended")
 
-    def __init__(self, role: str, command: list[str], environment: dict[str, str], descriptor: int | None) -> None:
-        self.role, self._command, self._environment = role, command, environment
+
+class Child:
+    """A process that is started again when it ends; it inherits a descriptor if one is given."""
+
+    def __init__(self, role: str, command: list[str], descriptor: int | None = None) -> None:
+        self.role, self._command = role, command
         self._descriptors = () if descriptor is None else (descriptor,)
         self._pause, self._again = FIRST, 0.0
         self.start()
 
     def start(self) -> None:
         """Start the process."""
+        one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._started = time.monotonic()
         # In a session of its own: Ctrl-C reaches the parent alone, which ends its children in order.
         self.process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            self._command, env=self._environment, pass_fds=self._descriptors, start_new_session=True
+            self._command, env={**os.environ, **one_thread}, pass_fds=self._descriptors, start_new_session=True
         )
         log.info("started", extra={"role": self.role, "child": self.process.pid})
 
@@ -51,33 +79,36 @@ class Child:
         if self.process is None:
             if now >= self._again:
                 self.start()
-        elif self.process.poll() is not None:
+        elif (code := self.process.poll()) is not None:
             self._pause = FIRST if now - self._started >= STEADY else min(2 * self._pause, LONGEST)
             self._again = now + self._pause
-            log.error(
-                "ended", extra={"role": self.role, "child": self.process.pid, "code": self.process.returncode}
-            )
+            log.error("ended", extra={"role": self.role, "child": self.process.pid, "code": code})
             forget(self.process.pid)
-            code, self.process = self.process.returncode, None
+            self.process = None
             return max(0, -code)
         return 0
 
-    def end(self) -> None:
-        """End the process: politely, and after a time by force."""
-        if self.process is None:
-            return
-        self.process.send_signal(signal.SIGTERM)
 
-    def wait(self, seconds: float) -> None:
-        """Wait until the process has ended, or kill it."""
-        if self.process is None:
-            return
-        try:
-            self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            log.error("killed", extra={"role": self.role, "child": self.process.pid})
-            self.process.kill()
-            self.process.wait()
+def _end(children: list[Child]) -> None:
+    """End the workers and then the learner, which takes what they have stored last: after a time by force."""
+    for role in ("worker", "learner"):
+        some = [child.process for child in children if child.role == role and child.process is not None]
+        for process in some:
+            process.send_signal(signal.SIGTERM)
+        limit = time.monotonic() + GRACE
+        for process in some:
+            try:
+                process.wait(max(0.1, limit - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                log.error("killed", extra={"role": role, "child": process.pid})
+                process.kill()
+                process.wait()
+
+
+def _note_killed(settings: ShopSettings, number: int) -> None:
+    """Note in the database that a signal has killed the learner, which could not do so: perhaps memory ran out."""
+    with contextlib.suppress(StoreError), Events(settings.database) as events:
+        events.note_failure(f"killed by signal {number}")
 
 
 def load_products(settings: ShopSettings) -> None:
@@ -87,59 +118,13 @@ def load_products(settings: ShopSettings) -> None:
         with events.writing() as writer:
             catalogue = writer.catalogue()
             check_names(catalogue, settings.ids)
-            new = lacking(found, catalogue)
+            new = missing_products(found, catalogue)
             writer.append(new)
     if found:
         log.info("products", extra={"file": settings.serve.products, "products": len(found), "added": len(new)})
 
 
-def run(path: Path, settings: ShopSettings, workers: int, learner: bool, stop: threading.Event) -> None:
-    """Serve a shop until `stop` is set. Requests that were accepted are answered first."""
-    listening = bound(settings.serve.host, settings.serve.port)
-    host, port = listening.getsockname()[:2]
-    numbers = tempfile.mkdtemp(prefix="rlsvi-metrics-")
-    os.environ[FOLDER] = numbers  # for `forget`
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    parent, descriptor = str(os.getpid()), listening.fileno()
-    module = [sys.executable, "-m"]
-    children: list[Child] = []
-    try:
-        if learner:
-            command = [*module, "rlsvi.shop.service.learning", str(path), parent]
-            children.append(Child("learner", command, environment, None))
-        for _ in range(workers):
-            command = [*module, "rlsvi.shop.service.worker", str(path), str(descriptor), parent]
-            children.append(Child("worker", command, environment, descriptor))
-        log.info("listening", extra={"url": url_of(host, port), "workers": workers})
-        while not stop.wait(0.1):
-            for child in children:
-                if (number := child.look()) and child.role == "learner":
-                    threading.Thread(target=_note_killed, args=(settings, number), daemon=True).start()
-    finally:
-        listening.close()
-        end(children)
-        shutil.rmtree(numbers, ignore_errors=True)
-        log.info("ended")
-
-
-def _note_killed(settings: ShopSettings, number: int) -> None:
-    """Note in the database that a signal has killed the learner, which could not do so: perhaps memory ran out."""
-    with contextlib.suppress(StoreError), Events(settings.database) as events:
-        events.learner_failed(f"killed by signal {number}")
-
-
-def end(children: list[Child]) -> None:
-    """End the workers and then the learner, which takes what they have stored last."""
-    for role in ("worker", "learner"):
-        some = [child for child in children if child.role == role]
-        for child in some:
-            child.end()
-        limit = time.monotonic() + GRACE
-        for child in some:
-            child.wait(max(0.1, limit - time.monotonic()))
-
-
-def bound(host: str, port: int) -> socket.socket:
+def bound_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
@@ -152,3 +137,85 @@ def bound(host: str, port: int) -> socket.socket:
         raise OSError(f"cannot listen on {url_of(host, port).removeprefix('http://')}: {error}") from None
     found.set_inheritable(True)
     return found
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a service; an address of IPv6 is in brackets there."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def stop_on_signal() -> threading.Event:
+    """Return an event that SIGTERM and Ctrl-C set."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+# ---- logs as lines of JSON on stderr ------------------------------------------------------------------------
+
+
+class JSONLines(logging.Formatter):
+    """One JSON object a line: when, how grave, which process, what, and more fields that the caller gives."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__()
+        self._role = role
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        line = {
+            "at": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "process": f"{self._role} {os.getpid()}",
+            "event": record.getMessage(),
+            **{name: value for name, value in vars(record).items() if name not in PLAIN},
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def log_as(role: str, level: int = logging.INFO) -> None:
+    """Send the logs of this process to stderr, as those of a "worker", "learner" or "parent".
+
+    Warnings, and an error that ends the process, are lines of JSON too.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JSONLines(role))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    logging.captureWarnings(True)
+    sys.excepthook = _log_failure
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).handlers.clear()
+        logging.getLogger(name).propagate = name != "uvicorn.access"
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+
+
+def _log_failure(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    log.critical("failed", exc_info=(kind, error, trace), extra={"why": f"{kind.__name__}: {error}"})
+
+
+def main() -> None:
+    """Be a child, as `python -m rlsvi.shop.service.processes ROLE SHOP.TOML PARENT [DESCRIPTOR]`.
+
+    Only a worker imports the web server.
+    """
+    role, path, parent, *descriptor = sys.argv[1:]
+    log_as(role)
+    if role == "worker":
+        from rlsvi.shop.service.worker import serve
+
+        serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor[0])), int(parent))
+    else:
+        stop = stop_on_signal()
+        os.nice(10)  # customers come first
+        from rlsvi.shop.follower import learn
+
+        learn(ShopSettings.from_toml(path), stop, int(parent))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any
@@ -17,7 +16,6 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from rlsvi.shop.recommender import Recommender
 from rlsvi.shop.service.app import create_app
-from rlsvi.shop.service.logs import log_as
 from rlsvi.shop.settings import ShopSettings
 
 GRACE = 20  # seconds that accepted requests may take when the process ends
@@ -124,10 +122,10 @@ def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, paren
     while not server.should_exit:
         try:
             if next(looks) % LEARNER == 0:
-                app.state.metrics.learner(recommender.events.learner_at() or 0.0)
+                app.state.metrics.note_learner(recommender.events.learner_at() or 0.0)
             recommender.renew()
             if recommender.sample is not None:
-                app.state.metrics.sample(recommender.sample.last, recommender.sample.at)
+                app.state.metrics.note_sample(recommender.sample.last, recommender.sample.at)
         except Exception as error:
             log.error("samples not renewed", extra={"why": str(error)})
             waiting.wait(1.0)
@@ -135,14 +133,3 @@ def _watch(recommender: Recommender, app: FastAPI, server: uvicorn.Server, paren
         if os.getppid() != parent:
             log.error("the parent has ended")
             server.should_exit = True
-
-
-def main() -> None:
-    """Run as `python -m rlsvi.shop.service.worker SHOP.TOML DESCRIPTOR PARENT`."""
-    log_as("worker")
-    path, descriptor, parent = sys.argv[1:]
-    serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor)), int(parent))
-
-
-if __name__ == "__main__":
-    main()

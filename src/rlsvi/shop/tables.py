@@ -5,10 +5,13 @@ import math
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlsvi.core.checks import fits, shown
+from rlsvi.shop.features import Encoder, NumberFeature
+from rlsvi.shop.requests import Ids, text_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +33,7 @@ UNREADABLE = {  # by words of polars, in small letters
 NUMBERS_PER_ROW = 300  # the memory that a row takes until it is stored, in numbers of 8 bytes
 
 
-def read_table(source: Any) -> "pl.DataFrame":
+def _read(source: Any) -> "pl.DataFrame":
     """Return a polars frame as it is, or read a CSV file, all of it as text, or a Parquet file."""
     import polars as pl
 
@@ -43,7 +46,7 @@ def read_table(source: Any) -> "pl.DataFrame":
         raise FileNotFoundError(f"there is no file {path}")
     try:
         if path.suffix == ".csv":
-            _check_size(path, lines_of(path))
+            _check_size(path, _lines(path))
             return pl.read_csv(path, infer_schema=False)
         if path.suffix == ".parquet":
             _check_size(path, pl.scan_parquet(path).select(pl.len()).collect().item())
@@ -58,7 +61,7 @@ def _unreadable(words: str) -> str:
     return next((reason for part, reason in UNREADABLE.items() if part in words.lower()), words.partition("\n")[0])
 
 
-def lines_of(path: Path) -> int:
+def _lines(path: Path) -> int:
     """Return the number of lines of a file; one that is too long is refused before it is in memory."""
     lines = length = 0
     with path.open("rb") as file:
@@ -75,46 +78,54 @@ def _check_size(path: Path, rows: int) -> None:
     fits(f"the {rows} rows of {path}", NUMBERS_PER_ROW * rows, "import a part of them, or use a larger machine")
 
 
-class Cells:
-    """The columns of a table. What is wrong in them is collected, and refused at once by `refuse`.
+class TableReader:
+    """The columns of a polars frame, CSV file or Parquet file.
 
-    Parameters
-    ----------
-    frame : the table.
-    source : what it was read from; errors name the lines of a CSV file.
+    What is wrong in them is collected, and refused at once by `refuse_errors`, which names lines of a CSV file.
     """
 
-    def __init__(self, frame: "pl.DataFrame", source: Any = None) -> None:
-        self.frame, self._source = frame, source
-        self._wrong, self._count = list[tuple[int, str]](), 0  # the first rows that are wrong, and how many are
+    def __init__(self, source: Any) -> None:
+        self.frame, self._source = _read(source), source
+        self._errors, self._count = list[tuple[int, str]](), 0  # the first rows that are wrong, and how many are
 
-    def of(self, column: str, parse: Callable[[Any], Any], needed: bool = True) -> list[Any]:
+    def column(self, name: str, parse: Callable[[Any], Any], needed: bool = True) -> list[Any]:
         """Return the values of a column; None where there is none, which is wrong if values are needed."""
-        if column not in self.frame.columns:
+        if name not in self.frame.columns:
             if needed:
-                raise ValueError(f"there is no column {column!r}; there are {', '.join(self.frame.columns)}")
+                raise ValueError(f"there is no column {name!r}; there are {', '.join(self.frame.columns)}")
             return [None] * self.frame.height
-        return [self._parsed(row, column, value, parse, needed) for row, value in enumerate(self.frame[column])]
+        values: list[Any] = []
+        for row, value in enumerate(self.frame[name]):
+            try:
+                if value is None and needed:
+                    raise ValueError("there is no value")
+                values.append(None if value is None else parse(value))
+            except ValueError as error:
+                self.add_error(row, f"column {name!r}: {error}")
+                values.append(None)
+        return values
 
-    def _parsed(self, row: int, column: str, value: Any, parse: Callable[[Any], Any], needed: bool) -> Any:
-        try:
-            if value is not None:
-                return parse(value)
-            if needed:
-                raise ValueError("there is no value")
-        except ValueError as error:
-            self.wrong(row, f"column {column!r}: {error}")
-        return None
+    def features(self, encoder: Encoder, whose: str, others: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Return the features in each row: of all columns but the others, which have a meaning of their own."""
+        names = [column for column in self.frame.columns if column not in others]
+        for name in names:
+            if name not in encoder.root:
+                raise ValueError(
+                    f"column {name!r} is no feature of a {whose}: declare it in [{whose}], or drop it"
+                )
+        columns = [self.column(name, partial(_feature, encoder, name), needed=False) for name in names]
+        rows = zip(*columns, strict=True) if columns else [()] * self.frame.height
+        return [{name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows]
 
-    def wrong(self, row: int, what: str) -> None:
+    def add_error(self, row: int, what: str) -> None:
         """Remember that a row, counted from 0 here, is wrong."""
-        self._wrong, self._count = sorted([*self._wrong, (row, what)])[:NAMED], self._count + 1
+        self._errors, self._count = sorted([*self._errors, (row, what)])[:NAMED], self._count + 1
 
-    def refuse(self) -> None:
+    def refuse_errors(self) -> None:
         """Raise an error that names the rows that are wrong, if there are any."""
-        if self._wrong:
+        if self._errors:
             place = " (line {} of the file)" if self._has_lines() else ""
-            lines = [f"row {row + 1}, {what}{place.format(row + 2)}" for row, what in self._wrong]
+            lines = [f"row {row + 1}, {what}{place.format(row + 2)}" for row, what in self._errors]
             more = self._count - len(lines)
             raise ValueError("\n".join(["nothing was imported:", *lines, *([f"and {more} more"] if more else [])]))
 
@@ -122,7 +133,12 @@ class Cells:
         """Return whether every row is a line of a file, after a line with the names of columns."""
         if not isinstance(self._source, str | Path) or Path(self._source).suffix != ".csv":
             return False
-        return lines_of(Path(self._source)) == self.frame.height + 1
+        return _lines(Path(self._source)) == self.frame.height + 1
+
+
+def _feature(encoder: Encoder, name: str, value: Any) -> float | str:
+    feature = encoder.root[name]
+    return feature.check(name, number(value) if isinstance(feature, NumberFeature) else value)
 
 
 # ---- what a cell holds: text in a CSV file, typed otherwise -----------------------------------------------
@@ -147,7 +163,7 @@ def reward(value: Any) -> float:
     return found
 
 
-def place(value: Any) -> int:
+def slot(value: Any) -> int:
     """Return the number of a slot."""
     found = whole(value)
     if not 0 <= found < MOST_SLOTS:
@@ -203,7 +219,7 @@ def _seconds(value: Any) -> float:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def json_object(value: Any) -> dict[str, Any]:
     """Return an object of JSON."""
     found = _json(value)
     if not isinstance(found, dict):
@@ -211,12 +227,22 @@ def mapping(value: Any) -> dict[str, Any]:
     return found
 
 
-def listing(value: Any) -> list[Any]:
-    """Return a list of JSON that is not empty."""
-    found = _json(value)
-    if not isinstance(found, list) or not found:
-        raise ValueError(f"must be a list of JSON that is not empty, got {shown(value)}")
-    return found
+def name_parser(what: str, ids: Ids) -> Callable[[Any], str]:
+    """Return the function that makes a name of what a cell holds: in a CSV file, integers are texts too."""
+    return lambda value: text_of(what, whole(value) if ids == "integer" else value, ids)
+
+
+def names_parser(what: str, ids: Ids) -> Callable[[Any], list[str]]:
+    """Return the function that makes names of a list of JSON that is not empty."""
+    name = name_parser(what, ids)
+
+    def names(value: Any) -> list[str]:
+        found = _json(value)
+        if not isinstance(found, list) or not found:
+            raise ValueError(f"must be a list of JSON that is not empty, got {shown(value)}")
+        return [name(each) for each in found]
+
+    return names
 
 
 def _json(value: Any) -> Any:

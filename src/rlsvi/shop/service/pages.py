@@ -1,17 +1,34 @@
-"""The page at /docs: all requests of the OpenAPI document as one HTML file that loads nothing."""
+"""The pages of a shop, to watch it and of all its requests: each is a document that loads nothing else."""
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from rlsvi.html import document, style_of
 
+HEADERS = {
+    "Cache-Control": "no-store",
+    # Beside the document's own policy: in nobody else's frame, and the script cannot make HTML of texts.
+    "Content-Security-Policy": "frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
 TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 
 
+@cache
+def watch_page() -> str:
+    """Return the page at /, which shows what /statistics returns."""
+    folder = files("rlsvi.shop.service")
+    body, script = (folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "js"))
+    return document("The shop", body, style_of("rlsvi.shop.service", "page.css"), script, live=True)
+
+
 def reference_page(openapi: dict[str, Any]) -> str:
-    """Return the page of an OpenAPI document."""
+    """Return the page at /docs: all requests of an OpenAPI document."""
     about = openapi["info"]
     requests = [(method, path, each) for path, some in openapi["paths"].items() for method, each in some.items()]
     sections = "\n".join(_request(*each) for each in requests)
