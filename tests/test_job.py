@@ -127,16 +127,16 @@ def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_
 
 
 def test_the_jobs_of_the_paper_are_dated_by_what_they_reach():
-    found = module.sources_of("rlsvi.paper.chain.experiments:learning_time")
+    found = module.sources_of("rlsvi.paper.chain.learning:learning_time")
     assert {
-        "rlsvi.paper.chain.experiments:until_learned",
-        "rlsvi.paper.chain.experiments:CHUNK",
+        "rlsvi.paper.chain.learning:until_learned",
+        "rlsvi.paper.chain.learning:CHUNK",
         "rlsvi.paper.results:unexplained",
         "rlsvi.study.experiment:Course",
     } <= set(found)
-    assert "rlsvi.paper.chain.experiments:first_reward" not in found
+    assert "rlsvi.paper.chain.learning:first_reward" not in found
     assert {name.partition(":")[0] for name in found} == {
-        "rlsvi.paper.chain.experiments",
+        "rlsvi.paper.chain.learning",
         "rlsvi.paper.results",
         "rlsvi.study.experiment",
     }

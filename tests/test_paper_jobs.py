@@ -10,8 +10,8 @@ from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import backward_induction, chain, evaluate
 from rlsvi.paper import results
-from rlsvi.paper.chain import experiments as paper
 from rlsvi.paper.chain import learning
+from rlsvi.paper.chain import learning as paper
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 

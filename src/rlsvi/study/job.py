@@ -20,19 +20,7 @@ from rlsvi.core.files import source_files
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
-BELOW = (
-    "core",
-    "mdp",
-    "tetris",
-    "bases",
-    "agents",
-    "callbacks",
-    "offline",
-    "envs",
-    "theory",
-    "problems",
-    "simulate",
-)
+BELOW = ("core", "mdp", "tetris", "bases", "agents", "callbacks", "offline", "envs", "problems", "simulate")
 
 
 @dataclass(frozen=True, eq=False)

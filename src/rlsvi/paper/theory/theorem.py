@@ -10,12 +10,11 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
 from rlsvi.paper.claim import Part, Verdict, at_least, at_most, between, claim, mean_se, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_with
+from rlsvi.paper.results import cells, having, rows_with, seeds_of
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
 from rlsvi.paper.theory.conjecture import copied_chain, left_out
