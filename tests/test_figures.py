@@ -4,14 +4,16 @@ import html
 import json
 import os
 import re
+import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 import pytest
 
-from rlsvi.paper import FIGURES, reproduce
+from rlsvi.paper import FIGURES, TOPICS, reproduce
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
 from rlsvi.paper.report import write_html, write_markdown
@@ -112,9 +114,32 @@ def test_a_figure_says_what_it_is(name):
 
 
 def test_figures_come_in_the_order_of_the_paper():
-    numbers = [int(found[1]) for name in FIGURES if (found := re.search(r"figure (\d+)", figure(name).where))]
-    assert len(set(numbers)) == len(numbers) == 13
+    places = [figure(name).where for name in FIGURES]
+    numbers = [int(found[1]) for where in places if (found := re.search(r"figure (\d+)", where))]
+    assert len(numbers) == 13
     assert set(numbers) == set(range(2, 15))
+    for figures in TOPICS.values():
+        of_topic = [figure(name).where for name in figures]
+        assert of_topic == sorted(of_topic, key=lambda where: where.startswith("appendix"))
+        numbers = [int(found[1]) for where in of_topic if (found := re.search(r"figure (\d+)", where))]
+        assert numbers == sorted(numbers)
+
+
+def test_a_file_with_a_figure_is_all_that_a_figure_needs(tmp_path, monkeypatch):
+    """Nothing else names it: it is listed, in its place and with its first line, and is not imported for that."""
+    from rlsvi import paper
+
+    copy = tmp_path / "chain"
+    shutil.copytree(Path(paper.__file__).parent / "chain", copy)
+    own = '"""Walks of a user."""\n\n1 / 0\n\nFIGURE = Figure.of(__name__, where="{}")\n'
+    (copy / "own_figure.py").write_text(own.format("section 6.1.1, figure 3, and ours"))
+    (copy / "last.py").write_text(own.format("appendix Z"))
+    monkeypatch.setattr(paper, "__file__", str(tmp_path / "__init__.py"))
+    found = list(paper._find("chain"))
+    assert set(found) == {*TOPICS["chain"], "own-figure", "last"}
+    assert found.index("own-figure") == found.index("chain-length") + 1
+    assert found[-1] == "last"
+    assert paper._find("chain")["own-figure"] == "Walks of a user"
 
 
 def test_figures_are_found_by_name_whatever_was_imported_before():
