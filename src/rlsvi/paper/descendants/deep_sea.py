@@ -32,8 +32,6 @@ RHO = 1e-4  # the variance of the noise of agnostic functions
 TABLE, COHERENT, AGNOSTIC = "RLSVI, table", "RLSVI, coherent, K = N", "RLSVI, agnostic, K = N"
 PLAIN, ENSEMBLE = "RLSVI, table, λ = 1, σ = .1", "ensemble of 20, table"
 POSTERIOR, DITHERING, MORE = "PSRL", "ε-greedy, ε = .1", "ε-greedy, ε = .5"
-
-
 TIME = {False: "episodes until the tenth treasure", True: "episodes until the tenth good policy"}
 LEARNING = TABLE, PLAIN, COHERENT, AGNOSTIC, ENSEMBLE
 NEAR, FAR = 4, 20  # the sizes up to which dithering is to learn, and from which on it is not

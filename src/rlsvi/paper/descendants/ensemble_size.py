@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -26,40 +26,25 @@ from rlsvi.study.statistics import Interval, bootstrap, mean, median, ratio, rat
 SHALLOW, DEEP, STOCHASTIC, RIVER = "DeepSea, N = 10", "DeepSea, N = 20", "stochastic DeepSea, N = 10", "RiverSwim"
 EXACT, TARGETS, WEIGHTS = "RLSVI", "noise", "random weights"
 TARGETS_ALONE, WEIGHTS_ALONE = "noise, no prior draw", "random weights, no prior draw"
-
-
 FEW, ENOUGH, MANY = 3, 10, 100  # members, in the claims
 WHERE = "section 7; Lu and Van Roy (2017), Osband et al. (2019)"
 MEMBERS = "members M"  # the name of an axis
 WITH_PRIOR, ALONE = (TARGETS, WEIGHTS), (TARGETS_ALONE, WEIGHTS_ALONE)
 
 
-class Sampled(NamedTuple):
-    """A problem, given its seed, and the lam and sigma of all agents on it."""
-
-    problem: Callable[[int], Problem]
-    lam: float
-    sigma: float
-
-
-class Kind(NamedTuple):
-    """A kind of ensemble: how its members differ, and the scale of their prior draws."""
-
-    perturb: str
-    prior_scale: float
-
-
-PROBLEMS = {
-    SHALLOW: Sampled(lambda seed: problems.deep_sea(10, seed=seed), *CHOSEN[False]),
-    DEEP: Sampled(lambda seed: problems.deep_sea(20, seed=seed), *CHOSEN[False]),
-    STOCHASTIC: Sampled(lambda seed: problems.deep_sea(10, stochastic=True, seed=seed), *CHOSEN[True]),
-    RIVER: Sampled(lambda seed: problems.river_swim(6, 20), 1.0, 0.3),
+# By the name of a problem: how a seed draws it, and the lambda and sigma of all agents on it.
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], float, float]] = {
+    SHALLOW: (lambda seed: problems.deep_sea(10, seed=seed), *CHOSEN[False]),
+    DEEP: (lambda seed: problems.deep_sea(20, seed=seed), *CHOSEN[False]),
+    STOCHASTIC: (lambda seed: problems.deep_sea(10, stochastic=True, seed=seed), *CHOSEN[True]),
+    RIVER: (lambda seed: problems.river_swim(6, 20), 1.0, 0.3),
 }
+# Of ensembles: how members differ, and the scale of their prior draws.
 KINDS = {
-    TARGETS: Kind("targets", 1.0),
-    WEIGHTS: Kind("weights", 1.0),
-    TARGETS_ALONE: Kind("targets", 0.0),
-    WEIGHTS_ALONE: Kind("weights", 0.0),
+    TARGETS: ("targets", 1.0),
+    WEIGHTS: ("weights", 1.0),
+    TARGETS_ALONE: ("targets", 0.0),
+    WEIGHTS_ALONE: ("weights", 0.0),
 }
 
 

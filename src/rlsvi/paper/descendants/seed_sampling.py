@@ -1,15 +1,12 @@
 """Seed sampling: agents that share every step keep a seed, draw anew at every step, or once for an episode."""
 
-from collections.abc import Callable
 from itertools import product
 
 import polars as pl
 
-from rlsvi import problems
-from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
 from rlsvi.paper.claim import Part, Verdict, at_least, claim, three_digits, worst_of
-from rlsvi.paper.descendants.concurrent import picture, regrets, tasks_of
+from rlsvi.paper.descendants.concurrent import PROBLEMS, picture, regrets, tasks_of
 from rlsvi.paper.drawing import Picture
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import seeds_of
@@ -32,18 +29,14 @@ SCHEMES = {
     EPISODES: Scheme(seeds=False, replan=False),
 }
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"
-# By the name of a problem: how a seed draws it, lambda and sigma: those of the figure `concurrent`.
-PROBLEMS: dict[str, tuple[Callable[[int], FiniteMDP], float, float]] = {
-    "DeepSea, N = 20": (lambda seed: problems.deep_sea(20, seed=seed).mdp, 10.0, 0.001),
-    "RiverSwim": (lambda seed: problems.river_swim(6, 20).mdp, 1.0, 0.3),
-}
+TASKS = ("DeepSea, N = 20", "RiverSwim")
 
 
 def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
     """All schemes with so many agents each, on both problems."""
     return [
         Job.of(staggered_regret, 2e-4 * rounds * K, task=task, scheme=scheme, agents=K, rounds=rounds, seed=seed)
-        for task, scheme, K, seed in product(PROBLEMS, SCHEMES, agents, range(seeds))
+        for task, scheme, K, seed in product(TASKS, SCHEMES, agents, range(seeds))
     ]
 
 
@@ -51,7 +44,7 @@ def staggered_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: 
     """The regret per agent of so many episodes of each."""
     problem_seed, agent_seed = seeds_of(seed)
     draw, lam, sigma = PROBLEMS[task]
-    mdp = draw(problem_seed)
+    mdp = draw(problem_seed).mdp
     best = float(mdp.start @ backward_induction(mdp).V[0])
     shared = SharedTable(layers_of(mdp), agents, SCHEMES[scheme], lam, sigma, agent_seed)
     return {"regret": rounds * best - shared.play(rounds) / agents}
@@ -60,7 +53,7 @@ def staggered_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: 
 def more_regret(frame: pl.DataFrame, scheme: str) -> Verdict:
     """Whether a scheme has more regret than seeds, on every problem and for every number of agents."""
     rows = list[Part]()
-    for task in tasks_of(frame, PROBLEMS):
+    for task in tasks_of(frame, TASKS):
         kept, other = regrets(frame, task, SEEDS), regrets(frame, task, scheme)
         for K in kept:
             share = ratio(other[K], kept[K])
@@ -90,7 +83,7 @@ def diversity(frame: pl.DataFrame) -> Verdict:
 
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret per agent against the number of agents, for each problem."""
-    return picture(frame, tasks_of(frame, PROBLEMS), SCHEMES)
+    return picture(frame, tasks_of(frame, TASKS), SCHEMES)
 
 
 FIGURE = Figure.of(

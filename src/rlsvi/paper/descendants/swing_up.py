@@ -32,8 +32,6 @@ SIGMA, EPSILON = 1.0, 0.2
 STILL = 1e-6  # a standard deviation that is no noise
 LAST = 3  # the last third of the episodes is reported separately
 DEFAULT, NOISY, DITHERING, GREEDY = "default agent", "RLSVI, σ = 1", "ε-greedy, ε = .2", "greedy"
-
-
 COST = 0.1  # of a push, as in the behaviour suite
 PLAYERS = [(NOISY, COST), (DITHERING, COST), (DEFAULT, COST), (DEFAULT, 0.0), (GREEDY, COST)]
 WHERE = "section 7; Osband et al. (2019)"

@@ -36,8 +36,6 @@ DITHERING: dict[str, Callable[[int], Schedule]] = {
     "epsilon = .5": lambda steps: 0.5,
     "epsilon from 1 to 0": lambda steps: Linear(1.0, 0.0, max(steps // 2, 1)),
 }
-
-
 NOISES = ("paper", "whitened", "independent")
 AGENTS = (*NOISES, *DITHERING)
 THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}

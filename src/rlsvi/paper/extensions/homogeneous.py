@@ -31,8 +31,6 @@ MAKERS: dict[tuple[str, bool], Callable[[float, int], Agent]] = {
     ("UCRL2", True): lambda scale, seed: UCRL2(scale=scale, reward_range=REWARDS, homogeneous=True, seed=seed),
     ("UCRL2", False): lambda scale, seed: UCRL2(scale=scale, reward_range=REWARDS, seed=seed),
 }
-
-
 AGENTS = ("RLSVI", "PSRL", "UCRL2")
 
 

@@ -25,8 +25,6 @@ CHAIN = 8  # states
 GUESSED = {"batch, sigma = .1": 0.1, "batch, sigma = 1": 1.0}
 EVIDENCE = {"evidence from sigma = .1": 0.1, "evidence from sigma = 1": 1.0}
 BONUSES = {"LSVI-UCB, scale 1": 1.0, "LSVI-UCB, scale .0003": 0.0003}
-
-
 STEPS = (0.0, 0.001, 0.01, 0.1)
 INCREMENTAL = [*(("incremental", nu) for nu in STEPS), ("incremental, literal", 0.01), ("gradient", 0.0)]
 DRAWN = [("batch", 0.0), *INCREMENTAL]

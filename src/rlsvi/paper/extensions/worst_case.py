@@ -47,8 +47,6 @@ PROBLEMS: dict[str, tuple[Callable[[int], Problem], tuple[float, float]]] = {
     CHAIN: (lambda seed: problems.chain(10), (0.0, 1.0)),
     RIVER: (lambda seed: problems.river_swim(6, 20), (0.0, 1.0)),
 }
-
-
 COMPARED = (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL")
 AT_LEAST, AT_MOST = 0.8, 0.5  # shares of the regret of random play: of who hardly learns, and of who learns
 

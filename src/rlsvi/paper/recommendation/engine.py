@@ -38,8 +38,6 @@ TABLE = "RLSVI, table"  # without generalisation
 ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
 PRINTED_BANDITS = ("Thompson", "linear bandit")  # of appendix E
 ORDERS = 20  # fixed orders of products that are tried
-
-
 of_agents, of_instances = rows_with("agent"), rows_with("best")
 of_play = partial(claim, where="section 6.3", rows=of_agents)
 of_problems = partial(claim, where="section 6.3", rows=of_instances)
