@@ -17,7 +17,7 @@ from rlsvi.paper import FIGURES, TOPICS, reproduce
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
 from rlsvi.paper.report import write_html, write_markdown
-from rlsvi.paper.tetris import levels
+from rlsvi.paper.tetris import tetris
 from rlsvi.study.job import Done
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
 from rlsvi.study.store import Store
@@ -81,7 +81,7 @@ def shorten(patch):
     """Few resamples, and games of Tetris that end: good players' games last a million pieces."""
     for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
         patch.setitem(function.__kwdefaults__, "resamples", 100)
-    patch.setattr(levels, "LIMIT", 5000)
+    patch.setattr(tetris, "LIMIT", 5000)
 
 
 @pytest.fixture(autouse=True)

@@ -44,10 +44,10 @@ def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
 def concurrent_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: int) -> dict[str, float]:
     """The regret per agent: of all rounds, and the mean of one round among the last tenth of them."""
     problem_seed, agent_seed = seeds_of(seed)
-    draw, lam, sigma = PROBLEMS[task]
+    make, lam, sigma = PROBLEMS[task]
     prior: dict[str, Any] = {"lam": lam, "sigma": sigma, "seed": agent_seed}
     agent = EnsembleRLSVI(members=agents, **prior) if scheme == SEEDS else RLSVI(**prior)
-    history = simulate_concurrent(agent, draw(problem_seed), rounds, agents=agents, shared=scheme == SHARED)
+    history = simulate_concurrent(agent, make(problem_seed), rounds, agents=agents, shared=scheme == SHARED)
     per_round = history.regret.reshape(rounds, agents).mean(axis=1)
     return {"regret": float(per_round.sum()), "late": float(per_round[-max(1, rounds // 10) :].mean())}
 

@@ -43,8 +43,8 @@ def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
 def staggered_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: int) -> dict[str, float]:
     """The regret per agent of so many episodes of each."""
     problem_seed, agent_seed = seeds_of(seed)
-    draw, lam, sigma = PROBLEMS[task]
-    mdp = draw(problem_seed).mdp
+    make, lam, sigma = PROBLEMS[task]
+    mdp = make(problem_seed).mdp
     best = float(mdp.start @ backward_induction(mdp).V[0])
     shared = SharedTable(layers_of(mdp), agents, SCHEMES[scheme], lam, sigma, agent_seed)
     return {"regret": rounds * best - shared.play(rounds) / agents}

@@ -149,10 +149,10 @@ def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str
         spread[t + 1] = learning.sigma * learner.mind.factor.inv[0, :, 0]
         w[t] = (learner.mind.values.theta[0] - learner.walk.mean[0]).ravel() / spread[t + 1]
     change = np.abs((spread[1:] / spread[:-1]) ** 2 - 1).max(axis=1)
-    late = w[half:, known]
+    w = w[half:, known]
     return {
-        "correlation": float((late[1:] * late[:-1]).mean() / (late**2).mean()),
-        "variance": float((late**2).mean()),
+        "correlation": float((w[1:] * w[:-1]).mean() / (w**2).mean()),
+        "variance": float((w**2).mean()),
         "change": float(change.mean()),
         "largest": float(change.max()),
     }

@@ -101,8 +101,8 @@ MAKERS: dict[str, Callable[[Setting], Agent]] = {
 def worst_case_regret(*, task: str, agent: str, scale: float, episodes: int, seed: int) -> Playing:
     """Cumulative regret at some of the episodes, on a problem that the seed may draw."""
     problem_seed, agent_seed = seeds_of(seed)
-    draw, rewards = PROBLEMS[task]
-    problem, at = draw(problem_seed), marks(episodes)
+    make, rewards = PROBLEMS[task]
+    problem, at = make(problem_seed), marks(episodes)
     if agent == RANDOM:
         return {"episode": at, "regret": at * problem.random_regret}
     table = problem.mdp.table

@@ -58,6 +58,7 @@ IN_MANY_RUNS = [RAW, RAW_UNKNOWN]
 IN_FEW_RUNS = [UNKNOWN_NOISE, FORGETFUL, *FIXED, UNDISCOUNTED, GREEDY_UNDISCOUNTED]
 ALL_PLAYERS = [*IN_RUNS, *IN_MANY_RUNS, *IN_FEW_RUNS]
 GAME_OVER = "top row"
+LIMIT = 1_000_000  # pieces, at which a game is cut off
 STARTS = (FROM_SCORING, FROM_NOTHING)  # of policy iteration
 Pair = tuple[Player, Player]
 in_section = partial(claim, where="section 6.2", otherwise="reading")
@@ -109,16 +110,16 @@ def policies(
     board = rules(game_over=game_over)
     first = scoring_weights(board) if start == "scoring" else np.zeros(2 * board.width + 2)
     found = policy_iteration(
-        board, first, iterations=iterations, games=games, lam=lam, max_pieces=levels.LIMIT, seed=seed
+        board, first, iterations=iterations, games=games, lam=lam, max_pieces=LIMIT, seed=seed
     )
     best = int(found.mean.argmax())
-    common: dict[str, Any] = {"games": again, "max_pieces": levels.LIMIT, "seed": 10_000 + seed}
+    common: dict[str, Any] = {"games": again, "max_pieces": LIMIT, "seed": 10_000 + seed}
     anew = [play(board, BERTSEKAS, found.weights[i], **common).rows.mean() for i in (best, -1)]
-    mean = np.zeros(iterations + 1)
-    mean[: len(found.mean)] = found.mean
+    means = np.zeros(iterations + 1)
+    means[: len(found.mean)] = found.mean
     return {
         "iteration": np.arange(iterations + 1),
-        "mean": mean,
+        "mean": means,
         "best": best,
         "best_anew": anew[0],
         "last_anew": 0.0 if found.diverged else anew[1],
@@ -129,7 +130,7 @@ def policies(
 def published_player(*, again: int, game_over: GameOver, seed: int) -> dict[str, Any]:
     """Rows of a player with other features and Dellacherie's weights, in games cut off after a million pieces."""
     board, weights = rules(game_over=game_over), np.array(PUBLISHED_WEIGHTS)
-    found = play(board, DELLACHERIE, weights, again, levels.LIMIT, seed=seed)
+    found = play(board, DELLACHERIE, weights, again, LIMIT, seed=seed)
     return {"published": found.rows.mean(), "cut_off": int((found.over == 0).sum())}
 
 
