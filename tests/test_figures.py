@@ -18,7 +18,7 @@ from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
 from rlsvi.paper.report import write_html, write_markdown
 from rlsvi.paper.tetris import tetris
-from rlsvi.study.job import Done
+from rlsvi.study.job import Done, sources_of
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
@@ -162,6 +162,14 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
     assert len({job.name for job in jobs}) == len(jobs)
     assert all(job.cost > 0 for job in jobs)
     assert all(job.function.startswith("rlsvi.paper.") for job in jobs)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_another_claim_or_plot_computes_nothing_anew(name):
+    """A name of a run that hides one of the file would make a plot a part of the run: give it another."""
+    above = {"rlsvi.paper.claim", "rlsvi.paper.drawing", "rlsvi.paper.figure", "rlsvi.study.plot"}
+    for function in {job.function for job in figure(name).plan()}:
+        assert not {place.partition(":")[0] for place in sources_of(function)} & above
 
 
 @pytest.mark.parametrize("name", ALL)
