@@ -52,10 +52,6 @@ class Verdict(NamedTuple):
     interval: Interval | None = None
     table: tuple[Row, ...] = ()
 
-    def told(self, before: str, after: str = "") -> "Verdict":
-        """The same verdict with more words before and after what was measured."""
-        return self._replace(measured=f"{before}{self.measured}{after}")
-
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
 Parts = Iterator[Part]

@@ -270,7 +270,7 @@ def dithering(frame: pl.DataFrame) -> Verdict:
         rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
         rows.extend((None, ("RLSVI", f"{copies}", f"{N}", mean_se(lost))) for N, lost in ours.items())
     found = worst_of(("agent", "copies", "N", "loses"), rows)
-    return found.told("", f"; RLSVI loses N to the power {powers[0]:.1f}")
+    return found._replace(measured=f"{found.measured}; RLSVI loses N to the power {powers[0]:.1f}")
 
 
 def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:
