@@ -82,7 +82,7 @@ def test_a_version_is_that_of_the_sources(sources):
 
 
 ABOVE = ("study", "paper", "cli", "report", "shop", "serve", "bsuite")
-ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed")
+ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed", "html.py", "colours.css")
 BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 
 
