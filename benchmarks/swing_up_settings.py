@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rlsvi.paper.chain.experiments import seeds_of
-from rlsvi.paper.descendants.swing_up_runs import dithering, found_by, noisy
+from rlsvi.paper.descendants.swing_up import dithering, found_by, noisy
+from rlsvi.paper.results import seeds_of
 
 HEIGHT, COST, FIRST = 0.5, 0.1, 1000
 SETTINGS = [*product(["σ"], (0.1, 0.3, 1.0, 3.0)), *product(["ε"], (0.03, 0.1, 0.2, 0.3))]

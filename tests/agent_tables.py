@@ -219,6 +219,11 @@ CASES = {
         NO: [(40, members(alone=lambda s: s["seed"] % 2)), (40, members(noise_10=math.inf, random_100=math.inf))],
         OPEN: [(40, members(alone=lambda s: s["seed"] % 10 == 0))],
     },
+    ("swing-up", "does not find the reward"): {
+        YES: [(40, swinging())],
+        NO: [(40, swinging(idle=lambda s: s["seed"] % 2))],
+        OPEN: [swinging(), (40, swinging(idle=lambda s: s["seed"] % 10 == 0))],
+    },
     ("swing-up", "Where pushing is free"): {
         YES: [(40, swinging())],
         NO: [(40, swinging(free=lambda s: s["height"] > 0.9))],

@@ -7,8 +7,9 @@ import pytest
 import jobs
 from rlsvi import StationaryLSVI, StationaryRLSVI, bases
 from rlsvi.agents import EpsilonGreedy, Exponential
-from rlsvi.paper.tetris import games
-from rlsvi.paper.tetris.policies import policies, published_player
+from rlsvi.paper.tetris import levels as games
+from rlsvi.paper.tetris.mini_tetris import mini_optimum
+from rlsvi.paper.tetris.tetris import policies, published_player
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.study.checkpoint import checkpoint, checkpoint_in
 from rlsvi.study.executors import processes
@@ -112,8 +113,9 @@ def test_what_cannot_be_read_is_not_believed(damaged, tmp_path):
 
 KILLED = """
 import sys
-from rlsvi.paper.tetris import games
-from rlsvi.paper.tetris.policies import policies, published_player
+from rlsvi.paper.tetris import levels as games
+from rlsvi.paper.tetris.mini_tetris import mini_optimum
+from rlsvi.paper.tetris.tetris import policies, published_player
 from rlsvi.study.job import Job
 from rlsvi.study.sweep import sweep
 games.learned.__defaults__ = (0.0,)
@@ -176,7 +178,7 @@ def test_published_weights_play_far_better():
 
 
 def test_the_optimum_is_that_of_the_small_board():
-    found = games.mini_optimum(seed=0)
+    found = mini_optimum(seed=0)
     assert found == {"optimum": pytest.approx(3.12353515625, abs=1e-8), "boards": 74239}
 
 

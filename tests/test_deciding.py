@@ -10,11 +10,10 @@ from matplotlib.figure import Figure as Picture
 
 from jobs import picky
 from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper import deciding as module
+from rlsvi.paper import reproduce as module
 from rlsvi.paper.claim import Outcome, Verdict, at_least, claim
-from rlsvi.paper.deciding import narrower
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.reproduce import reproduce
+from rlsvi.paper.reproduce import narrower, reproduce
 from rlsvi.study.job import Done, Job
 from rlsvi.study.statistics import Interval
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rlsvi import RLSVI, EnsembleRLSVI, problems
-from rlsvi.paper.chain.experiments import seeds_of
-from rlsvi.paper.descendants.ensemble_size_runs import EXACT, SHALLOW, TARGETS, WEIGHTS_ALONE, ensemble_regret
+from rlsvi.paper.descendants.ensemble_size import EXACT, SHALLOW, TARGETS, WEIGHTS_ALONE, ensemble_regret
+from rlsvi.paper.results import seeds_of
 from rlsvi.simulate.finite import simulate
 
 PRIOR = {"lam": 10.0, "sigma": 0.001}

@@ -6,7 +6,7 @@ import pytest
 from rlsvi import RLSVI, GradientRLSVI, IncrementalRLSVI, problems
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import river_swim
-from rlsvi.paper.extensions.continual_runs import (
+from rlsvi.paper.extensions.continual import (
     COHERENT,
     FUNCTIONS,
     GAMMA,
@@ -15,7 +15,7 @@ from rlsvi.paper.extensions.continual_runs import (
     discounted_values,
     perturbations,
 )
-from rlsvi.paper.extensions.incremental_runs import (
+from rlsvi.paper.extensions.incremental import (
     BONUSES,
     CHAIN,
     EVIDENCE,

@@ -4,19 +4,21 @@ import html
 import json
 import os
 import re
+import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import polars as pl
 import pytest
 
-from rlsvi.paper import FIGURES, reproduce
+from rlsvi.paper import FIGURES, TOPICS, reproduce
 from rlsvi.paper.claim import Outcome
 from rlsvi.paper.figure import SCALES, Figure
 from rlsvi.paper.report import write_html, write_markdown
-from rlsvi.paper.tetris import policies
-from rlsvi.study.job import Done
+from rlsvi.paper.tetris import tetris
+from rlsvi.study.job import Done, sources_of
 from rlsvi.study.statistics import bootstrap, bootstrap_medians, power_law, power_laws, probability_of_improvement
 from rlsvi.study.store import Store
 from rlsvi.study.sweep import sweep
@@ -79,7 +81,7 @@ def shorten(patch):
     """Few resamples, and games of Tetris that end: good players' games last a million pieces."""
     for function in (bootstrap, bootstrap_medians, power_laws, power_law, probability_of_improvement):
         patch.setitem(function.__kwdefaults__, "resamples", 100)
-    patch.setattr(policies, "LIMIT", 5000)
+    patch.setattr(tetris, "LIMIT", 5000)
 
 
 @pytest.fixture(autouse=True)
@@ -112,9 +114,32 @@ def test_a_figure_says_what_it_is(name):
 
 
 def test_figures_come_in_the_order_of_the_paper():
-    numbers = [int(found[1]) for name in FIGURES if (found := re.search(r"figure (\d+)", figure(name).where))]
-    assert len(set(numbers)) == len(numbers) == 13
+    places = [figure(name).where for name in FIGURES]
+    numbers = [int(found[1]) for where in places if (found := re.search(r"figure (\d+)", where))]
+    assert len(numbers) == 13
     assert set(numbers) == set(range(2, 15))
+    for figures in TOPICS.values():
+        of_topic = [figure(name).where for name in figures]
+        assert of_topic == sorted(of_topic, key=lambda where: where.startswith("appendix"))
+        numbers = [int(found[1]) for where in of_topic if (found := re.search(r"figure (\d+)", where))]
+        assert numbers == sorted(numbers)
+
+
+def test_a_file_with_a_figure_is_all_that_a_figure_needs(tmp_path, monkeypatch):
+    """Nothing else names it: it is listed, in its place and with its first line, and is not imported for that."""
+    from rlsvi import paper
+
+    copy = tmp_path / "chain"
+    shutil.copytree(Path(paper.__file__).parent / "chain", copy)
+    own = '"""Walks of a user."""\n\n1 / 0\n\nFIGURE = Figure.of(__name__, where="{}")\n'
+    (copy / "own_figure.py").write_text(own.format("section 6.1.1, figure 3, and ours"))
+    (copy / "last.py").write_text(own.format("appendix Z"))
+    monkeypatch.setattr(paper, "__file__", str(tmp_path / "__init__.py"))
+    found = list(paper._find("chain"))
+    assert set(found) == {*TOPICS["chain"], "own-figure", "last"}
+    assert found.index("own-figure") == found.index("chain-length") + 1
+    assert found[-1] == "last"
+    assert paper._find("chain")["own-figure"] == "Walks of a user"
 
 
 def test_figures_are_found_by_name_whatever_was_imported_before():
@@ -136,27 +161,15 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
     jobs = figure(name).plan(scale)
     assert len({job.name for job in jobs}) == len(jobs)
     assert all(job.cost > 0 for job in jobs)
-    subject = "tetris" if "tetris" in name else name.partition("-")[0]
-    modules = {
-        "tetris": {"tetris.games", "tetris.policies"},
-        "recsys": {"recommendation.experiments"},
-        "incremental": {"extensions.incremental_runs"},
-        "continual": {"extensions.continual_runs"},
-        "bootstrap": {"extensions.bootstrap_runs"},
-        "homogeneous": {"extensions.homogeneous_runs"},
-        "worst": {"extensions.worst_case_runs"},
-        "deep": {"descendants.deep_sea_runs"},
-        "concurrent": {"descendants.concurrent_runs"},
-        "seed": {"descendants.seed_sampling_runs"},
-        "ensemble": {"descendants.ensemble_size_runs"},
-        "swing": {"descendants.swing_up_runs"},
-        "lemma": {"theory.lemma"},
-        "theorem": {"theory.prior_regret", "theory.theorem"},
-        "conjecture": {"chain.experiments", "theory.conjecture"},
-        "dithering": {"chain.experiments", "chain.policy_gradient"},
-    }.get(subject, {"chain.experiments"})
-    allowed = {f"rlsvi.paper.{module}" for module in modules}
-    assert {job.function.partition(":")[0] for job in jobs} <= allowed
+    assert all(job.function.startswith("rlsvi.paper.") for job in jobs)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_another_claim_or_plot_computes_nothing_anew(name):
+    """A name of a run that hides one of the file would make a plot a part of the run: give it another."""
+    above = {"rlsvi.paper.claim", "rlsvi.paper.drawing", "rlsvi.paper.figure", "rlsvi.study.plot"}
+    for function in {job.function for job in figure(name).plan()}:
+        assert not {place.partition(":")[0] for place in sources_of(function)} & above
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -10,7 +10,7 @@ from rlsvi import PSRL, RLSVI, UCRL2, HomogeneousRLSVI, Problem, problems
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP
-from rlsvi.paper.extensions.homogeneous_runs import MAKERS, homogeneous_regret
+from rlsvi.paper.extensions.homogeneous import MAKERS, homogeneous_regret
 from rlsvi.simulate.finite import simulate
 from test_tabular import SMALL, best_by_linear_program, transitions
 from twin import assert_same, state_of

@@ -82,7 +82,7 @@ def test_a_version_is_that_of_the_sources(sources):
 
 
 ABOVE = ("study", "paper", "cli", "report", "shop", "serve", "bsuite")
-ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed")
+ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed", "html.py", "colours.css")
 BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 
 
@@ -126,17 +126,78 @@ def test_a_version_is_that_of_the_functions_own_file_and_of_what_it_imports(tmp_
         monkeypatch.delitem(sys.modules, name)
 
 
-def test_the_jobs_of_the_paper_are_dated_by_all_they_import():
-    found = module.imported_files("rlsvi.paper.chain.experiments", {"rlsvi"})
+def test_the_jobs_of_the_paper_are_dated_by_what_they_reach():
+    found = module.sources_of("rlsvi.paper.chain.learning:learning_time")
     assert {
-        "rlsvi.paper.chain.experiments",
-        "rlsvi.paper.results",
-        "rlsvi.simulate.finite",
-        "rlsvi.problems",
-        "rlsvi.core.regression",
+        "rlsvi.paper.chain.learning:until_learned",
+        "rlsvi.paper.chain.learning:CHUNK",
+        "rlsvi.paper.results:unexplained",
+        "rlsvi.study.experiment:Course",
     } <= set(found)
-    others = [name for name in found if name.startswith(("rlsvi.study", "rlsvi.cli"))]
-    assert others == ["rlsvi.study.experiment"]
+    assert "rlsvi.paper.chain.learning:first_reward" not in found
+    assert {name.partition(":")[0] for name in found} == {
+        "rlsvi.paper.chain.learning",
+        "rlsvi.paper.results",
+        "rlsvi.study.experiment",
+    }
+
+
+FIGURE_FILE = '''"""A figure."""
+import json
+from rlsvi.paper.shared import HALF, unused, sized as size_of
+from matplotlib.axes import Axes
+
+TIMES = 2
+TIMES += 1
+CLAIMED = 5
+
+register(TIMES)
+
+
+@decorated
+def job(*, seed: int) -> dict:
+    """A run."""
+    return {"x": TIMES * helper(seed)}
+
+
+def helper(x):
+    return HALF * x + size_of(x)
+
+
+def claim(frame) -> Axes:
+    return CLAIMED + unused(frame)
+'''
+SHARED = "HALF = 0.5\nOTHER = 1\ndef unused(x): return OTHER\ndef sized(x): return len(json.dumps(x))\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "changes"),
+    [
+        ("figure", "A figure.", "Another.", False),
+        ("figure", "CLAIMED = 5", "CLAIMED = 6", False),
+        ("figure", "return CLAIMED", "# as the paper has it\n    return 1 + CLAIMED", False),
+        ("figure", "TIMES += 1", "TIMES += 2", True),
+        ("figure", "register(TIMES)", "register()", True),
+        ("figure", "@decorated", "@experiment", True),
+        ("figure", "return HALF", "return 2 * HALF", True),
+        ("figure", "sized as size_of", "other as size_of", True),
+        ("shared", "HALF = 0.5", "HALF = 0.25", True),
+        ("shared", "len(", "2 * len(", True),
+        ("shared", "OTHER = 1", "OTHER = 2", False),
+    ],
+)
+def test_a_job_of_this_package_is_dated_by_the_definitions_it_reaches(
+    tmp_path, monkeypatch, file, before, after, changes
+):
+    texts = {"figure": FIGURE_FILE, "shared": SHARED}
+    paths = {f"rlsvi.paper.{name}": tmp_path / f"{name}.py" for name in texts}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.setattr(module, "_file_of", paths.get)
+    first = module.version.__wrapped__("rlsvi.paper.figure:job")
+    assert before in texts[file]
+    (tmp_path / f"{file}.py").write_text(texts[file].replace(before, after))
+    assert (module.version.__wrapped__("rlsvi.paper.figure:job") != first) is changes
 
 
 def test_a_version_is_that_of_the_libraries(monkeypatch):

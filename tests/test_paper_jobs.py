@@ -10,8 +10,8 @@ from rlsvi import LSVI, RLSVI, Boltzmann, EpsilonGreedy, problems
 from rlsvi.bases.dense import Dense
 from rlsvi.mdp import backward_induction, chain, evaluate
 from rlsvi.paper import results
-from rlsvi.paper.chain import experiments as paper
-from rlsvi.paper.chain import learning
+from rlsvi.paper.chain import chain_sigma, dithering, learning
+from rlsvi.paper.results import seeds_of
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import simulate
 
@@ -22,8 +22,8 @@ def seeds(seed):
 
 
 def test_problem_and_agent_have_seeds_of_their_own():
-    assert paper.seeds_of(3) == tuple(seeds(3))
-    found = [x for seed in range(50) for x in paper.seeds_of(seed)]
+    assert seeds_of(3) == tuple(seeds(3))
+    found = [x for seed in range(50) for x in seeds_of(seed)]
     assert len(set(found)) == 100
 
 
@@ -57,21 +57,23 @@ def tenth_reward(length, features, seed, episodes=3000, lam=1.0, sigma=0.1, **ba
 def test_the_learning_time_is_that_of_episodes_in_one_go(settings):
     expected = tenth_reward(**settings)
     assert math.isfinite(expected)
-    assert paper.learning_time(**settings, limit=3000)["time"] == expected
-    assert paper.learning_time(**settings, limit=expected)["time"] == expected
-    assert paper.learning_time(**settings, limit=expected - 1)["time"] == math.inf
+    assert learning.learning_time(**settings, limit=3000)["time"] == expected
+    assert learning.learning_time(**settings, limit=expected)["time"] == expected
+    assert learning.learning_time(**settings, limit=expected - 1)["time"] == math.inf
 
 
 def test_learning_times_before_and_after_the_first_look_are_exact():
-    times = [paper.learning_time(length=20, features=6, seed=seed, limit=3000)["time"] for seed in range(6)]
-    assert min(times) < paper.CHUNK < max(times)
+    times = [learning.learning_time(length=20, features=6, seed=seed, limit=3000)["time"] for seed in range(6)]
+    assert min(times) < learning.CHUNK < max(times)
     assert times == [tenth_reward(20, 6, seed) for seed in range(6)]
 
 
 def test_seeds_and_readings_of_rho_give_other_runs():
     base = {"length": 12, "features": 6, "limit": 3000}
-    assert len({paper.learning_time(**base, seed=seed)["time"] for seed in range(6)}) > 3
-    both = [paper.learning_time(**base, rho=0.05, rho_is=kind, seed=0)["misfit"] for kind in ("variance", "std")]
+    assert len({learning.learning_time(**base, seed=seed)["time"] for seed in range(6)}) > 3
+    both = [
+        learning.learning_time(**base, rho=0.05, rho_is=kind, seed=0)["misfit"] for kind in ("variance", "std")
+    ]
     assert both[0] > 2 * both[1]
 
 
@@ -85,14 +87,14 @@ def test_the_misfit_is_what_least_squares_leave_of_all_values():
         blocks[rows, h * features : (h + 1) * features] = problem.basis.phi[h].reshape(Q[0].size, features)
     theta, *_ = np.linalg.lstsq(blocks, Q.ravel(), rcond=None)
     expected = np.linalg.norm(blocks @ theta - Q.ravel()) / np.linalg.norm(Q)
-    found = paper.learning_time(length=length, features=features, rho=rho, seed=seed, limit=1)
+    found = learning.learning_time(length=length, features=features, rho=rho, seed=seed, limit=1)
     assert found["misfit"] == pytest.approx(expected, rel=1e-9)
     assert 0.01 < expected < 1
-    assert "misfit" not in paper.learning_time(length=length, features=features, seed=seed, limit=1)
+    assert "misfit" not in learning.learning_time(length=length, features=features, seed=seed, limit=1)
 
 
 def test_nothing_is_left_out_at_rho_zero():
-    assert paper.learning_time(length=20, features=20, rho=0.0, seed=4, limit=1)["misfit"] < 1e-9
+    assert learning.learning_time(length=20, features=20, rho=0.0, seed=4, limit=1)["misfit"] < 1e-9
 
 
 # ---- regret -------------------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ def test_regret_curves_are_sums_of_the_episodes(name, episodes):
     problem = problems.chain(6, 4, seed=problem_seed)
     history = simulate(make(agent_seed), problem, episodes)
     size = {"length": 6, "features": 4, "episodes": episodes, "points": 60}
-    found = paper.regret_curve(agent=name, seed=3, **size, **settings)
+    found = learning.regret_curve(agent=name, seed=3, **size, **settings)
     at = found["episode"]
     assert at[0] == 1
     assert at[-1] == episodes
@@ -129,9 +131,9 @@ def test_regret_curves_are_sums_of_the_episodes(name, episodes):
 
 def test_marks_are_dense_at_first_and_end_each_part():
     curve = {"agent": "RLSVI", "length": 4, "features": 3, "seed": 0, "lam": 1.0, "sigma": 0.1}
-    short = paper.regret_curve(**curve, episodes=300, points=300)["episode"]
+    short = learning.regret_curve(**curve, episodes=300, points=300)["episode"]
     assert short.tolist() == list(range(1, 301))
-    long = paper.regret_curve(**curve, episodes=5000, points=100)["episode"]
+    long = learning.regret_curve(**curve, episodes=5000, points=100)["episode"]
     assert {1, 2000, 5000} <= set(long.tolist())
     assert 150 < len(long) <= 200
     assert np.diff(long[long <= 2000]).max() <= 21
@@ -140,10 +142,10 @@ def test_marks_are_dense_at_first_and_end_each_part():
 
 def test_what_became_of_a_run_that_learns_and_of_one_that_does_not():
     few = {"points": 50, "seed": 1}
-    learns = paper.regret_curve(agent="RLSVI", length=20, features=10, episodes=500, lam=1.0, sigma=0.1, **few)
+    learns = learning.regret_curve(agent="RLSVI", length=20, features=10, episodes=500, lam=1.0, sigma=0.1, **few)
     assert 10 <= learns["time"] < 500
     assert 0 < learns["last_mistake"] < 500
-    lost = paper.regret_curve(agent="epsilon-greedy", length=30, features=5, episodes=200, epsilon=0.1, **few)
+    lost = learning.regret_curve(agent="epsilon-greedy", length=30, features=5, episodes=200, epsilon=0.1, **few)
     assert lost["time"] == math.inf
     assert lost["last_mistake"] == 200
     assert lost["reward"][-1] == 0
@@ -157,9 +159,9 @@ def test_stretch_is_a_factor_of_the_basis():
     history = simulate(RLSVI(lam=200.0, sigma=0.1, seed=agent_seed), stretched, 200)
     curve = {"agent": "RLSVI", "length": 15, "features": 4, "episodes": 200, "points": 200}
     curve |= {"seed": 2, "sigma": 0.1}
-    found = paper.regret_curve(**curve, lam=200.0, stretch=9.0)
+    found = learning.regret_curve(**curve, lam=200.0, stretch=9.0)
     np.testing.assert_allclose(found["regret"], np.cumsum(history.regret), rtol=1e-12)
-    assert not np.array_equal(found["regret"], paper.regret_curve(**curve, lam=200.0)["regret"])
+    assert not np.array_equal(found["regret"], learning.regret_curve(**curve, lam=200.0)["regret"])
 
 
 def test_a_curve_with_a_basis_for_each_period_is_that_of_such_a_problem():
@@ -167,22 +169,24 @@ def test_a_curve_with_a_basis_for_each_period_is_that_of_such_a_problem():
     problem = problems.chain(10, 4, per_period=True, seed=problem_seed)
     history = simulate(RLSVI(lam=1.0, sigma=0.1, seed=agent_seed), problem, 150)
     size = {"length": 10, "features": 4, "episodes": 150, "points": 150, "seed": 4, "lam": 1.0, "sigma": 0.1}
-    found = paper.regret_curve(agent="RLSVI", per_period=True, **size)
+    found = learning.regret_curve(agent="RLSVI", per_period=True, **size)
     np.testing.assert_allclose(found["regret"], np.cumsum(history.regret), rtol=1e-12)
-    assert not np.array_equal(found["regret"], paper.regret_curve(agent="RLSVI", **size)["regret"])
+    assert not np.array_equal(found["regret"], learning.regret_curve(agent="RLSVI", **size)["regret"])
 
 
 def test_a_stretched_basis_and_a_larger_lambda_are_the_same_episodes():
     curve = {"agent": "RLSVI", "length": 8, "features": 4, "episodes": 300, "points": 50}
     curve |= {"seed": 2, "sigma": 0.1}
-    plain, stretched = (paper.regret_curve(**curve, lam=lam, stretch=by) for lam, by in ((1.0, 1.0), (16.0, 4.0)))
+    plain, stretched = (
+        learning.regret_curve(**curve, lam=lam, stretch=by) for lam, by in ((1.0, 1.0), (16.0, 4.0))
+    )
     for column in ("regret", "reward"):
         assert plain[column].tobytes() == stretched[column].tobytes()
 
 
 def test_an_unknown_agent_is_named():
     with pytest.raises(ValueError, match="unknown agent 'Q-learning'"):
-        paper.agent_called("Q-learning", 0)
+        learning.agent_called("Q-learning", 0)
 
 
 # ---- the first reward ---------------------------------------------------------------------------------------
@@ -196,7 +200,7 @@ DITHER = [
 @pytest.mark.parametrize("settings", DITHER, ids=str)
 def test_the_first_reward_comes_as_a_geometric_law_says(settings):
     runs = 300
-    found = pl.DataFrame([paper.first_reward(**settings, seed=seed, limit=10**6) for seed in range(runs)])
+    found = pl.DataFrame([dithering.first_reward(**settings, seed=seed, limit=10**6) for seed in range(runs)])
     N = settings["length"]
     chance = (1 - 1 / N) ** (N - 1) / 2 ** (N - 1)
     sd_of_mean = math.sqrt(1 - chance) / chance / math.sqrt(runs)
@@ -215,17 +219,17 @@ def test_the_first_reward_is_that_of_episodes_in_one_go():
         history = simulate(LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=agent_seed), problem, 1000)
         first = np.flatnonzero(history.reward)[0] + 1
         job = {"agent": "epsilon-greedy", "length": 5, "features": 3, "seed": seed, "epsilon": 0.5}
-        assert paper.first_reward(**job, limit=1000)["time"] == first
-        assert paper.first_reward(**job, limit=first)["time"] == first
+        assert dithering.first_reward(**job, limit=1000)["time"] == first
+        assert dithering.first_reward(**job, limit=first)["time"] == first
         if first > 1:
-            short = paper.first_reward(**job, limit=first - 1)
+            short = dithering.first_reward(**job, limit=first - 1)
             assert short["time"] == math.inf
             assert short["regret"] == pytest.approx((first - 1) * problem.random_regret)
 
 
 def test_an_agent_that_explores_is_uneven():
     job = {"agent": "RLSVI", "length": 5, "features": 3, "lam": 1.0, "sigma": 0.1}
-    assert max(paper.first_reward(**job, seed=seed, limit=1000)["uneven"] for seed in range(5)) > 0.5
+    assert max(dithering.first_reward(**job, seed=seed, limit=1000)["uneven"] for seed in range(5)) > 0.5
 
 
 # ---- noise --------------------------------------------------------------------------------------------------
@@ -233,7 +237,9 @@ def test_an_agent_that_explores_is_uneven():
 
 @pytest.mark.parametrize(("sigma", "episodes"), [(1.0, 400), (1e-4, 5), (0.1, 1)])
 def test_noisy_deep_sea_is_a_plain_simulation(sigma, episodes):
-    found = [paper.noisy_deep_sea(size=4, lam=1.0, sigma=sigma, episodes=episodes, seed=seed) for seed in range(4)]
+    found = [
+        chain_sigma.noisy_deep_sea(size=4, lam=1.0, sigma=sigma, episodes=episodes, seed=seed) for seed in range(4)
+    ]
     for seed, one in enumerate(found):
         problem_seed, agent_seed = seeds(seed)
         problem = problems.deep_sea(4, stochastic=True, seed=problem_seed)

@@ -10,7 +10,7 @@ from rlsvi import problems
 from rlsvi.core.random import stream
 from rlsvi.mdp import evaluate
 from rlsvi.paper.chain import learning
-from rlsvi.paper.chain.policy_gradient import features_of, first_reward_of_policy_gradient
+from rlsvi.paper.chain.dithering import features_of, first_reward_of_policy_gradient
 from rlsvi.simulate.policy_gradient import estimate, new_rollout, play, reinforce, softmax_policy
 
 

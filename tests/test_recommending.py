@@ -10,8 +10,9 @@ from rlsvi import LSVI, RLSVI, Boltzmann, ContextualBandit, OptimalPolicy, Thomp
 from rlsvi.bases import Tabular
 from rlsvi.mdp.recommendation import draw_taste, histories
 from rlsvi.paper.claim import Outcome
-from rlsvi.paper.recommendation import experiments as paper
-from rlsvi.paper.recommendation import losses, recsys_boltzmann
+from rlsvi.paper.recommendation import engine as losses
+from rlsvi.paper.recommendation import engine as paper
+from rlsvi.paper.recommendation import recsys_boltzmann
 from rlsvi.paper.recommendation.recsys_myopic import crossing
 from rlsvi.simulate.finite import simulate
 

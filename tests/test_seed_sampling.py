@@ -7,7 +7,7 @@ from rlsvi import RLSVI, problems
 from rlsvi.core.random import normal, pick
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.mdp.solve import backward_induction
-from rlsvi.paper.descendants.seed_sampling_runs import SCHEMES, SEEDS
+from rlsvi.paper.descendants.seed_sampling import SCHEMES, SEEDS
 from rlsvi.simulate import simulate
 from rlsvi.simulate.staggered import Scheme, SharedTable, layers_of
 

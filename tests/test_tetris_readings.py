@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from rlsvi.paper.tetris import players
-from rlsvi.paper.tetris.levels import kept, level, longest, scores, shortest, steadiness
-from rlsvi.paper.tetris.readings import PRINTED, READINGS
+from rlsvi.paper.tetris import tetris as players
+from rlsvi.paper.tetris.levels import PRINTED, READINGS, kept, level, longest, scores, shortest, steadiness
 from tables import figure, table
 from test_claims import judged
 from tetris_tables import by_agent, found

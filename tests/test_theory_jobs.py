@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
-from rlsvi.paper.chain.experiments import learning_time
+from rlsvi.paper.chain.learning import learning_time
 from rlsvi.paper.theory import lemma
 from rlsvi.paper.theory import prior_regret as experiment
 from rlsvi.paper.theory.conjecture import (

@@ -10,7 +10,7 @@ import rlsvi
 from rlsvi import RLSVI, BoundedTargetRLSVI, InverseGamma, Problem, WorstCaseRLSVI, problems
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
-from rlsvi.paper.extensions.worst_case_runs import (
+from rlsvi.paper.extensions.worst_case import (
     BOUNDED,
     CLIPPED,
     MAKERS,

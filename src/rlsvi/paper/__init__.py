@@ -1,6 +1,12 @@
-"""The paper's experiments: one folder per topic, one file per figure with its settings, claims and plot."""
+"""The paper's experiments: one folder per topic, one file per figure with its settings, runs, claims and plot.
 
+A figure is found by its file, which defines FIGURE; no list names it. The first line of the file says what the
+figure shows, and `where`, in FIGURE, what place it has among the others of its topic.
+"""
+
+import re
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlsvi.core.checks import instead, shown
@@ -8,47 +14,23 @@ from rlsvi.core.checks import instead, shown
 if TYPE_CHECKING:
     from rlsvi.paper.figure import Figure
 
-TOPICS = {
-    "chain": {
-        "dithering": "how long dithering takes to the first reward (Example 1)",
-        "chain-regret": "regret on a chain of 50 states",
-        "chain-length": "learning time against the length of the chain",
-        "chain-features": "learning time against the number of basis functions",
-        "chain-scaling": "both on logarithmic scales",
-        "chain-features-many": "basis functions on chains of several lengths",
-        "chain-quadratic": "a quadratic fit in the length, for each number of basis functions",
-        "chain-agnostic": "basis functions that cannot represent the values",
-        "chain-lambda": "robustness to the prior's precision lambda",
-        "chain-sigma": "robustness to the noise sigma",
-    },
-    "tetris": {
-        "tetris": "learning to play Tetris, 20 x 10",
-        "mini-tetris": "learning to play Tetris with four rows, S and Z",
-    },
-    "recommendation": {
-        "recsys-boltzmann": "recommendations: RLSVI against Boltzmann exploration",
-        "recsys-myopic": "recommendations: RLSVI against bandits and the optimal myopic policy",
-    },
-    "extensions": {
-        "incremental": "incremental RLSVI: regret against batch",
-        "continual": "continual RLSVI in a river without end",
-        "bootstrap": "RLSVI by a nonparametric bootstrap on the chain",
-        "homogeneous": "RLSVI, PSRL and UCRL2 on MDPs whose periods are alike",
-        "worst-case": "RLSVI with the noise of worst-case bounds, clipped, and with bounded targets",
-    },
-    "descendants": {
-        "deep-sea": "DeepSea: learning time against its size, beside ensembles, PSRL and dithering",
-        "concurrent": "concurrent agents that share their data: regret per agent against their number",
-        "seed-sampling": "agents that share every step: fixed seeds against new draws",
-        "ensemble-size": "ensembles: regret and learning time against the number of members",
-        "swing-up": "swing-up of a cart and pole: how often a sparse reward is found, beside dithering",
-    },
-    "theory": {
-        "lemma": "stochastic optimism: the lemmas in random cases, and the steps of their proofs",
-        "theorem": "regret on MDPs of Theorem 1's prior against its bound, and tabula rasa algorithms",
-        "conjecture": "is learning on the chain polynomial in K and H?",
-    },
-}
+_TOPICS = ("chain", "tetris", "recommendation", "extensions", "descendants", "theory")  # the order of folders
+
+
+def _find(topic: str) -> dict[str, str]:
+    """The figures of a topic in the order of the paper, and what they show: read from files that are not run."""
+    found = []
+    for path in (Path(__file__).parent / topic).glob("*.py"):
+        head, _, figure = path.read_text("utf-8").partition("\nFIGURE = ")
+        if figure:
+            words = head.partition("\n")[0].strip('"').removesuffix(".")
+            where = re.search(r'\bwhere="(.*?)"', figure)
+            place = re.findall(r"\d+|\b[A-Z]\b", where[1] if where else "")
+            found.append(([it.zfill(3) for it in place], path.stem.replace("_", "-"), words))
+    return {name: words for _, name, words in sorted(found)}  # sections come before appendices
+
+
+TOPICS = {topic: _find(topic) for topic in _TOPICS}
 FIGURES = {name: words for figures in TOPICS.values() for name, words in figures.items()}
 
 

@@ -10,7 +10,7 @@ decorator holds what the paper says and where; its docstring is the criterion, w
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -18,10 +18,12 @@ from inspect import getdoc
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
+import numpy as np
 import polars as pl
+from numpy.typing import ArrayLike
 
 from rlsvi.core.compile import Floats
-from rlsvi.study.statistics import Interval
+from rlsvi.study.statistics import Interval, proportion
 
 
 class Outcome(StrEnum):
@@ -40,7 +42,7 @@ Row = tuple[str, ...]
 class Verdict(NamedTuple):
     """The outcome of a claim.
 
-    measured : what was measured, in at most 30 words.
+    measured : what was measured, in a sentence or two.
     interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
     table : further numbers, the first row has the headings.
     """
@@ -50,12 +52,9 @@ class Verdict(NamedTuple):
     interval: Interval | None = None
     table: tuple[Row, ...] = ()
 
-    def told(self, before: str, after: str = "") -> "Verdict":
-        """The same verdict with more words before and after what was measured."""
-        return self._replace(measured=f"{before}{self.measured}{after}")
-
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
+Parts = Iterator[Part]
 Judge = Callable[[pl.DataFrame], Verdict]
 Verdicts = Iterator[Verdict | str]  # several, and remarks before, between and after them
 Rows = Callable[[pl.DataFrame], pl.DataFrame]
@@ -101,14 +100,20 @@ class About(TypedDict, total=False):
 
 
 def claim(
-    words: str, where: str, rows: Rows = all_rows, **about: Unpack[About]
-) -> Callable[[Callable[[pl.DataFrame], Verdict | Verdicts]], Claim]:
-    """Declare that the function below judges what the paper says at `where`, on some rows of the table."""
+    words: str, where: str, rows: Rows = all_rows, *, table: Row = (), **about: Unpack[About]
+) -> Callable[[Callable[[pl.DataFrame], Verdict | Verdicts | Parts]], Claim]:
+    """Declare that the function below judges what the paper says at `where`, on some rows of the table.
 
-    def declared(judge: Callable[[pl.DataFrame], Verdict | Verdicts]) -> Claim:
+    It returns a verdict, or yields several. With `table`, the headings of a table, it yields verdicts and their
+    rows in it: see `worst_of`.
+    """
+
+    def declared(judge: Callable[[pl.DataFrame], Any]) -> Claim:
         def decide(frame: pl.DataFrame) -> Verdict:
             found = judge(frame)
-            return found if isinstance(found, Verdict) else all_of(*found)
+            if isinstance(found, Verdict):
+                return found
+            return worst_of(table, found) if table else all_of(*found)
 
         return Claim(judge.__name__, words, where, _criterion(judge), decide, rows, **about)
 
@@ -183,6 +188,34 @@ def worst_of(headings: Row, parts: Iterable[Part]) -> Verdict:
 def _worst(verdicts: list[Verdict]) -> Verdict:
     order = [Outcome.NOT_REPRODUCED, Outcome.INCONCLUSIVE, Outcome.REPRODUCED]
     return min(verdicts, key=lambda verdict: order.index(verdict.outcome))
+
+
+def in_readings(
+    headings: Row,
+    found: Mapping[str, tuple[Verdict, Row]],
+    remarks: Iterable[Row] = (),
+    words: Mapping[Outcome, str] | None = None,
+) -> Verdict:
+    """The verdict in the first reading of the paper's text, which is as printed, with a table of all readings.
+
+    headings : of the table, for the names of readings, their rows, and their outcomes.
+    found : by the name of a reading, its verdict and row.
+    words : what outcomes are called in the table; by default as they are.
+    """
+    rows = [(name, *row, (words or {}).get(it.outcome, str(it.outcome))) for name, (it, row) in found.items()]
+    return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks))
+
+
+def share_of(holds: ArrayLike) -> tuple[Interval, str]:
+    """The share of runs in which something holds, with its interval, and their number in words."""
+    found = np.asarray(holds, dtype=np.bool_)
+    return proportion(int(found.sum()), len(found)), f"{found.sum()} of {len(found)}"
+
+
+def three_digits(interval: Interval) -> str:
+    """An estimate and its interval, with three digits or more."""
+    value, low, high = (f"{x:.0f}" if abs(x) >= 100 else f"{x:.3g}" for x in interval)
+    return f"{value} ({low} to {high})"
 
 
 def mean_se(values: Floats, digits: int = 0) -> str:

@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 
 from rlsvi.core.compile import Floats
 from rlsvi.study.plot import COLOURS, INK, LINES, styled
-from rlsvi.study.statistics import band, median
+from rlsvi.study.statistics import Interval, band, median
 
 Picture = Figure  # what matplotlib calls a figure
 LOGARITHMIC: dict[str, Any] = {"xscale": "log", "yscale": "log"}
 THIN = 20  # runs that are drawn one by one beside their median
+DOTS: dict[str, Any] = {"marker": "o", "markersize": 4}
 DOTTED: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}  # lines to compare with
 
 
@@ -73,6 +74,18 @@ def curves(axes: Axes, at: Floats, values: Floats, label: str, index: int = 0) -
     if np.isfinite(low).all():
         axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(at, middle, **style(index), label=label)
+
+
+def means(
+    axes: Axes, found: Mapping[Any, Interval], label: str, index: int = 0, positive: bool = False, **marks: Any
+) -> None:
+    """A line of means with their intervals as a band; of what is `positive`, for a logarithmic axis, above 0."""
+    at = list(found)
+    value, low, high = np.array(list(found.values())).T
+    if np.isfinite(low).all():
+        low = np.maximum(low, 1e-3 * value) if positive else low
+        axes.fill_between(at, low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
+    axes.plot(at, value, **style(index), **marks, label=label)
 
 
 def averaged(axes: Axes, at: Floats, values: Floats, label: str, colour: str, line: Any) -> None:

@@ -19,7 +19,7 @@ from rlsvi.core.files import write_file
 from rlsvi.paper import FIGURES
 from rlsvi.paper.claim import Claim, Outcome, Verdict
 from rlsvi.paper.figure import Figure
-from rlsvi.study.job import imported_files
+from rlsvi.study.job import sources_of
 
 LARGE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
 PICTURES = ("svg", "png")
@@ -120,10 +120,9 @@ def digest(figure: Figure, folder: Path) -> str:
     """A digest of all that verdicts and pictures are made of: the table, and the sources of claims and drawing."""
     found = hashlib.sha256((folder / f"{figure.name}.parquet").read_bytes())
     module = figure.draw.__module__
-    packages = {"rlsvi", module.partition(".")[0]}
-    sources = {} if module == "__main__" else imported_files(module, packages)
+    sources = {} if module == "__main__" else sources_of(module)
     for name in sorted(sources):
-        found.update(name.encode() + b"\0" + sources[name].read_bytes())
+        found.update(name.encode() + b"\0" + sources[name])
     return found.hexdigest()[:16]
 
 

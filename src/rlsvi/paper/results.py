@@ -1,4 +1,4 @@
-"""Reading the table of results of a figure: rows of some settings, runs of each setting, learning curves."""
+"""What figures have in common: the seeds of their runs, and how the table of results is read."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,12 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
+
+
+def seeds_of(seed: int) -> tuple[int, int]:
+    """The seeds of the problem and of the agent of a run."""
+    problem, agent = np.random.SeedSequence(seed).generate_state(2, np.uint64)
+    return int(problem), int(agent)
 
 
 def having(frame: pl.DataFrame, **settings: Any) -> pl.DataFrame:
@@ -36,6 +42,11 @@ def learning_curves(frame: pl.DataFrame, value: str = "regret", **settings: Any)
     mine = having(frame, **settings).sort("seed", "episode")
     at = mine["episode"].unique().sort().to_numpy().astype(np.float64)
     return at, mine[value].to_numpy().reshape(-1, len(at))
+
+
+def total(frame: pl.DataFrame, **settings: Any) -> Floats:
+    """The regret of all episodes of runs with these settings, for every seed."""
+    return learning_curves(frame, **settings)[1][:, -1]
 
 
 def chosen_by_the_others(found: Floats) -> Floats:

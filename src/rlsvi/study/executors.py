@@ -95,7 +95,7 @@ def attempt(job: Job, expected: str) -> Done | Failed:
     """
     try:
         module, _, name = job.function.partition(":")
-        if sources.version(module) != expected:
+        if sources.version(job.function) != expected:
             return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
         function = getattr(import_module(module), name)
         begin = time.process_time()
@@ -148,7 +148,7 @@ def _found_on_card(jobs: Given, fewest: int) -> list[Any] | None:
     from rlsvi.study.experiment import played_together  # with compiled code, which other jobs do without
 
     try:
-        if any(sources.version(job.function.partition(":")[0]) != expected for job, expected in jobs):
+        if any(sources.version(job.function) != expected for job, expected in jobs):
             raise TypeError("this process has other sources of rlsvi, or of the job: have the same everywhere")
         module, _, name = jobs[0][0].function.partition(":")
         with one_thread():

@@ -20,6 +20,7 @@ from rlsvi.core.files import source_files
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
+BELOW = ("core", "mdp", "tetris", "bases", "agents", "callbacks", "offline", "envs", "problems", "simulate")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +73,7 @@ class Job:
     @cached_property
     def version(self) -> str:
         """The version of the code that computes it: a digest of the sources."""
-        return version(self.function.partition(":")[0])
+        return version(self.function)
 
     @cached_property
     def name(self) -> str:
@@ -86,65 +87,110 @@ class Job:
 
 
 @cache
-def version(module: str) -> str:
-    """Return a digest of everything that affects the functions of `module`, so that stale results are never used.
+def version(function: str) -> str:
+    """Return a digest of everything that affects a function, so that stale results are never used.
 
-    It covers the versions of NumPy and numba, all of this package below its studies, the module's own file, and
-    the files it imports from this package or from its own.
+    It covers the versions of NumPy and numba, all of this package below its studies, and the sources that the
+    function reaches: other claims and plots in the file of a figure change nothing.
+
+    function : its name as module:function, or that of a module, for all in it.
     """
     root = Path(__file__).parents[1]
-    parts = (
-        "core",
-        "mdp",
-        "tetris",
-        "bases",
-        "agents",
-        "callbacks",
-        "offline",
-        "envs",
-        "problems",
-        "simulate*",
-    )
-    below = [path for part in parts for path in source_files(root, part)]
-    own = imported_files(module, {"rlsvi", module.partition(".")[0]})
+    below = [path for part in BELOW for path in source_files(root, part)]
     digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
     for path in sorted(below):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    for name in sorted(own):
-        digest.update(name.encode() + b"\0" + own[name].read_bytes())
+    found = sources_of(function)
+    for name in sorted(found):
+        digest.update(name.encode() + b"\0" + found[name])
     return digest.hexdigest()[:16]
 
 
-def imported_files(module: str, packages: set[str], found: dict[str, Path] | None = None) -> dict[str, Path]:
-    """Return the files of a module and of everything it imports from some packages, directly or not, by name."""
-    found = {} if found is None else found
-    spec = find_spec(module)
-    if module in found or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        return found
-    found[module] = Path(spec.origin)
-    for name in _names_imported(found[module].read_bytes()):
-        if name.partition(".")[0] in packages and name != "rlsvi" and _is_module(name):
-            imported_files(name, packages, found)
+def sources_of(function: str) -> dict[str, bytes]:
+    """Return the source of a function, module:function, and of all that it refers to, by place.
+
+    Of modules of other packages, and of those that are referred to as a whole, everything is taken; this package
+    below its studies is left out.
+    """
+    own = function.partition(":")[0]
+    find_spec(own)  # an error if its package is not there
+    found: dict[str, bytes] = {}
+    packages, todo = {"rlsvi", own.partition(".")[0]}, [function]
+    while todo:
+        module, _, name = todo.pop().partition(":")
+        package, _, rest = module.partition(".")
+        ours = package == "rlsvi"
+        place = f"{module}:{name if ours else ''}"
+        if place in found or package not in packages or (ours and rest.partition(".")[0] in ("", *BELOW)):
+            continue
+        path = _file_of(module)
+        statements = _statements(path.read_bytes()) if path else []
+        defined = {each for it in statements for each in it.defines}
+        whole = not ours or name not in defined
+        chosen = [it for it in statements if whole or name in it.defines or it.acts]
+        found[place] = b"".join(it.text for it in chosen)
+        for it in chosen:
+            todo += [f"{module}:{used}" for used in it.uses & defined]
+            for source, imported in it.imports.values():
+                is_module = source.partition(".")[0] in packages and _file_of(f"{source}.{imported}") is not None
+                todo.append(f"{source}.{imported}" if is_module else f"{source}:{imported}")
     return found
 
 
+class _Statement(NamedTuple):
+    """A statement of a module: its lines, the names it defines and uses, and module and name of what it imports.
+
+    acts : whether it does something, though it defines nothing.
+    """
+
+    text: bytes
+    defines: set[str]
+    uses: set[str]
+    imports: dict[str, tuple[str, str]]
+    acts: bool = False
+
+
 @cache
-def _names_imported(source: bytes) -> list[str]:
-    """Return what a source file imports: modules, and names that may be modules. Cached, as jobs share sources."""
-    names = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return names
+def _statements(source: bytes) -> list[_Statement]:
+    """Return the statements of a module, one for each name that is imported. Cached, as jobs share sources."""
+    lines, found = source.splitlines(keepends=True), []
+    for statement in ast.parse(source).body:
+        nodes = list(ast.walk(statement))
+        imports = {name: it for node in nodes for name, it in _imports(node)}
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            found += [
+                _Statement(f"{name} is {it}\n".encode(), {name}, set(), {name: it}) for name, it in imports.items()
+            ]
+            continue
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        first, defines = statement.lineno, {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        defines |= set(imports)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first, defines = min([first, *(it.lineno for it in statement.decorator_list)]), {statement.name}
+        docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        own = b"".join(lines[first - 1 : statement.end_lineno])
+        uses, acts = {node.id for node in names}, not defines and not docstring
+        found.append(_Statement(own, defines, uses, imports, acts))
+    return found
 
 
-def _is_module(name: str) -> bool:
+def _imports(node: ast.AST) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Return the names that a node imports, each with the module, and with the name in it if there is one."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.asname or alias.name.partition(".")[0], (alias.name, "")
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        for alias in node.names:
+            yield alias.asname or alias.name, (node.module, alias.name)
+
+
+def _file_of(module: str) -> Path | None:
+    """Return the Python file of a module; None if there is no such module, or it is compiled."""
     try:
-        return find_spec(name) is not None
+        spec = find_spec(module)
     except ModuleNotFoundError:
-        return False
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 class Done(NamedTuple):

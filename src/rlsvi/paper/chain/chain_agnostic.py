@@ -9,15 +9,14 @@ import polars as pl
 
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import backward_induction, chain
-from rlsvi.paper.chain.experiments import learning_time
-from rlsvi.paper.chain.learning import TIME, expected_first_reward, seconds
-from rlsvi.paper.claim import Row, Verdict, at_least, at_most, claim, computed, exactly
+from rlsvi.paper.chain.learning import TIME, expected_first_reward, learning_time, seconds
+from rlsvi.paper.claim import Row, Verdict, at_least, at_most, claim, computed, exactly, in_readings, share_of
 from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK
-from rlsvi.study.statistics import Interval, bootstrap, median, proportion, ratio_of_medians
+from rlsvi.study.statistics import bootstrap, median, ratio_of_medians
 
 N = K = 20
 READINGS = {  # of ρ, and of the chain
@@ -53,11 +52,6 @@ def within(frame: pl.DataFrame, reading: Reading, low: float, high: float) -> Fl
     return chosen.filter(pl.col("rho") > low, pl.col("rho") <= high)["time"].to_numpy()
 
 
-def learned(times: Floats) -> Interval:
-    """The share of runs that got ten rewards in time."""
-    return proportion(int(np.isfinite(times).sum()), len(times))
-
-
 @claim("For ρ = 0 the basis is coherent, for ρ > 0 it is not", "section 6.1.2")
 def coherent_at_zero(frame: pl.DataFrame) -> Verdict:
     """Least squares leave nothing of Q* out at ρ = 0, and more than a millionth at any other."""
@@ -69,9 +63,8 @@ def coherent_at_zero(frame: pl.DataFrame) -> Verdict:
 
 def in_each_reading(headings: Row, judge: Callable[[Reading], tuple[Verdict, Row]]) -> Verdict:
     """The verdict in the reading that is printed, with a table of all readings."""
-    found = [(words, *judge(reading)) for reading, words in READINGS.items()]
-    rows = ((words, *numbers, str(verdict.outcome)) for words, verdict, numbers in found)
-    return found[0][1]._replace(table=(("reading", *headings, "verdict"), *rows))
+    found = {words: judge(reading) for reading, words in READINGS.items()}
+    return in_readings(("reading", *headings, "verdict"), found)
 
 
 @claim("For large ρ, and an extremely misspecified basis, RLSVI is not effective", "section 6.1.2")
@@ -79,7 +72,7 @@ def large_rho(frame: pl.DataFrame) -> Verdict:
     """Fewer than half of the runs with ρ above .9 get ten rewards."""
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
-        share = learned(within(frame, reading, 0.9, 1.0))
+        share, _ = share_of(np.isfinite(within(frame, reading, 0.9, 1.0)))
         return at_most(share, 0.5, f"for ρ above .9 a share of {share} gets ten rewards"), (f"{share}",)
 
     return in_each_reading(("share that learns",), judge)
@@ -91,7 +84,7 @@ def stable_region(frame: pl.DataFrame) -> Verdict:
 
     def judge(reading: Reading) -> tuple[Verdict, Row]:
         close = within(frame, reading, 0.0, SMALLEST)
-        share, until = learned(close), edge(frame, reading)
+        (share, _), until = share_of(np.isfinite(close)), edge(frame, reading)
         longer = ratio_of_medians(close, within(frame, reading, -1.0, 0.0))
         words = f"a share of {share} learns there, in {longer} times the episodes at ρ = 0; nine of ten up to"
         return at_least(share, 0.9, f"{words} ρ* = {until:g}"), (f"{share}", f"{longer}", f"{until:g}")
@@ -105,7 +98,7 @@ def edge(frame: pl.DataFrame, reading: Reading) -> float:
     at = 0.0
     for end in EDGES:
         times = within(frame, reading, at, end)
-        if not len(times) or learned(times).value < 0.9:
+        if not len(times) or np.isfinite(times).mean() < 0.9:
             break
         at = end
     return at

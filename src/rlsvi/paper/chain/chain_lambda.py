@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 
 from rlsvi import problems
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.paper.chain.experiments import phi_of, regret_curve
-from rlsvi.paper.chain.learning import medians, seconds
+from rlsvi.paper.chain.learning import medians, phi_of, regret_curve, seconds
 from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, computed, exactly
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels
 from rlsvi.paper.figure import Figure

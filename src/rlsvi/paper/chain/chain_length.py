@@ -8,6 +8,7 @@ from rlsvi.paper.chain.learning import (
     TIME,
     below_the_bounds,
     dithering_bound,
+    draw_bounds,
     learning_jobs,
     tabular_bound,
 )
@@ -16,7 +17,6 @@ from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells
 from rlsvi.study.job import Job
-from rlsvi.study.plot import INK
 
 K = 10
 
@@ -48,10 +48,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     times, limit = np.concatenate(list(found.values())), float(frame["limit"][0])
     top = 1.3 * float(times[np.isfinite(times)].max(initial=1.0)) if np.isfinite(times).all() else 1.05 * limit
     runs(axes, found, limit, "RLSVI, K = 10: runs and medians")
-    at = np.linspace(2, max(found), 400)
-    axes.plot(at, 2.0 ** (at - 1), "--", color=INK, linewidth=1, label="dithering, $2^{N-1}$")
-    tabular = [tabular_bound(N) / 10 for N in at]
-    axes.plot(at, tabular, color=INK, linewidth=1, label="tabular, $H^2SA/10$")
+    draw_bounds(axes, np.linspace(2, max(found), 400))
     labelled(axes, LENGTH, TIME, key="upper right", xlim=(0, max(found) * 1.02), ylim=(0, top))
     return figure
 

@@ -3,16 +3,18 @@
 import numpy as np
 import polars as pl
 
+from rlsvi import problems
+from rlsvi.agents import RLSVI
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.chain_lambda import draw_sweep, final_regret, robust, run
-from rlsvi.paper.chain.experiments import noisy_deep_sea
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, share_of
 from rlsvi.paper.drawing import Picture, labelled, panels
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with
+from rlsvi.paper.results import cells, rows_with, seeds_of
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
-from rlsvi.study.statistics import difference, proportion, ratio_of_medians
+from rlsvi.study.statistics import difference, ratio_of_medians
 
 LAMBDA, SIGMA = 100.0, 0.1
 SIZE = 8  # of DeepSea
@@ -29,6 +31,19 @@ def jobs(powers: list[float], episodes: int, seeds: int, noisy: int) -> list[Job
         for sigma in (grid[0], SIGMA, TRUE)
         for seed in range(noisy)
     ]
+
+
+@experiment
+def noisy_deep_sea(*, size: int, lam: float, sigma: float, episodes: int, seed: int) -> Playing:
+    """RLSVI with a table on DeepSea with noisy rewards and transitions: its regret, and whether it is stuck.
+
+    It is stuck (1) if in the last tenth of the episodes more than half of random play's regret is left.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = problems.deep_sea(size, stochastic=True, seed=problem_seed)
+    history = yield Play(RLSVI(lam=lam, sigma=sigma, seed=agent_seed), problem, episodes)
+    left = history.regret[-(episodes // 10 or 1) :].mean()
+    return {"total": float(history.regret.sum()), "stuck": float(left > 0.5 * problem.random_regret)}
 
 
 @claim(
@@ -74,7 +89,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     figure, (left, middle, right) = panels(3, 3.6)
     draw_sweep(left, middle, on_chain(frame), "sigma", "lambda = 100")
     for sigma, stuck in cells(on_deep_sea(frame), "sigma", value="stuck").items():
-        share = proportion(int(stuck.sum()), len(stuck))
+        share, _ = share_of(stuck)
         right.plot([sigma, sigma], [share.low, share.high], color=COLOURS[1], linewidth=1.5)
         right.plot([sigma], [share.value], "o", color=COLOURS[1])
     share_of_runs, title = "share of runs that are stuck", "DeepSea with noisy rewards"

@@ -1,5 +1,6 @@
 """Example 1: dithering, and a policy gradient, need 2^(N-1) episodes and more to the first reward."""
 
+import math
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -7,14 +8,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rlsvi import problems
+from rlsvi.core.compile import Floats
+from rlsvi.core.random import stream
 from rlsvi.mdp import backward_induction, chain, evaluate
-from rlsvi.paper.chain.experiments import first_reward
-from rlsvi.paper.chain.learning import LENGTH, dithering_bound, expected_first_reward, success
-from rlsvi.paper.chain.policy_gradient import first_reward_of_policy_gradient
+from rlsvi.paper.chain.learning import (
+    LENGTH,
+    agent_called,
+    dithering_bound,
+    expected_first_reward,
+    phi_of,
+    success,
+)
 from rlsvi.paper.claim import Verdict, Verdicts, at_least, between, claim, exactly
 from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with
+from rlsvi.paper.results import cells, rows_with, seeds_of
+from rlsvi.problems import Problem
+from rlsvi.simulate.policy_gradient import new_rollout, reinforce, softmax_policy
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap_means, line
@@ -44,6 +56,66 @@ def jobs(lengths: list[int], seeds: int) -> list[Job]:
             size = {"length": N, "seed": 1000 * thousand + run % 1000, "limit": int(40 * expected)}
             found.append(Job.of(function, 2e-6 * expected * N, **size, **settings))
     return found
+
+
+@experiment
+def first_reward(
+    *, agent: str, length: int, features: int | None, seed: int, limit: int, **settings: float
+) -> Playing:
+    """Episodes until the first reward, infinite if not within `limit`.
+
+    regret : expected regret of these episodes, the one with the reward included.
+    uneven : the largest difference, relative, between the value of a policy played in them and of random play.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = problems.chain(length, features, seed=problem_seed)
+    player = agent_called(agent, agent_seed, **settings)
+    regret, uneven, chunk = 0.0, 0.0, 2 ** min(length - 1, 14)
+    for played in range(0, limit, chunk):
+        history = yield Play(player, problem, min(chunk, limit - played))
+        reached = np.flatnonzero(history.reward)
+        until = reached[0] + 1 if len(reached) else len(history.reward)
+        regret += float(history.regret[:until].sum())
+        off = np.abs(history.regret[:until] / problem.random_regret - 1.0)
+        uneven = max(uneven, float(off.max()))
+        if len(reached):
+            return {"time": float(played + until), "regret": regret, "uneven": uneven}
+    return {"time": math.inf, "regret": regret, "uneven": uneven}
+
+
+def first_reward_of_policy_gradient(
+    *, length: int, features: int | None, step_size: float, seed: int, limit: int
+) -> dict[str, float]:
+    """Episodes of REINFORCE until the first reward, infinite if not within `limit`.
+
+    The policy is a softmax of phi theta, with a weight for each state and action or for each basis function. All
+    weights are 0 at first; after every episode the estimate of the gradient times the step size is added.
+
+    gradient : the largest number, in size, in the estimates before the first reward.
+    regret : expected regret of these episodes, the one with the reward included.
+    uneven : the difference, relative, between the value of their policy and of random play.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = problems.chain(length, features, seed=problem_seed)
+    phi, table = features_of(problem), problem.mdp.table
+    theta = np.zeros((table.horizon, phi.shape[-1]))
+    played, found, largest = reinforce(table, phi, theta, step_size, limit, new_rollout(phi), stream(agent_seed))
+    lost = problem.solution.V[0, 0] - evaluate(problem.mdp, softmax_policy(phi, theta))[0, 0]
+    return {
+        "time": float(played) if found else math.inf,
+        "gradient": largest,
+        "regret": played * lost,
+        "uneven": abs(lost / problem.random_regret - 1.0),
+    }
+
+
+def features_of(problem: Problem) -> Floats:
+    """The basis functions of a problem, (H, S, A, K); with a table one for each state and action."""
+    t = problem.mdp.table
+    if hasattr(problem.basis, "phi"):
+        return phi_of(problem)
+    each = np.eye(t.states * t.actions).reshape(t.states, t.actions, -1)
+    return np.tile(each, (t.horizon, 1, 1, 1))
 
 
 @claim(

@@ -1,18 +1,136 @@
-"""Learning times on the chain: jobs of several figures, results setting by setting, and bounds on them."""
+"""Runs on the chain that several figures share, and the bounds that their learning times are compared with."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.experiments import learning_time
+from rlsvi import problems
+from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
+from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
+from rlsvi.bases.dense import Dense
+from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.claim import Verdicts, at_most
+from rlsvi.paper.results import seeds_of, unexplained
+from rlsvi.problems import Problem
+from rlsvi.simulate.stepped import History
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
+from rlsvi.study.plot import INK
 from rlsvi.study.statistics import Interval, bootstrap, bootstrap_medians, median
 
+CHUNK = 100  # episodes between two looks at the rewards collected
+REWARDS = 10  # the paper's proxy of the learning time: episodes until ten rewards
 TIME, LENGTH = "episodes until 10 rewards", "chain length N"  # names of axes
+
+
+@experiment
+def learning_time(
+    *,
+    length: int,
+    features: int | None,
+    seed: int,
+    limit: int,
+    lam: float = 1.0,
+    sigma: float = 0.1,
+    rho: float | None = None,
+    rho_is: Any = "variance",
+    deterministic: bool = False,
+) -> Playing:
+    """Episodes until RLSVI has ten rewards, infinite if not within `limit`.
+
+    With `rho` also the misfit, the share of Q* that the basis leaves out.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    reading: dict[str, Any] = {"rho": rho, "rho_is": rho_is, "deterministic": deterministic}
+    problem = problems.chain(length, features, **reading, seed=problem_seed)
+    agent = RLSVI(lam=lam, sigma=sigma, seed=agent_seed)
+    found = {} if rho is None else {"misfit": _misfit(problem)}
+    return {"time": (yield from until_learned(agent, problem, limit)), **found}
+
+
+def until_learned(agent: FiniteHorizonAgent, problem: Problem, limit: int) -> Generator[Play, History, float]:
+    """Play until ten rewards; return the number of episodes, infinite if not within `limit`."""
+    rewards = 0.0
+    for played in range(0, limit, CHUNK):
+        history = yield Play(agent, problem, min(CHUNK, limit - played), regret=False)
+        reached = np.flatnonzero(rewards + np.cumsum(history.reward) >= REWARDS)
+        if len(reached):
+            return float(played + reached[0] + 1)
+        rewards += history.reward.sum()
+    return math.inf
+
+
+@experiment
+def regret_curve(
+    *,
+    agent: str,
+    length: int,
+    features: int,
+    episodes: int,
+    seed: int,
+    points: int,
+    stretch: float = 1.0,
+    per_period: bool = False,
+    **settings: float,
+) -> Playing:
+    """Regret and rewards up to some of the episodes of a run, and what became of it.
+
+    points : how many episodes at most, of the first 2000 and again of all.
+    stretch : a factor of all basis functions.
+    per_period : whether the basis functions of each period are drawn on their own.
+    time : episodes until ten rewards, infinite if never.
+    last_mistake : the last episode whose policy was not optimal.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = problems.chain(length, features, per_period=per_period, seed=problem_seed)
+    if stretch != 1.0:
+        problem = Problem(problem.mdp, Dense(stretch * phi_of(problem)))
+    history = yield Play(agent_called(agent, agent_seed, **settings), problem, episodes)
+    best = problem.solution.V[0, 0]
+    reached = np.flatnonzero(np.cumsum(history.reward) >= REWARDS)
+    mistakes = np.flatnonzero(history.regret > 1e-9 * best)
+    at = np.union1d(_marks(min(episodes, 2000), points), _marks(episodes, points))
+    return {
+        "episode": at + 1,
+        "regret": np.cumsum(history.regret)[at],
+        "reward": np.cumsum(history.reward)[at],
+        "time": reached[0] + 1.0 if len(reached) else math.inf,
+        "last_mistake": mistakes[-1] + 1 if len(mistakes) else 0,
+        "best": best,
+    }
+
+
+def agent_called(name: str, seed: int, **settings: float) -> FiniteHorizonAgent:
+    """An agent of the chain's figures."""
+    if name == "RLSVI":
+        return RLSVI(lam=settings["lam"], sigma=settings["sigma"], seed=seed)
+    if name == "epsilon-greedy":
+        return LSVI(lam=1.0, explore=EpsilonGreedy(settings["epsilon"]), seed=seed)
+    if name == "Boltzmann":
+        return LSVI(lam=1.0, explore=Boltzmann(settings["eta"]), seed=seed)
+    raise ValueError(f"unknown agent {name!r}")
+
+
+def _marks(episodes: int, points: int) -> Longs:
+    """At most so many of the episodes, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, episodes - 1, min(points, episodes)).round().astype(np.int64))
+
+
+def phi_of(problem: Problem) -> Floats:
+    """The basis functions of a problem with a coherent basis."""
+    assert isinstance(problem.basis, Dense)
+    return problem.basis.phi
+
+
+def _misfit(problem: Problem) -> float:
+    """The share of Q* that the basis leaves out, as a ratio of 2-norms."""
+    Q, left = problem.solution.Q, 0.0
+    for phi, q in zip(phi_of(problem), Q, strict=True):
+        left += float(np.square(unexplained(phi.reshape(q.size, -1), q.ravel())).sum())
+    return math.sqrt(left / float(np.square(Q).sum()))
 
 
 def learning_jobs(lengths: Sequence[int], features: Sequence[int | None], seeds: int, limit: int) -> list[Job]:
@@ -106,16 +224,8 @@ def tabular_bound(length: int) -> float:
     return float((length - 1) ** 2 * 2 * length)
 
 
-def fixed_horizon_bound(H: int, S: int, A: int, C: int, epsilon: float = 1.0, delta: float = 1.0) -> float:
-    """Bound the number of episodes of UCFH, a UCRL for fixed horizons, that are worse by more than epsilon.
-
-    By Dann and Brunskill (2015) there are at most 6 |S x A| m E_max, with probability 1 - delta. There m is the
-    number of visits that make a state and action known, and E_max = log2(H / w) log2 |S|, where w = epsilon /
-    (4 H |S|).
-
-    C : the largest number of successors of a state and action, from 2 to S.
-    """
-    visits = 512 * math.log2(math.log2(H)) ** 2 * (C * H**2 / epsilon**2)
-    visits *= math.log2(8 * H**2 * S**2 / epsilon) ** 2
-    visits *= math.log(6 * S * A * C * math.log2(4 * S**2 * H**2 / epsilon) ** 2 / delta)
-    return 6 * S * A * visits * math.log2(4 * H**2 * S / epsilon) * math.log2(S)
+def draw_bounds(axes: Axes, lengths: Floats) -> None:
+    """The bounds for dithering and, a tenth of it, for tabular learning."""
+    dithering, tabular = 2.0 ** (lengths - 1), [tabular_bound(N) / 10 for N in lengths]
+    axes.plot(lengths, dithering, "--", color=INK, linewidth=1, label="dithering, $2^{N-1}$")
+    axes.plot(lengths, tabular, color=INK, linewidth=1, label="tabular, $H^2SA/10$")

@@ -1,62 +1,100 @@
 """Concurrent agents: regret per agent against their number, with own seeds, independent draws or a shared one."""
 
+from collections.abc import Callable, Iterable
+from itertools import product
+from typing import Any
+
 import polars as pl
 
-from rlsvi.paper.claim import Part, Verdict, at_least, at_most, claim, worst_of
-from rlsvi.paper.descendants.concurrent_runs import (
-    INDEPENDENT,
-    PROBLEMS,
-    SCHEMES,
-    SEEDS,
-    SHARED,
-    concurrent_regret,
-)
-from rlsvi.paper.descendants.per_agent import picture, regrets, shown, tasks_of
-from rlsvi.paper.drawing import Picture
+from rlsvi import problems
+from rlsvi.agents import RLSVI, EnsembleRLSVI
+from rlsvi.core.compile import Floats
+from rlsvi.paper.claim import Part, Parts, Verdict, at_least, at_most, claim, three_digits, worst_of
+from rlsvi.paper.drawing import DOTS, LOGARITHMIC, Picture, labelled, legend, means, panels, ticks_at
 from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells, having, seeds_of
+from rlsvi.problems import Problem
+from rlsvi.simulate import simulate_concurrent
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import mean, ratio
+from rlsvi.study.statistics import Interval, mean, ratio
 
+SEEDS, INDEPENDENT, SHARED = "a seed for each agent", "independent draws", "one shared draw"
+SCHEMES = SEEDS, INDEPENDENT, SHARED
 MOST = 1.25  # times the regret of independent draws that counts as equally good
 WHERE = "section 7; Dimakopoulou and Van Roy (2018)"
+# By the name of a problem: how a seed draws it, and the lambda and sigma of all schemes: on DeepSea those chosen
+# for one agent, on the chain those of the paper, on RiverSwim the sigma that `worst-case` has for random MDPs.
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], float, float]] = {
+    "DeepSea, N = 20": (lambda seed: problems.deep_sea(20, seed=seed), 10.0, 0.001),
+    "chain, N = 20": (lambda seed: problems.chain(20), 1.0, 0.1),
+    "RiverSwim": (lambda seed: problems.river_swim(6, 20), 1.0, 0.3),
+}
 
 
 def jobs(agents: list[int], rounds: int, seeds: int) -> list[Job]:
     """All schemes with so many agents each, on all problems."""
     return [
-        Job.of(
-            concurrent_regret,
-            1e-3 * rounds * (1.0 if scheme == SHARED else 0.1 * K),
-            task=task,
-            scheme=scheme,
-            agents=K,
-            rounds=rounds,
-            seed=seed,
-        )
-        for task in PROBLEMS
-        for scheme in SCHEMES
-        for K in agents
+        Job.of(concurrent_regret, cost, task=task, scheme=scheme, agents=K, rounds=rounds, seed=seed)
+        for task, scheme, K in product(PROBLEMS, SCHEMES, agents)
+        for cost in [1e-3 * rounds * (1.0 if scheme == SHARED else 0.1 * K)]
         for seed in range(seeds)
     ]
 
 
-@claim("With a seed for each agent, every agent gains from more agents", WHERE, kind="ours")
-def more_agents(frame: pl.DataFrame) -> Verdict:
+def concurrent_regret(*, task: str, scheme: str, agents: int, rounds: int, seed: int) -> dict[str, float]:
+    """The regret per agent: of all rounds, and the mean of one round among the last tenth of them."""
+    problem_seed, agent_seed = seeds_of(seed)
+    make, lam, sigma = PROBLEMS[task]
+    prior: dict[str, Any] = {"lam": lam, "sigma": sigma, "seed": agent_seed}
+    agent = EnsembleRLSVI(members=agents, **prior) if scheme == SEEDS else RLSVI(**prior)
+    history = simulate_concurrent(agent, make(problem_seed), rounds, agents=agents, shared=scheme == SHARED)
+    per_round = history.regret.reshape(rounds, agents).mean(axis=1)
+    return {"regret": float(per_round.sum()), "late": float(per_round[-max(1, rounds // 10) :].mean())}
+
+
+def regrets(frame: pl.DataFrame, task: str, scheme: str) -> dict[int, Floats]:
+    """The regret per agent of every run, by the number of agents."""
+    return cells(having(frame, task=task, scheme=scheme), "agents", value="regret")
+
+
+def tasks_of(frame: pl.DataFrame, tasks: Iterable[str]) -> list[str]:
+    """The problems of a figure that the results have, in their order."""
+    return [task for task in tasks if task in frame["task"].unique()]
+
+
+@claim(
+    "With a seed for each agent, every agent gains from more agents",
+    WHERE,
+    kind="ours",
+    table=("problem", "agents", "regret per agent", "of the most agents, over it"),
+)
+def more_agents(frame: pl.DataFrame) -> Parts:
     """On every problem, the mean regret per agent is lower with the most agents than with any smaller number.
 
     A single agent with one seed that never changes does not explore, so a single agent has independent draws here.
     """
-    rows = list[Part]()
     for task in tasks_of(frame, PROBLEMS):
         own, drawn = regrets(frame, task, SEEDS), regrets(frame, task, INDEPENDENT)
         found = {K: (drawn if K == 1 else own)[K] for K in own}
         most = max(found)
-        for K in found:
-            share = ratio(found[most], found[K])
-            row = (task, f"{K}", shown(mean(found[K])), "" if K == most else f"{share}")
+        for K, values in found.items():
+            share = ratio(found[most], values)
             words = f"{task}: {most} agents have {share} times the regret per agent of {K}"
-            rows.append((None if K == most else at_most(share, 1.0, words), row))
-    return worst_of(("problem", "agents", "regret per agent", "of the most agents, over it"), rows)
+            row = task, f"{K}", three_digits(mean(values)), "" if K == most else f"{share}"
+            yield None if K == most else at_most(share, 1.0, words), row
+
+
+def over_independent(frame: pl.DataFrame, scheme: str, judge: Callable[[Interval, str], Verdict]) -> Verdict:
+    """The regret of a scheme over that of independent draws, judged with the most agents."""
+    rows = list[Part]()
+    for task in tasks_of(frame, PROBLEMS):
+        theirs, own = regrets(frame, task, scheme), regrets(frame, task, INDEPENDENT)
+        for K in theirs:
+            share = ratio(theirs[K], own[K])
+            verdict = judge(share, f"{task}: {share} times the regret of independent draws")
+            row = task, f"{K}", three_digits(mean(own[K])), three_digits(mean(theirs[K])), f"{share}"
+            rows.append((verdict if K == max(theirs) else None, row))
+    return worst_of(("problem", "agents", INDEPENDENT, scheme, "ratio"), rows)
 
 
 @claim(
@@ -64,15 +102,7 @@ def more_agents(frame: pl.DataFrame) -> Verdict:
 )
 def shared_draws(frame: pl.DataFrame) -> Verdict:
     """On every problem, with the most agents, the mean regret per agent is higher than with independent draws."""
-    rows = list[Part]()
-    for task in tasks_of(frame, PROBLEMS):
-        one, own = regrets(frame, task, SHARED), regrets(frame, task, INDEPENDENT)
-        for K in one:
-            share = ratio(one[K], own[K])
-            row = (task, f"{K}", shown(mean(own[K])), shown(mean(one[K])), f"{share}")
-            words = f"{task}: {share} times the regret of independent draws"
-            rows.append((at_least(share, 1.0, words) if K == max(one) else None, row))
-    return worst_of(("problem", "agents", INDEPENDENT, SHARED, "ratio"), rows)
+    return over_independent(frame, SHARED, lambda share, words: at_least(share, 1.0, words))
 
 
 @claim(
@@ -80,15 +110,20 @@ def shared_draws(frame: pl.DataFrame) -> Verdict:
 )
 def seeds_or_draws(frame: pl.DataFrame) -> Verdict:
     """On every problem, with the most agents, the mean regret per agent is at most 1.25 times as high."""
-    rows = list[Part]()
-    for task in tasks_of(frame, PROBLEMS):
-        fixed, own = regrets(frame, task, SEEDS), regrets(frame, task, INDEPENDENT)
-        for K in fixed:
-            share = ratio(fixed[K], own[K])
-            row = (task, f"{K}", shown(mean(own[K])), shown(mean(fixed[K])), f"{share}")
-            words = f"{task}: {share} times the regret of independent draws"
-            rows.append((at_most(share, MOST, words) if K == max(fixed) else None, row))
-    return worst_of(("problem", "agents", INDEPENDENT, SEEDS, "ratio"), rows)
+    return over_independent(frame, SEEDS, lambda share, words: at_most(share, MOST, words))
+
+
+def picture(frame: pl.DataFrame, tasks: list[str], schemes: Iterable[str]) -> Picture:
+    """Regret per agent against the number of agents, for each problem, with the key below the first."""
+    figure, places = panels(len(tasks), height=4.8)
+    for axes, task in zip(places, tasks, strict=True):
+        for index, scheme in enumerate(schemes):
+            found = {K: mean(values) for K, values in regrets(frame, task, scheme).items()}
+            means(axes, found, scheme, index, positive=True, **DOTS)
+        labelled(axes, "agents", "regret per agent", task, **LOGARITHMIC)
+        ticks_at(axes, list(found))
+    legend(places[0], loc="upper left", bbox_to_anchor=(0.0, -0.14))
+    return figure
 
 
 def draw(frame: pl.DataFrame) -> Picture:

@@ -4,36 +4,62 @@ Uniform play finds the treasure once in 2^N episodes, on average. Dithering need
 greedy actions avoid the cost of moving right, only random ones lead to the treasure.
 """
 
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from rlsvi import problems
+from rlsvi.agents import LSVI, PSRL, RLSVI, EnsembleRLSVI, EpsilonGreedy
+from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, Verdicts, all_of, at_least, at_most, claim, worst_of
-from rlsvi.paper.descendants.deep_sea_runs import (
-    AGNOSTIC,
-    CHOSEN,
-    COHERENT,
-    DITHERING,
-    ENSEMBLE,
-    MORE,
-    PLAIN,
-    POSTERIOR,
-    TABLE,
-    treasure_time,
-)
+from rlsvi.paper.claim import Part, Verdict, Verdicts, all_of, at_least, at_most, claim, share_of, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, runs, ticks_at
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where
+from rlsvi.paper.results import cells, having, rows_where, seeds_of
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import bootstrap, median, power_law, proportion, ratio_of_medians
+from rlsvi.study.statistics import bootstrap, median, power_law, ratio_of_medians
 
-SIZE = "size N"  # names of axes
+CHUNK = 50  # episodes between two looks at the treasures found
+TREASURES = 10  # as many as the rewards that count as learning on the chain
+# lam and sigma by whether the sea is stochastic, chosen at N = 10
+CHOSEN = {False: (10.0, 0.001), True: (1.0, 0.3)}
+RHO = 1e-4  # the variance of the noise of agnostic functions
+TABLE, COHERENT, AGNOSTIC = "RLSVI, table", "RLSVI, coherent, K = N", "RLSVI, agnostic, K = N"
+PLAIN, ENSEMBLE = "RLSVI, table, λ = 1, σ = .1", "ensemble of 20, table"
+POSTERIOR, DITHERING, MORE = "PSRL", "ε-greedy, ε = .1", "ε-greedy, ε = .5"
 TIME = {False: "episodes until the tenth treasure", True: "episodes until the tenth good policy"}
 LEARNING = TABLE, PLAIN, COHERENT, AGNOSTIC, ENSEMBLE
 NEAR, FAR = 4, 20  # the sizes up to which dithering is to learn, and from which on it is not
+
+
+class Diver(NamedTuple):
+    """An agent, given lam, sigma and its seed, and the basis it uses."""
+
+    agent: Callable[[float, float, int], Agent]
+    features: bool = False
+    rho: float | None = None
+
+
+def sampling(lam: float, sigma: float, seed: int) -> Agent:
+    """Return RLSVI."""
+    return RLSVI(lam=lam, sigma=sigma, seed=seed)
+
+
+DIVERS = {
+    TABLE: Diver(sampling),
+    PLAIN: Diver(lambda lam, sigma, seed: RLSVI(lam=1.0, sigma=0.1, seed=seed)),
+    COHERENT: Diver(sampling, features=True),
+    AGNOSTIC: Diver(sampling, features=True, rho=RHO),
+    ENSEMBLE: Diver(lambda lam, sigma, seed: EnsembleRLSVI(members=20, lam=lam, sigma=sigma, seed=seed)),
+    POSTERIOR: Diver(lambda lam, sigma, seed: PSRL(alpha_P=0.01, reward_range=(-0.01, 1.0), seed=seed)),
+    DITHERING: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.1), seed=seed)),
+    MORE: Diver(lambda lam, sigma, seed: LSVI(lam=1.0, explore=EpsilonGreedy(0.5), seed=seed)),
+}
 
 
 def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, seeds: int) -> list[Job]:
@@ -61,6 +87,32 @@ def jobs(sizes: list[int], stochastic: list[int], short: list[int], limit: int, 
 def seconds(agent: str, size: int) -> float:
     """About how long a run takes, for progress bars."""
     return 8.0 if agent == POSTERIOR else 2e-6 * size**3 * (size / 10 if agent in (COHERENT, AGNOSTIC) else 1.0)
+
+
+@experiment
+def treasure_time(
+    *, agent: str, size: int, stochastic: bool, limit: int, seed: int, lam: float, sigma: float
+) -> Playing:
+    """Episodes until the tenth that is worth half of the optimum or more, infinite if not within `limit`.
+
+    In a still sea these are the episodes that find the treasure, whatever the policy: one that dithers can be
+    worth less than half of the optimum though it is optimal otherwise. In a stochastic sea, where rewards are
+    noisy, an episode is worth what its policy is.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    diver = DIVERS[agent]
+    basis: dict[str, Any] = {"features": size, "rho": diver.rho} if diver.features else {}
+    problem = problems.deep_sea(size, stochastic=stochastic, seed=problem_seed, **basis)
+    player, best, found = diver.agent(lam, sigma, agent_seed), float(problem.solution.V[0, 0]), 0
+    for played in range(0, limit, CHUNK):
+        history = yield Play(player, problem, min(CHUNK, limit - played), regret=stochastic)
+        lost = history.regret if stochastic else history.realised
+        good = lost <= 0.5 * best
+        reached = np.flatnonzero(found + np.cumsum(good) >= TREASURES)
+        if len(reached):
+            return {"time": float(played + reached[0] + 1)}
+        found += int(good.sum())
+    return {"time": math.inf}
 
 
 def times_of(frame: pl.DataFrame, agent: str, stochastic: bool = False) -> dict[Any, Floats]:
@@ -124,13 +176,12 @@ def dithering(frame: pl.DataFrame) -> Verdict:
     least half of those with N of 4 or less.
     """
     found = {N: np.isfinite(times) for N, times in times_of(frame, DITHERING).items()}
-    far = np.concatenate([learned for N, learned in found.items() if N >= FAR])
-    near = np.concatenate([learned for N, learned in found.items() if N <= NEAR])
-    words = f"{far.sum()} of {len(far)} runs learn within {frame['limit'][0]:,} episodes if N ≥ {FAR}"
-    deep = at_most(proportion(int(far.sum()), len(far)), 0.1, words)
-    small = at_least(proportion(int(near.sum()), len(near)), 0.5, f"{near.sum()} of {len(near)} if N ≤ {NEAR}")
-    rows = [(f"{N}", f"{learned.sum()} of {len(learned)}") for N, learned in found.items()]
-    return all_of(deep, small)._replace(table=(("N", "runs that learn"), *rows))
+    far, many = share_of(np.concatenate([learned for N, learned in found.items() if N >= FAR]))
+    near, few = share_of(np.concatenate([learned for N, learned in found.items() if N <= NEAR]))
+    words = f"{many} runs learn within {frame['limit'][0]:,} episodes if N ≥ {FAR}"
+    verdict = all_of(at_most(far, 0.1, words), at_least(near, 0.5, f"{few} if N ≤ {NEAR}"))
+    rows = [(f"{N}", share_of(learned)[1]) for N, learned in found.items()]
+    return verdict._replace(table=(("N", "runs that learn"), *rows))
 
 
 def draw(frame: pl.DataFrame) -> Picture:
@@ -145,7 +196,7 @@ def draw(frame: pl.DataFrame) -> Picture:
             if len(mine):
                 runs(axes, cells(mine, "size"), float(mine["limit"].to_numpy().max()), agent, index)
         title = "stochastic" if stochastic else "deterministic"
-        labelled(axes, SIZE, TIME[stochastic], title, **LOGARITHMIC, ylim=(8, 1.5 * limit))
+        labelled(axes, "size N", TIME[stochastic], title, **LOGARITHMIC, ylim=(8, 1.5 * limit))
         ticks_at(axes, having(frame, stochastic=stochastic)["size"].unique().sort().to_list())
         legend(axes, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return figure

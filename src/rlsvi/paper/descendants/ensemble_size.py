@@ -1,37 +1,51 @@
 """How many members an ensemble needs, with RLSVI as the limit, and what becomes of it without a prior draw."""
 
+import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from rlsvi import problems
+from rlsvi.agents import RLSVI, EnsembleRLSVI
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, Verdicts, at_least, at_most, between, claim, worst_of
-from rlsvi.paper.descendants.ensemble_size_runs import (
-    DEEP,
-    EXACT,
-    KINDS,
-    PROBLEMS,
-    SHALLOW,
-    STOCHASTIC,
-    TARGETS,
-    TARGETS_ALONE,
-    WEIGHTS,
-    WEIGHTS_ALONE,
-    ensemble_regret,
-)
-from rlsvi.paper.drawing import Picture, labelled, legend, panels, runs, style, ticks_at
+from rlsvi.paper.claim import Part, Parts, Verdict, Verdicts, at_least, at_most, between, claim, share_of, worst_of
+from rlsvi.paper.descendants.deep_sea import CHOSEN, TREASURES
+from rlsvi.paper.drawing import Picture, labelled, legend, means, panels, runs, ticks_at
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where
+from rlsvi.paper.results import cells, having, rows_where, seeds_of
+from rlsvi.problems import Problem
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import Interval, bootstrap, mean, median, proportion, ratio, ratio_of_medians
+from rlsvi.study.statistics import Interval, bootstrap, mean, median, ratio, ratio_of_medians
 
+SHALLOW, DEEP, STOCHASTIC, RIVER = "DeepSea, N = 10", "DeepSea, N = 20", "stochastic DeepSea, N = 10", "RiverSwim"
+EXACT, TARGETS, WEIGHTS = "RLSVI", "noise", "random weights"
+TARGETS_ALONE, WEIGHTS_ALONE = "noise, no prior draw", "random weights, no prior draw"
 FEW, ENOUGH, MANY = 3, 10, 100  # members, in the claims
+WHERE = "section 7; Lu and Van Roy (2017), Osband et al. (2019)"
 MEMBERS = "members M"  # the name of an axis
 WITH_PRIOR, ALONE = (TARGETS, WEIGHTS), (TARGETS_ALONE, WEIGHTS_ALONE)
+
+
+# By the name of a problem: how a seed draws it, and the lambda and sigma of all agents on it.
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], float, float]] = {
+    SHALLOW: (lambda seed: problems.deep_sea(10, seed=seed), *CHOSEN[False]),
+    DEEP: (lambda seed: problems.deep_sea(20, seed=seed), *CHOSEN[False]),
+    STOCHASTIC: (lambda seed: problems.deep_sea(10, stochastic=True, seed=seed), *CHOSEN[True]),
+    RIVER: (lambda seed: problems.river_swim(6, 20), 1.0, 0.3),
+}
+# Of ensembles: how members differ, and the scale of their prior draws.
+KINDS = {
+    TARGETS: ("targets", 1.0),
+    WEIGHTS: ("weights", 1.0),
+    TARGETS_ALONE: ("targets", 0.0),
+    WEIGHTS_ALONE: ("weights", 0.0),
+}
 
 
 def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]:
@@ -52,6 +66,31 @@ def jobs(members: list[int], episodes: int, seeds: int, noisy: int) -> list[Job]
     return found
 
 
+@experiment
+def ensemble_regret(*, task: str, agent: str, episodes: int, seed: int, members: int | None = None) -> Playing:
+    """Regret of all episodes over that of random play, and the episodes until one has learned.
+
+    members : of an ensemble; None for RLSVI, which samples anew in every episode.
+    time : episodes until the tenth whose policy is worth half of the optimum or more, infinite if there are fewer.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    make, lam, sigma = PROBLEMS[task]
+    problem = make(problem_seed)
+    prior: dict[str, Any] = {"lam": lam, "sigma": sigma, "seed": agent_seed}
+    if members is None:
+        history = yield Play(RLSVI(**prior), problem, episodes)
+    else:
+        perturb, prior_scale = KINDS[agent]
+        player = EnsembleRLSVI(members=members, perturb=perturb, prior_scale=prior_scale, **prior)
+        history = yield Play(player, problem, episodes)
+    best = float(problem.mdp.table.start @ problem.solution.V[0])
+    reached = np.flatnonzero(np.cumsum(history.regret <= 0.5 * best) >= TREASURES)
+    return {
+        "time": float(reached[0] + 1) if len(reached) else math.inf,
+        "regret": float(history.regret.sum() / (episodes * problem.random_regret)),
+    }
+
+
 def exact_of(frame: pl.DataFrame, task: str, value: str) -> Floats:
     """The `value` of every run of RLSVI on a problem."""
     return having(frame, task=task, agent=EXACT)[value].to_numpy()
@@ -68,17 +107,15 @@ def regrets(frame: pl.DataFrame, judged: Callable[[str, int, Interval, str], Ver
     judged : from a kind of ensemble, its members, the ratio and words to a verdict, or to None for a remark.
     """
     rows = list[Part]()
-    for task in PROBLEMS:
-        ours = exact_of(frame, task, "regret")
-        for kind in WITH_PRIOR:
-            for M, theirs in by_members(frame, task, kind, "regret").items():
-                share = ratio(theirs, ours)
-                words = f"{kind}, M = {M}: {share} times RLSVI's regret, {task}"
-                rows.append((judged(kind, M, share, words), (task, kind, f"{M}", f"{share}")))
+    for task, kind in product(PROBLEMS, WITH_PRIOR):
+        for M, theirs in by_members(frame, task, kind, "regret").items():
+            share = ratio(theirs, exact_of(frame, task, "regret"))
+            words = f"{kind}, M = {M}: {share} times RLSVI's regret, {task}"
+            rows.append((judged(kind, M, share, words), (task, kind, f"{M}", f"{share}")))
     return worst_of(("problem", "members differ by", "members", "regret over RLSVI's"), rows)
 
 
-@claim("Three members are too few", "section 7; Lu and Van Roy (2017), Osband et al. (2019)", kind="ours")
+@claim("Three members are too few", WHERE, kind="ours")
 def too_few(frame: pl.DataFrame) -> Verdict:
     """With one member, and with three, the mean regret is at least twice that of RLSVI on every problem."""
     return regrets(frame, lambda kind, M, share, words: at_least(share, 2.0, words) if M <= FEW else None)
@@ -86,27 +123,24 @@ def too_few(frame: pl.DataFrame) -> Verdict:
 
 @claim(
     "Ten members are enough where nothing is random",
-    "section 7; Lu and Van Roy (2017), Osband et al. (2019)",
+    WHERE,
     kind="ours",
+    table=("problem", "members differ by", "members", "episodes", "learned", "over RLSVI's"),
 )
-def enough(frame: pl.DataFrame) -> Verdict:
+def enough(frame: pl.DataFrame) -> Parts:
     """On DeepSea with N = 10 and 20, the median learning time with ten members is at most 1.25 times RLSVI's."""
-    rows = list[Part]()
-    for task in (SHALLOW, DEEP):
-        ours = exact_of(frame, task, "time")
-        for kind in WITH_PRIOR:
-            for M, theirs in by_members(frame, task, kind, "time").items():
-                share = ratio_of_medians(theirs, ours)
-                words = f"{kind}, M = {M}: {share} times as long as RLSVI, {task}"
-                learned = f"{np.isfinite(theirs).sum()} of {len(theirs)}"
-                row = (task, kind, f"{M}", f"{median(theirs):.5g}", learned, f"{share}")
-                rows.append((at_most(share, 1.25, words) if M == ENOUGH else None, row))
-    return worst_of(("problem", "members differ by", "members", "episodes", "learned", "over RLSVI's"), rows)
+    for task, kind in product((SHALLOW, DEEP), WITH_PRIOR):
+        for M, theirs in by_members(frame, task, kind, "time").items():
+            share = ratio_of_medians(theirs, exact_of(frame, task, "time"))
+            verdict = at_most(share, 1.25, f"{kind}, M = {M}: {share} times as long as RLSVI, {task}")
+            learned = share_of(np.isfinite(theirs))[1]
+            row = task, kind, f"{M}", f"{median(theirs):.5g}", learned, f"{share}"
+            yield verdict if M == ENOUGH else None, row
 
 
 @claim(
     "With noise in its targets, an ensemble approaches RLSVI as its members become more",
-    "section 7; Lu and Van Roy (2017), Osband et al. (2019)",
+    WHERE,
     kind="ours",
 )
 def limit(frame: pl.DataFrame) -> Verdict:
@@ -132,9 +166,9 @@ def prior_needed(frame: pl.DataFrame) -> Verdicts:
     for kinds, share, verdict in ((ALONE, 0.1, at_most), (WITH_PRIOR, 0.9, at_least)):
         found = [by_members(frame, DEEP, kind, "time") for kind in kinds]
         times = np.concatenate([it for sizes in found for M, it in sizes.items() if M >= ENOUGH])
-        learned = int(np.isfinite(times).sum())
-        words = f"{learned} of {len(times)} runs learn {'without' if kinds == ALONE else 'with'} a prior draw"
-        yield verdict(proportion(learned, len(times)), share, words)
+        learned, count = share_of(np.isfinite(times))
+        words = f"{count} runs learn {'without' if kinds == ALONE else 'with'} a prior draw"
+        yield verdict(learned, share, words)
 
 
 def draw(frame: pl.DataFrame) -> Picture:
@@ -166,10 +200,7 @@ def _regrets(axes: Axes, frame: pl.DataFrame, task: str) -> None:
     axes.axhspan(max(ours.low, 0.0), min(ours.high, 1.2), color=INK, alpha=0.3, linewidth=0, label=EXACT)
     for index, kind in enumerate((*WITH_PRIOR, WEIGHTS_ALONE, TARGETS_ALONE)):
         found = {M: mean(values) for M, values in by_members(frame, task, kind, "regret").items()}
-        middle = [it.value for it in found.values()]
-        low, high = [max(it.low, 1e-3) for it in found.values()], [min(it.high, 2.0) for it in found.values()]
-        axes.plot(list(found), middle, **style(index), label=kind)
-        axes.fill_between(list(found), low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
+        means(axes, found, kind, index, positive=True)
     labelled(axes, MEMBERS, "regret over random play's", xscale="log", yscale="log", ylim=(0.005, 1.5))
 
 

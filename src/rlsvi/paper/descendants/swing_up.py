@@ -4,20 +4,34 @@ The pole hangs down, and pushing the cart costs. Only a step with the pole above
 longer the series of pushes that leads there, and the sooner a learner that dithers concludes that pushing is bad.
 """
 
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 
+from rlsvi.agents import BoundedRLSVI, EpsilonGreedy
+from rlsvi.agents.agent import Agent
+from rlsvi.agents.default import agent_for
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, at_least, claim, worst_of
-from rlsvi.paper.descendants.swing_up_runs import DEFAULT, DITHERING, GREEDY, NOISY, swung
-from rlsvi.paper.drawing import DOTTED, Picture, labelled, legend, panels, style
+from rlsvi.envs.swing_up import SwingUpEnv
+from rlsvi.paper.claim import Parts, Row, Verdict, at_least, at_most, claim, share_of, three_digits
+from rlsvi.paper.drawing import DOTS, DOTTED, Picture, labelled, legend, means, panels
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_where
+from rlsvi.paper.results import cells, having, rows_where, seeds_of
 from rlsvi.study.job import Job
-from rlsvi.study.statistics import Interval, mean, proportion, ratio
+from rlsvi.study.statistics import Interval, mean, ratio
 
+# The agents set by hand have the default basis, the same ridge, lambda sigma^2, and hold an action for four steps:
+# only their noise and random actions differ. The ridge and the bounds were chosen for RLSVI, at height .5 on two
+# seeds that are not reported; `benchmarks.swing_up_settings` shows how sigma and epsilon were chosen.
+RIDGE, BOUNDS, REPEAT = 0.01, (-10.0, 100.0), 4
+SIGMA, EPSILON = 1.0, 0.2
+STILL = 1e-6  # a standard deviation that is no noise
+LAST = 3  # the last third of the episodes is reported separately
+DEFAULT, NOISY, DITHERING, GREEDY = "default agent", "RLSVI, σ = 1", "ε-greedy, ε = .2", "greedy"
 COST = 0.1  # of a push, as in the behaviour suite
 PLAYERS = [(NOISY, COST), (DITHERING, COST), (DEFAULT, COST), (DEFAULT, 0.0), (GREEDY, COST)]
 WHERE = "section 7; Osband et al. (2019)"
@@ -36,27 +50,95 @@ def jobs(heights: list[float], episodes: int, seeds: int) -> list[Job]:
     ]
 
 
+def noisy(seed: int, sigma: float = SIGMA) -> BoundedRLSVI:
+    """RLSVI with noise of a given size."""
+    return BoundedRLSVI(lam=RIDGE / sigma**2, sigma=sigma, bounds=BOUNDS, repeat=REPEAT, seed=seed)
+
+
+def dithering(seed: int, epsilon: float = EPSILON) -> BoundedRLSVI:
+    """The same on its posterior mean, with a share of random decisions."""
+    agent = noisy(seed, STILL)
+    agent.explore = EpsilonGreedy(epsilon)
+    return agent
+
+
+SWINGERS: dict[str, Callable[[int], Agent]] = {
+    DEFAULT: lambda seed: agent_for(SwingUpEnv(), seed=seed),
+    NOISY: noisy,
+    DITHERING: dithering,
+    GREEDY: lambda seed: noisy(seed, STILL),
+}
+
+
+class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that counts, for every episode, the return and the steps with the pole up."""
+
+    def __init__(self, env: SwingUpEnv) -> None:
+        super().__init__(env)
+        self.returns, self.up = list[float](), list[int]()
+
+    def reset(self, **options: Any) -> Any:
+        """Begin an episode."""
+        self.returns.append(0.0)
+        self.up.append(0)
+        return self.env.reset(**options)
+
+    def step(self, action: Any) -> Any:
+        """Act, and count."""
+        found = self.env.step(action)
+        self.returns[-1] += float(found[1])
+        self.up[-1] += float(found[1]) > 0  # a push costs less than the pole pays
+        return found
+
+
+def swung(*, agent: str, height: float, push_cost: float, episodes: int, seed: int) -> dict[str, float]:
+    """What an agent of the figure finds."""
+    return found_by(SWINGERS[agent](seeds_of(seed)[1]), height, push_cost, episodes)
+
+
+def found_by(agent: Agent, height: float, push_cost: float, episodes: int) -> dict[str, float]:
+    """The share of episodes with the pole up in some step, the mean of such steps, and mean returns.
+
+    late : the mean return of the last third of the episodes.
+    """
+    env = Watched(SwingUpEnv(height, push_cost))
+    agent.learn(env, episodes=episodes, progress=False)
+    late = env.returns[-max(1, episodes // LAST) :]
+    return {
+        "rewarded": sum(up > 0 for up in env.up) / episodes,
+        "up": sum(env.up) / episodes,
+        "score": sum(env.returns) / episodes,
+        "late": sum(late) / len(late),
+    }
+
+
 def shares(frame: pl.DataFrame, agent: str, cost: float = COST, value: str = "rewarded") -> dict[float, Floats]:
     """The share of rewarded episodes, or another value, of the runs of an agent, by the height."""
     return cells(having(frame, agent=agent, push_cost=cost), "height", value=value)
 
 
-def finders(found: dict[float, Floats]) -> tuple[int, int, list[tuple[str, str]]]:
-    """How many runs find the reward in some episode, of how many, and the same for every height."""
-    counts = {height: (int((share > 0).sum()), len(share)) for height, share in found.items()}
-    rows = [(f"{height:g}", f"{some} of {runs}") for height, (some, runs) in counts.items()]
-    return sum(some for some, _ in counts.values()), sum(runs for _, runs in counts.values()), rows
+def finders(found: dict[float, Floats]) -> tuple[Interval, str, list[Row]]:
+    """The share of runs that find the reward in some episode, in words too, and rows of it for every height."""
+    rows: list[Row] = [(f"{height:g}", share_of(values > 0)[1]) for height, values in found.items()]
+    return *share_of(np.concatenate(list(found.values())) > 0), rows
 
 
-def share_of(values: Floats) -> Interval:
+def mean_share(values: Floats) -> Interval:
     """The mean of shares of episodes, with the part of its interval that lies in [0, 1]."""
     found = mean(values)
     return Interval(found.value, max(found.low, 0.0), min(found.high, 1.0))
 
 
-def shown(interval: Interval) -> str:
-    """A mean and its interval."""
-    return f"{interval.value:.3g} ({interval.low:.3g} to {interval.high:.3g})"
+@claim(
+    "Where pushing costs, the default agent does not find the reward",
+    WHERE,
+    rows_where(agent=DEFAULT, push_cost=COST),
+    kind="ours",
+)
+def default(frame: pl.DataFrame) -> Verdict:
+    """At most a tenth of its runs at all heights have the pole up in any step."""
+    some, count, rows = finders(shares(frame, DEFAULT))
+    return at_most(some, 0.1, f"{count} runs find it")._replace(table=(HEADINGS, *rows))
 
 
 @claim(
@@ -68,27 +150,32 @@ def shown(interval: Interval) -> str:
 def free(frame: pl.DataFrame) -> Verdict:
     """At least half of its runs at heights up to .5 have the pole up in some step."""
     found = shares(frame, DEFAULT, 0.0)
-    some, runs, _ = finders({height: share for height, share in found.items() if height <= UPPER})
-    verdict = at_least(proportion(some, runs), 0.5, f"{some} of {runs} runs up to a height of {UPPER} find it")
+    some, count, _ = finders({height: share for height, share in found.items() if height <= UPPER})
+    verdict = at_least(some, 0.5, f"{count} runs up to a height of {UPPER} find it")
     return verdict._replace(table=(HEADINGS, *finders(found)[2]))
 
 
-@claim("Noise of a suitable size finds the reward more often than dithering or greed", WHERE, kind="ours")
-def noise(frame: pl.DataFrame) -> Verdict:
+@claim(
+    "Noise of a suitable size finds the reward more often than dithering or greed",
+    WHERE,
+    kind="ours",
+    table=("compared with", "height", "RLSVI, σ = 1", "other", "ratio"),
+)
+def noise(frame: pl.DataFrame) -> Parts:
     """RLSVI with σ = 1 has it in more episodes, on average over all heights, than ε-greedy actions with the same
     basis, ridge and bounds, and at the lowest height than greedy ones.
     """
-    ours, rows = shares(frame, NOISY), list[Part]()
+    ours = shares(frame, NOISY)
     for agent in (DITHERING, GREEDY):
         theirs = shares(frame, agent)
-        for height, found in theirs.items() if len(theirs) > 1 else ():
-            rows.append((None, (agent, f"{height:g}", shown(share_of(ours[height])), shown(share_of(found)), "")))
+        if len(theirs) > 1:
+            for height, values in theirs.items():
+                both = (three_digits(mean_share(it)) for it in (ours[height], values))
+                yield None, (agent, f"{height:g}", *both, "")
         pooled = [np.mean([found[height] for height in theirs], axis=0) for found in (ours, theirs)]
-        where = "all" if len(theirs) > 1 else f"{min(theirs):g}"
-        share = ratio(*pooled)
-        row = (agent, where, *(shown(share_of(values)) for values in pooled), f"{share}")
-        rows.append((at_least(share, 1.0 + LEAST, f"{share} times as many episodes as {agent}"), row))
-    return worst_of(("compared with", "height", "RLSVI, σ = 1", "other", "ratio"), rows)
+        where, share = "all" if len(theirs) > 1 else f"{min(theirs):g}", ratio(*pooled)
+        row = (agent, where, *(three_digits(mean_share(values)) for values in pooled), f"{share}")
+        yield at_least(share, 1.0 + LEAST, f"{share} times as many episodes as {agent}"), row
 
 
 @claim("RLSVI finds the sparsest reward", WHERE, rows_where(agent=NOISY), kind="ours")
@@ -96,34 +183,36 @@ def sparsest(frame: pl.DataFrame) -> Verdict:
     """With σ = 1, at least half of the runs at the greatest height have the pole up in some step."""
     found = shares(frame, NOISY)
     height = max(found)
-    some, runs, _ = finders({height: found[height]})
-    verdict = at_least(proportion(some, runs), 0.5, f"{some} of {runs} runs find it at a height of {height:g}")
+    some, count, _ = finders({height: found[height]})
+    verdict = at_least(some, 0.5, f"{count} runs find it at a height of {height:g}")
     return verdict._replace(table=(HEADINGS, *finders(found)[2]))
 
 
-@claim("What RLSVI finds is worth its pushes", WHERE, rows_where(agent=NOISY), kind="ours")
-def worth(frame: pl.DataFrame) -> Verdict:
+@claim(
+    "What RLSVI finds is worth its pushes",
+    WHERE,
+    rows_where(agent=NOISY),
+    kind="ours",
+    table=("height", "return, last third", "steps up, all episodes"),
+)
+def worth(frame: pl.DataFrame) -> Parts:
     """With σ = 1, the mean return of the last third of the episodes is above 0, that of doing nothing, at every
     height.
     """
-    late, up, rows = shares(frame, NOISY, value="late"), shares(frame, NOISY, value="up"), list[Part]()
+    late, up = shares(frame, NOISY, value="late"), shares(frame, NOISY, value="up")
     for height, values in late.items():
         found = mean(values)
-        row = (f"{height:g}", shown(found), shown(mean(up[height])))
-        rows.append((at_least(found, LEAST, f"a return of {shown(found)} at a height of {height:g}"), row))
-    return worst_of(("height", "return, last third", "steps up, all episodes"), rows)
+        told = three_digits(found)
+        verdict = at_least(found, LEAST, f"a return of {told} at a height of {height:g}")
+        yield verdict, (f"{height:g}", told, three_digits(mean(up[height])))
 
 
-def lines(axes: Any, frame: pl.DataFrame, value: str) -> None:
+def lines(axes: Axes, frame: pl.DataFrame, value: str) -> None:
     """A line of means with its band for every agent."""
-    average = share_of if value == "rewarded" else mean
+    average = mean_share if value == "rewarded" else mean
     for index, (agent, cost) in enumerate(PLAYERS):
         found = {height: average(values) for height, values in shares(frame, agent, cost, value).items()}
-        middle, low, high = np.array([(it.value, it.low, it.high) for it in found.values()]).T
-        if np.isfinite(low).all():
-            axes.fill_between(list(found), low, high, color=style(index)["color"], alpha=0.2, linewidth=0)
-        label = agent if cost else f"{agent}, free pushes"
-        axes.plot(list(found), middle, marker="o", markersize=4, **style(index), label=label)
+        means(axes, found, agent if cost else f"{agent}, free pushes", index, **DOTS)
 
 
 def draw(frame: pl.DataFrame) -> Picture:

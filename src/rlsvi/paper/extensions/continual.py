@@ -1,28 +1,41 @@
 """Continual RLSVI: a river without end, and what the autocorrelation of the noise is good for."""
 
 import math
+import warnings
+from collections.abc import Callable
 from functools import partial
 from itertools import product
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from numpy.polynomial.legendre import legvander
 
+from rlsvi.agents import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy, Linear
+from rlsvi.agents.continual.rlsvi import ContinualAgent
+from rlsvi.agents.explore import Schedule
+from rlsvi.bases import Dense, StateFeatures, coherent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, at_least, at_most, claim, exactly, mean_se, worst_of
+from rlsvi.core.regression import FactorError
+from rlsvi.mdp import FiniteMDP, river_swim
+from rlsvi.mdp.solve import average_reward
+from rlsvi.paper.claim import Parts, Verdict, at_least, at_most, claim, exactly, mean_se
 from rlsvi.paper.drawing import Picture, curves, labelled, legend, panels
-from rlsvi.paper.extensions.continual_runs import (
-    COHERENT,
-    DITHERING,
-    FUNCTIONS,
-    GAMMA,
-    continual_reward,
-    perturbations,
-)
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, rows_where, rows_with
+from rlsvi.simulate import simulate_continual
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, mean
 
+GAMMA = 0.99
+FUNCTIONS = 6  # of place and action
+COHERENT: dict[str, Literal["HSA", "sqrt(HSA)"]] = {"coherent": "HSA", "coherent, small": "sqrt(HSA)"}
+DITHERING: dict[str, Callable[[int], Schedule]] = {
+    "epsilon = .01": lambda steps: 0.01,
+    "epsilon = .1": lambda steps: 0.1,
+    "epsilon = .5": lambda steps: 0.5,
+    "epsilon from 1 to 0": lambda steps: Linear(1.0, 0.0, max(steps // 2, 1)),
+}
 NOISES = ("paper", "whitened", "independent")
 AGENTS = (*NOISES, *DITHERING)
 THEORY = {"paper": math.sqrt(1 - GAMMA**2), "whitened": GAMMA, "independent": 0.0}
@@ -56,6 +69,95 @@ def jobs(states: list[int], steps: int, few: int, watched: int, more: int, seeds
     ]
 
 
+def continual_reward(*, agent: str, basis: str, states: int, steps: int, seed: int) -> dict[str, Any]:
+    """The average reward in a river without end, as a share of the best, over ten parts of a run.
+
+    agent : the noise of continual RLSVI ("paper", "whitened" or "independent"), or a name in DITHERING.
+    basis : "table"; one of COHERENT, six random functions of place and action whose span contains Q*, drawn as
+        appendix C has it; "random", six that need not span it; other ones for every seed. Or "places", 1, x and
+        x^2 of the place x, for each action, which do not span it either.
+
+    Also the step by which divergence was noticed, and the one at which a number was no longer finite and the run
+    ended; infinite if never.
+    """
+    mdp = river_swim(states)
+    best, learning = average_reward(mdp), _agent(agent, basis, states, steps, seed)
+    shares, noticed, ended = np.zeros(10), np.inf, np.inf
+    for part in range(10):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", DivergenceWarning)
+            try:
+                shares[part] = simulate_continual(learning, mdp, steps // 10).mean() / best
+            except FactorError:
+                ended = float(learning.steps)
+        if caught and not np.isfinite(noticed):
+            noticed = float(learning.steps)
+        if np.isfinite(ended):
+            break
+    return {"part": np.arange(1, 11), "share": shares, "noticed": noticed, "ended": ended}
+
+
+def _agent(agent: str, basis: str, states: int, steps: int, seed: int) -> ContinualAgent:
+    usual: dict[str, Any] = {"gamma": GAMMA, "seed": seed}
+    if basis in COHERENT:
+        Q = discounted_values(river_swim(states))
+        usual["basis"] = coherent(Q[None], FUNCTIONS, scale=COHERENT[basis], seed=seed)
+    elif basis == "random":
+        usual["basis"] = Dense(np.random.default_rng(seed).normal(size=(states, 2, FUNCTIONS)))
+    elif basis == "places":
+        usual["basis"] = StateFeatures(lambda s: legvander(2.0 * s / (states - 1) - 1.0, 2).ravel())
+    if agent in DITHERING:
+        return ContinualLSVI(explore=EpsilonGreedy(DITHERING[agent](steps)), **usual)
+    noise: Any = agent
+    return ContinualRLSVI(noise=noise, **usual)
+
+
+def discounted_values(mdp: FiniteMDP) -> Floats:
+    """Q* of an MDP without end, (S, A), by policy iteration."""
+    t = mdp.table
+    P = np.zeros((t.states * t.actions, t.states))
+    np.add.at(P, (np.repeat(np.arange(len(P)), np.diff(t.indptr)), t.successor), t.probability)
+    policy, better = np.full(t.states, -1), np.zeros(t.states, dtype=np.int64)
+    while (policy != better).any():
+        policy = better
+        rows = t.actions * np.arange(t.states) + policy
+        V = np.linalg.solve(np.eye(t.states) - GAMMA * P[rows], t.expected[rows])
+        Q = (t.expected + GAMMA * P @ V).reshape(t.states, t.actions)
+        better = Q.argmax(axis=1)
+    return Q
+
+
+def perturbations(*, noise: str, states: int, steps: int, seed: int) -> dict[str, Any]:
+    """How consecutive perturbations are correlated, in units of their own standard deviation.
+
+    Over the second half of `steps` steps, for by then Sigma changes slowly; the mean over the weights of states
+    that were met before.
+    change : how much Sigma changes in a step, relative to itself: the largest change of a weight, on average over
+        all steps from the first on; largest : the largest of all.
+    """
+    mdp, half = river_swim(states), steps // 2
+    learning = _agent(noise, "table", states, steps, seed)
+    weights = 2 * states
+    w, spread = np.zeros((steps, weights)), np.full((steps + 1, weights), learning.lam**-0.5)
+    known = np.zeros(weights, dtype=np.bool_)
+    for t in range(steps):
+        simulate_continual(learning, mdp, 1)
+        learner = learning._learner
+        assert learner is not None
+        if t == half:
+            known = learner.mind.memory.alive[0].copy()
+        spread[t + 1] = learning.sigma * learner.mind.factor.inv[0, :, 0]
+        w[t] = (learner.mind.values.theta[0] - learner.walk.mean[0]).ravel() / spread[t + 1]
+    change = np.abs((spread[1:] / spread[:-1]) ** 2 - 1).max(axis=1)
+    w = w[half:, known]
+    return {
+        "correlation": float((w[1:] * w[:-1]).mean() / (w**2).mean()),
+        "variance": float((w**2).mean()),
+        "change": float(change.mean()),
+        "largest": float(change.max()),
+    }
+
+
 def of_noises(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows of RLSVI's lives, but for those with features that may not span Q*."""
     return frame.filter(pl.col("basis") != "random", pl.col("agent").is_in(NOISES))
@@ -79,23 +181,18 @@ def late(frame: pl.DataFrame, agent: str, states: int) -> tuple[Interval, str]:
 
 
 @in_appendix(
-    "Perturbing value estimates in directions of significant uncertainty incentivises exploration", rows=with_table
+    "Perturbing value estimates in directions of significant uncertainty incentivises exploration",
+    rows=with_table,
+    table=SHARES,
 )
-def explores(frame: pl.DataFrame) -> Verdict:
+def explores(frame: pl.DataFrame) -> Parts:
     """In the second half of its life RLSVI with a table has at least .95 of the best average reward, where
     LSVI with ε = .1 has at most .1.
     """
-    rows = []
     for N in sorted(frame["states"].unique()):
-        (ours, told), (theirs, told_of_theirs) = late(frame, "paper", N), late(frame, FEW, N)
-        rows.append((at_least(ours, 0.95, f"{N} states: RLSVI has {told}"), (f"{N}", "RLSVI", told)))
-        rows.append(
-            (
-                at_most(theirs, 0.1, f"{N} states: LSVI has {told_of_theirs}"),
-                (f"{N}", "LSVI, ε = .1", told_of_theirs),
-            )
-        )
-    return worst_of(SHARES, rows)
+        (ours, words), (theirs, others) = late(frame, "paper", N), late(frame, FEW, N)
+        yield at_least(ours, 0.95, f"{N} states: RLSVI has {words}"), (f"{N}", "RLSVI", words)
+        yield at_most(theirs, 0.1, f"{N} states: LSVI has {others}"), (f"{N}", "LSVI, ε = .1", others)
 
 
 @claim(
@@ -103,16 +200,14 @@ def explores(frame: pl.DataFrame) -> Verdict:
     "section 3, appendix F.2",
     with_table,
     kind="ours",
+    table=SHARES,
 )
-def dithering_does_not(frame: pl.DataFrame) -> Verdict:
+def dithering_does_not(frame: pl.DataFrame) -> Parts:
     """With every ε, constant or falling, LSVI has at most .1 of the best average reward then, in every river."""
-    rows = []
     for N, agent in product(sorted(frame["states"].unique()), DITHERING):
-        share, told = late(frame, agent, N)
-        name = agent.replace("epsilon", "ε")
-        words = f"with {N} states and {name} LSVI has {told} of the best reward"
-        rows.append((at_most(share, 0.1, words), (f"{N}", name, told)))
-    return worst_of(SHARES, rows)
+        (share, words), name = late(frame, agent, N), agent.replace("epsilon", "ε")
+        verdict = at_most(share, 0.1, f"with {N} states and {name} LSVI has {words} of the best reward")
+        yield verdict, (f"{N}", name, words)
 
 
 def seen(frame: pl.DataFrame, noise: str, name: str) -> Floats:
@@ -146,20 +241,20 @@ def differ_slightly(frame: pl.DataFrame) -> Verdict:
 
 
 @in_appendix(
-    "Avoiding abrupt changes of the perturbation is important, for plans of several steps", rows=of_noises
+    "Avoiding abrupt changes of the perturbation is important, for plans of several steps",
+    rows=of_noises,
+    table=("basis", "states", "as printed", "of correlation γ", "independent", "γ's lead"),
 )
-def plans_need_it(frame: pl.DataFrame) -> Verdict:
+def plans_need_it(frame: pl.DataFrame) -> Parts:
     """Over its whole life RLSVI has more reward with noise of correlation γ than with independent noise, with a
     table and with six random functions that span Q*, in every river.
     """
-    rows: list[Part] = []
     for (basis, name), N in product((SPANNING | OTHERS).items(), sorted(frame["states"].unique())):
         whole = {noise: np.asarray(shares(frame, noise, N, basis).mean(axis=1)) for noise in NOISES}
         more = mean(whole["whitened"] - whole["independent"])
-        cells = (name, f"{N}", *(mean_se(values, 3) for values in whole.values()), f"{more}")
+        row = (name, f"{N}", *(mean_se(values, 3) for values in whole.values()), f"{more}")
         verdict = at_least(more, 0.0, f"{name}, {N} states: {more} more of the best reward")
-        rows.append((verdict if basis in SPANNING else None, cells))
-    return worst_of(("basis", "states", "as printed", "of correlation γ", "independent", "γ's lead"), rows)
+        yield verdict if basis in SPANNING else None, row
 
 
 @in_appendix("A version of RLSVI for Q* in the span of any Φ", rows=with_functions)

@@ -1,33 +1,53 @@
 """RLSVI with the noise of worst-case bounds, clipped, and with bounded targets: what each is worth."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
+from rlsvi import problems
+from rlsvi.agents import PSRL, RLSVI, UCBVI, BoundedTargetRLSVI, WorstCaseRLSVI
+from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Verdict, at_least, at_most, between, claim, worst_of
+from rlsvi.paper.claim import Parts, Row, at_least, at_most, between, claim
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style
-from rlsvi.paper.extensions.worst_case_runs import (
-    BOUNDED,
-    CLIPPED,
-    DIRICHLET,
-    PROBLEMS,
-    RANDOM,
-    RUSSO,
-    SCALES,
-    THEOREM,
-    TUNED,
-    worst_case_regret,
-)
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import chosen_by_the_others, learning_curves
+from rlsvi.paper.results import chosen_by_the_others, seeds_of, total
+from rlsvi.paper.theory.bounds import theorem_agent
+from rlsvi.paper.theory.prior_regret import marks
+from rlsvi.problems import Problem
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
-from rlsvi.study.statistics import paired_ratio
+from rlsvi.study.statistics import Interval, paired_ratio
 
-OTHERS = [task for task in PROBLEMS if task != DIRICHLET]  # where scales are used that were chosen on random MDPs
+# All agents know the range of the rewards. Their scale multiplies what their theory has: the standard deviation of
+# the noise, or the bonus. That of RLSVI, with lambda = 1, and of RLSVI with bounded targets is sigma.
+TUNED, BOUNDED, RUSSO, CLIPPED, THEOREM = "RLSVI", "bounded targets", "Russo", "clipped", "RLSVI, Theorem 1"
+RANDOM = "random play"
+DIRICHLET, CHAIN, RIVER = "random MDPs", "chain", "RiverSwim"
+
+SIGMAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+FACTORS = (0.00003, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1.0)
+SCALES: dict[str, tuple[float, ...]] = {
+    TUNED: SIGMAS,
+    BOUNDED: SIGMAS,
+    RUSSO: FACTORS,
+    CLIPPED: FACTORS,
+    "UCBVI": FACTORS,
+    "PSRL": (1.0,),
+    THEOREM: (1.0,),
+    RANDOM: (1.0,),
+}
+# By the name of a problem: how a seed draws it, and the range of its rewards.
+PROBLEMS: dict[str, tuple[Callable[[int], Problem], tuple[float, float]]] = {
+    DIRICHLET: (lambda seed: problems.dirichlet(5, 3, 5, seed=seed), (-1.0, 0.0)),
+    CHAIN: (lambda seed: problems.chain(10), (0.0, 1.0)),
+    RIVER: (lambda seed: problems.river_swim(6, 20), (0.0, 1.0)),
+}
+COMPARED = (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL")
 AT_LEAST, AT_MOST = 0.8, 0.5  # shares of the regret of random play: of who hardly learns, and of who learns
 
 
@@ -43,9 +63,57 @@ def jobs(episodes: int, seeds: int) -> list[Job]:
     return found
 
 
+class Setting(NamedTuple):
+    """What an agent is told."""
+
+    scale: float
+    rewards: tuple[float, float]
+    states: int
+    horizon: int
+    episodes: int
+    seed: int
+
+    @property
+    def bounds(self) -> Floats:
+        """The lowest and the highest return of every period, (H, 2)."""
+        left = np.arange(self.horizon, 0, -1)
+        return np.outer(left, (min(self.rewards[0], 0.0), max(self.rewards[1], 0.0)))
+
+
+def _worst_case(clip: bool) -> Callable[[Setting], Agent]:
+    return lambda it: WorstCaseRLSVI(
+        scale=it.scale, clip=clip, planned=it.episodes, reward_range=it.rewards, seed=it.seed
+    )
+
+
+MAKERS: dict[str, Callable[[Setting], Agent]] = {
+    TUNED: lambda it: RLSVI(lam=1.0, sigma=it.scale, seed=it.seed),
+    BOUNDED: lambda it: BoundedTargetRLSVI(lam=1.0, sigma=it.scale, bounds=it.bounds, seed=it.seed),
+    RUSSO: _worst_case(False),
+    CLIPPED: _worst_case(True),
+    "UCBVI": lambda it: UCBVI(scale=it.scale, planned=it.episodes, reward_range=it.rewards, seed=it.seed),
+    "PSRL": lambda it: PSRL(reward_range=it.rewards, seed=it.seed),
+    THEOREM: lambda it: theorem_agent(it.states, it.horizon, seed=it.seed),
+}
+
+
+@experiment
+def worst_case_regret(*, task: str, agent: str, scale: float, episodes: int, seed: int) -> Playing:
+    """Cumulative regret at some of the episodes, on a problem that the seed may draw."""
+    problem_seed, agent_seed = seeds_of(seed)
+    make, rewards = PROBLEMS[task]
+    problem, at = make(problem_seed), marks(episodes)
+    if agent == RANDOM:
+        return {"episode": at, "regret": at * problem.random_regret}
+    table = problem.mdp.table
+    told = Setting(scale, rewards, table.states, table.horizon, episodes, agent_seed)
+    history = yield Play(MAKERS[agent](told), problem, episodes)
+    return {"episode": at, "regret": np.cumsum(history.regret)[at - 1]}
+
+
 def final(frame: pl.DataFrame, task: str, agent: str, scale: float = 1.0) -> Floats:
     """Regret of all episodes, of every seed, rounded so that sums in another order are equal."""
-    return learning_curves(frame, task=task, agent=agent, scale=scale)[1][:, -1].round(6)
+    return total(frame, task=task, agent=agent, scale=scale).round(6)
 
 
 def at_all_scales(frame: pl.DataFrame, task: str, agent: str) -> Floats:
@@ -70,90 +138,85 @@ def carried(frame: pl.DataFrame, task: str, agent: str) -> Floats:
     return final(frame, task, agent, best_scale(frame, DIRICHLET, agent))
 
 
-def told_scale(agent: str, best: float) -> str:
-    """A best scale in words, which say where the grid ends there."""
-    scales = SCALES[agent]
-    return f"{best:g}, the grid's edge" if len(scales) > 1 and best in (scales[0], scales[-1]) else f"{best:g}"
-
-
 @claim(
     "With the noise of its bounds of the worst case, RLSVI hardly learns in the time in which it learns with less",
     "section 5; Russo (2019), Theorem 1; Agrawal et al. (2021), Theorem 1",
     kind="ours",
+    table=("problem", "noise", "regret over that of random play"),
 )
-def hardly_learns(frame: pl.DataFrame) -> Verdict:
+def hardly_learns(frame: pl.DataFrame) -> Parts:
     """On every problem the regret with Russo's noise, and clipped, is at least four fifths of that of random play,
     and that of RLSVI, whose σ is the best on random MDPs, at most a half.
     """
-    rows = list[Part]()
     for task in PROBLEMS:
         chance = final(frame, task, RANDOM)
-        shares = {agent: paired_ratio(final(frame, task, agent), chance) for agent in (RUSSO, CLIPPED, THEOREM)}
+        for i, agent in enumerate((RUSSO, CLIPPED, THEOREM)):
+            share = paired_ratio(final(frame, task, agent), chance)
+            words = f"{agent} has {share} times the regret of random play, {task}"
+            row = ("" if i else task, agent, f"{share}")
+            yield at_least(share, AT_LEAST, words) if agent != THEOREM else None, row
         ours = paired_ratio(carried(frame, task, TUNED), chance)
-        for agent in (RUSSO, CLIPPED):
-            words = f"{agent} has {shares[agent]} times the regret of random play, {task}"
-            cells = (task, agent, f"{shares[agent]}") if agent == RUSSO else ("", agent, f"{shares[agent]}")
-            rows.append((at_least(shares[agent], AT_LEAST, words), cells))
-        rows.append((None, ("", THEOREM, f"{shares[THEOREM]}")))
         words = f"RLSVI has {ours} times the regret of random play, {task}"
-        rows.append((at_most(ours, AT_MOST, words), ("", f"{TUNED}, tuned", f"{ours}")))
-    return worst_of(("problem", "noise", "regret over that of random play"), rows)
+        yield at_most(ours, AT_MOST, words), ("", f"{TUNED}, tuned", f"{ours}")
 
 
 @claim(
     "A scale of the worst-case noise that was chosen on one problem is worse on another than RLSVI's σ",
     "section 5; Russo (2019); Agrawal et al. (2021)",
     kind="ours",
+    table=("problem", "agent", "best scale on random MDPs", "regret over random play's", "over RLSVI's"),
 )
-def carries_over(frame: pl.DataFrame) -> Verdict:
+def carries_over(frame: pl.DataFrame) -> Parts:
     """At the scales that are best on random MDPs, the regret with Russo's noise, and clipped, is at least twice
     that of RLSVI on the chain and on RiverSwim.
     """
-    rows = list[Part]()
-    for task in OTHERS:
-        ours, chance = carried(frame, task, TUNED), final(frame, task, RANDOM)
-        for agent in (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL"):
-            theirs = carried(frame, task, agent)
-            ratio, share = paired_ratio(theirs, ours), paired_ratio(theirs, chance)
-            words = f"{agent} has {ratio} times RLSVI's regret, {task}"
-            scale = told_scale(agent, best_scale(frame, DIRICHLET, agent))
-            cells = (task if agent == RUSSO else "", agent, scale, f"{share}", f"{ratio}")
-            rows.append((at_least(ratio, 2.0, words) if agent in (RUSSO, CLIPPED) else None, cells))
-    headings = ("problem", "agent", "best scale on random MDPs", "regret over random play's", "over RLSVI's")
-    return worst_of(headings, rows)
+    for task in (CHAIN, RIVER):
+        for agent in COMPARED:
+            theirs, scale = carried(frame, task, agent), best_scale(frame, DIRICHLET, agent)
+            times, row = _compared(frame, task, agent, scale, theirs, carried(frame, task, TUNED))
+            verdict = at_least(times, 2.0, f"{agent} has {times} times RLSVI's regret, {task}")
+            yield verdict if agent in (RUSSO, CLIPPED) else None, row
 
 
 @claim(
     "Clipping lowers the regret, if the noise is chosen for the problem",
     "section 5; Agrawal et al. (2021), Theorem 1",
     kind="ours",
+    table=("problem", "agent", "best scale", "regret over random play's", "over Russo's"),
 )
-def clipping_helps(frame: pl.DataFrame) -> Verdict:
+def clipping_helps(frame: pl.DataFrame) -> Parts:
     """On every problem the clipped agent has a lower regret than Russo's noise gives, each at its best scale."""
-    rows = list[Part]()
     for task in PROBLEMS:
-        unclipped, chance = tuned(frame, task, RUSSO), final(frame, task, RANDOM)
-        for agent in (RUSSO, CLIPPED, TUNED, BOUNDED, "UCBVI", "PSRL"):
-            theirs = tuned(frame, task, agent)
-            ratio, share = paired_ratio(theirs, unclipped), paired_ratio(theirs, chance)
-            words = f"clipped has {ratio} times the regret with Russo's noise, {task}"
-            scale = told_scale(agent, best_scale(frame, task, agent))
-            cells = (task if agent == RUSSO else "", agent, scale, f"{share}", f"{ratio}")
-            rows.append((at_most(ratio, 1.0, words) if agent == CLIPPED else None, cells))
-    return worst_of(("problem", "agent", "best scale", "regret over random play's", "over Russo's"), rows)
+        for agent in COMPARED:
+            theirs, scale = tuned(frame, task, agent), best_scale(frame, task, agent)
+            times, row = _compared(frame, task, agent, scale, theirs, tuned(frame, task, RUSSO))
+            verdict = at_most(times, 1.0, f"clipped has {times} times the regret with Russo's noise, {task}")
+            yield verdict if agent == CLIPPED else None, row
 
 
-@claim("Bounded targets change little, with a table and a good σ", "section 5", kind="ours")
-def bounded_alike(frame: pl.DataFrame) -> Verdict:
+def _compared(
+    frame: pl.DataFrame, task: str, agent: str, scale: float, theirs: Floats, others: Floats
+) -> tuple[Interval, Row]:
+    """An agent's regret as a multiple of another's, and a row of it, which says where the grid of scales ends."""
+    times, share = paired_ratio(theirs, others), paired_ratio(theirs, final(frame, task, RANDOM))
+    edge = ", the grid's edge" if len(SCALES[agent]) > 1 and scale in (SCALES[agent][0], SCALES[agent][-1]) else ""
+    return times, (task if agent == RUSSO else "", agent, f"{scale:g}{edge}", f"{share}", f"{times}")
+
+
+@claim(
+    "Bounded targets change little, with a table and a good σ",
+    "section 5",
+    kind="ours",
+    table=("problem", "regret of bounded targets over RLSVI's"),
+)
+def bounded_alike(frame: pl.DataFrame) -> Parts:
     """On every problem the regret of RLSVI with bounded targets is within a factor of 1.5 of that of RLSVI, each
     with the σ that is best on random MDPs.
     """
-    rows = list[Part]()
     for task in PROBLEMS:
         ratio = paired_ratio(carried(frame, task, BOUNDED), carried(frame, task, TUNED))
         words = f"bounded targets have {ratio} times RLSVI's regret, {task}"
-        rows.append((between(ratio, 1 / 1.5, 1.5, words), (task, f"{ratio}")))
-    return worst_of(("problem", "regret of bounded targets over RLSVI's"), rows)
+        yield between(ratio, 1 / 1.5, 1.5, words), (task, f"{ratio}")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

@@ -8,6 +8,7 @@ import polars as pl
 from rlsvi.mdp.recommendation import count_histories
 from rlsvi.paper.claim import (
     Part,
+    Parts,
     Verdict,
     Verdicts,
     all_of,
@@ -16,35 +17,36 @@ from rlsvi.paper.claim import (
     claim,
     exactly,
     mean_se,
+    share_of,
     worst_of,
 )
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation import experiments, losses
-from rlsvi.paper.recommendation.experiments import LIKES, PRODUCTS, SLOTS, TABLE, TEMPERATURES, boltzmann
-from rlsvi.paper.recommendation.losses import of_agents, of_instances, of_play, of_problems
+from rlsvi.paper.recommendation import engine
+from rlsvi.paper.recommendation.engine import LIKES, TABLE, TEMPERATURES, boltzmann, of_agents, of_instances
+from rlsvi.paper.results import total
 from rlsvi.study.plot import COLOURS, LINES
-from rlsvi.study.statistics import bootstrap, paired_ratio, proportion
+from rlsvi.study.statistics import bootstrap, paired_ratio
 
 DITHERING = (*(boltzmann(eta) for eta in TEMPERATURES), "epsilon-greedy")
 AGENTS = ("RLSVI", *DITHERING, "greedy", TABLE)
 LEARNED = 0.05  # of the optimal reward is the most that an agent loses which has learned to play
-jobs = partial(experiments.jobs_of, AGENTS)
+jobs = partial(engine.jobs_of, AGENTS)
 
 
 def more_efficient(frame: pl.DataFrame, coding: str, factor: float) -> Verdict:
     """The regret of each temperature as a multiple of RLSVI's, of other agents in the table beside them."""
-    ours = losses.final(frame, "RLSVI", coding)
+    ours = total(frame, agent="RLSVI", coding=coding)
     rows: list[Part] = [(None, ("RLSVI", mean_se(ours), ""))]
     for name in (*DITHERING, "greedy"):
-        theirs = losses.final(frame, name, coding)
+        theirs = total(frame, agent=name, coding=coding)
         more = paired_ratio(theirs, ours)
         verdict = at_least(more, factor, f"{name} has {mean_se(theirs)}, {more} times the regret of RLSVI")
         rows.append((verdict if name.startswith("Boltzmann") else None, (name, mean_se(theirs), f"{more}")))
     return worst_of(("agent (and temperature)", "regret", "times RLSVI's"), rows)
 
 
-@of_play(
+@engine.of_play(
     "RLSVI explores much more efficiently than Boltzmann exploration over a wide range of temperatures",
     headline=True,
 )
@@ -52,79 +54,85 @@ def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     """The regret of every temperature is at least twice that of RLSVI, and RLSVI's is below all of them on at
     least nine of ten instances (rewards 0 and 1).
     """
-    ours, found = losses.final(frame, "RLSVI"), more_efficient(frame, LIKES, 2.0)
-    less = int((ours < np.min([losses.final(frame, boltzmann(eta)) for eta in TEMPERATURES], axis=0)).sum())
-    each = at_least(proportion(less, len(ours)), 0.9, f"RLSVI's is the least on {less} of {len(ours)} instances")
+    ours, found = total(frame, agent="RLSVI", coding=LIKES), more_efficient(frame, LIKES, 2.0)
+    least = np.min([total(frame, agent=boltzmann(eta), coding=LIKES) for eta in TEMPERATURES], axis=0)
+    share, count = share_of(ours < least)
+    each = at_least(share, 0.9, f"RLSVI's is the least on {count} instances")
     return all_of(found, each)._replace(table=found.table)
 
 
-@of_play("RLSVI clearly outperforms LSVI with Boltzmann exploration also if rewards are −1 and 0", kind="ours")
+@engine.of_play(
+    "RLSVI clearly outperforms LSVI with Boltzmann exploration also if rewards are −1 and 0", kind="ours"
+)
 def better_with_other_rewards(frame: pl.DataFrame) -> Verdict:
     """The regret of every temperature is larger than that of RLSVI (rewards −1 and 0)."""
-    return more_efficient(frame, experiments.DISLIKES, 1.0)
+    return more_efficient(frame, engine.DISLIKES, 1.0)
 
 
-@claim("RLSVI learns this optimal strategy when dithering strategies do not", "section 6", headline=True)
-def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
+@claim(
+    "RLSVI learns this optimal strategy when dithering strategies do not",
+    "section 6",
+    headline=True,
+    table=("agent (and temperature)", "share of the optimal reward lost"),
+)
+def learns_the_optimum(frame: pl.DataFrame) -> Parts:
     """Over the last 100 episodes RLSVI loses at most a twentieth of the optimal reward, every temperature and
     epsilon-greedy more (rewards 0 and 1).
     """
     best, played = of_instances(frame).sort("seed")["best"].to_numpy(), of_agents(frame)
-    rows: list[Part] = []
     for name in ("RLSVI", *DITHERING):
-        lost = paired_ratio(losses.at_the_end(played, name), best)
+        lost = paired_ratio(engine.at_the_end(played, name), best)
         judge = at_most if name == "RLSVI" else at_least
-        rows.append(
-            (judge(lost, LEARNED, f"{name} loses {lost} of the optimal reward in the end"), (name, f"{lost}"))
-        )
-    return worst_of(("agent (and temperature)", "share of the optimal reward lost"), rows)
+        yield judge(lost, LEARNED, f"{name} loses {lost} of the optimal reward in the end"), (name, f"{lost}")
 
 
-@of_play("To learn in time less than |S| it is crucial that we can exploit generalization between states")
+@engine.of_play("To learn in time less than |S| it is crucial that we can exploit generalization between states")
 def generalisation_is_crucial(frame: pl.DataFrame) -> Verdict:
     """In fewer episodes than there are states RLSVI's regret an episode falls by half, with a table it does
     not.
     """
-    ours, tabular = losses.remaining(frame, "RLSVI"), losses.remaining(frame, TABLE)
+    ours, tabular = engine.remaining(frame, "RLSVI"), engine.remaining(frame, TABLE)
     words = f"RLSVI's regret an episode falls to {ours} of what it was at first"
     return all_of(at_most(ours, 0.5, words), at_least(tabular, 0.5, f"with a table {tabular}"))
 
 
-@of_play("In some settings, efficient generalization and exploration can be crucial", headline=True)
+@engine.of_play("In some settings, efficient generalization and exploration can be crucial", headline=True)
 def both_are_crucial(frame: pl.DataFrame) -> Verdicts:
     """Without either (with a table; greedy LSVI) regret an episode over the last 100 is at least twice as large
     (rewards 0 and 1).
     """
-    ours = losses.at_the_end(frame, "RLSVI")
+    ours = engine.at_the_end(frame, "RLSVI")
     yield f"RLSVI: {mean_se(ours, 2)} an episode"
     for name, without in ((TABLE, "generalisation"), ("greedy", "exploration")):
-        theirs = losses.at_the_end(frame, name)
+        theirs = engine.at_the_end(frame, name)
         more = paired_ratio(theirs, ours)
         yield at_least(more, 2.0, f"without {without}: {mean_se(theirs, 2)}, {more} times")
 
 
-@of_problems("The number of states is 3ᴶ", otherwise="misprint")
+@engine.of_problems("The number of states is 3ᴶ", otherwise="misprint")
 def printed_states(frame: pl.DataFrame) -> Verdict:
     """Counted."""
     count = int(frame["states"][0])
-    words = f"3ᴶ = {3**SLOTS}, but there are {count}, the sum of C(N, j) 2ʲ over j < J"
-    return exactly(3**SLOTS == count, words)
+    words = f"3ᴶ = {3**engine.SLOTS}, but there are {count}, the sum of C(N, j) 2ʲ over j < J"
+    return exactly(3**engine.SLOTS == count, words)
 
 
-@of_problems("There are 4521 states, and the dimension K = N² + N is exponentially smaller than their number")
+@engine.of_problems(
+    "There are 4521 states, and the dimension K = N² + N is exponentially smaller than their number"
+)
 def smaller(frame: pl.DataFrame) -> Verdict:
     """Counted; with J out of 2J products, every further slot multiplies states / K by more than the one before."""
-    slots = np.arange(2, 2 * SLOTS + 1)
+    slots = np.arange(2, 2 * engine.SLOTS + 1)
     K = 4 * slots**2 + 2 * slots
     shares = np.array([count_histories(2 * int(J), int(J)) for J in slots]) / K
     times = shares[1:] / shares[:-1]
     count, grows = int(frame["states"][0]), bool(times[0] > 1 and (np.diff(times) > 0).all())
-    words = f"K = {PRODUCTS**2 + PRODUCTS}, {count} states; a slot more multiplies states / K"
+    words = f"K = {engine.PRODUCTS**2 + engine.PRODUCTS}, {count} states; a slot more multiplies states / K"
     more = f"by {times[0]:.1f} at J = 2 and by {times[-1]:.1f} at J = {slots[-2]}"
     return exactly(count == 4521 and grows, f"{words} {more}")
 
 
-@of_problems("Barring a freak event, this basis leads to an agnostic learning problem")
+@engine.of_problems("Barring a freak event, this basis leads to an agnostic learning problem")
 def agnostic(frame: pl.DataFrame) -> Verdict:
     """Q* is not in its span on any instance."""
     misfit = frame["misfit"].to_numpy()
@@ -135,13 +143,13 @@ def agnostic(frame: pl.DataFrame) -> Verdict:
 def draw(frame: pl.DataFrame) -> Picture:
     """Cumulative regret and regret a customer, mean and standard error over instances, in both codings."""
     figure, axes = panels(2, 4.0, rows=2)
-    for column, coding in enumerate(experiments.CODINGS):
+    for column, coding in enumerate(engine.CODINGS):
         above, below = axes[column], axes[column + 2]
         for index, name in enumerate(AGENTS if coding == LIKES else AGENTS[:-1]):
             colour = "#000000" if name == "RLSVI" else COLOURS[(index - 1) % 6]
             line = "-" if name == "RLSVI" else LINES[1 + (index - 1) // 6]
-            averaged(above, *losses.curves_of(of_agents(frame), name, coding), name, colour, line)
-            averaged(below, *losses.rates(of_agents(frame), name, coding), name, colour, line)
+            averaged(above, *engine.curves_of(of_agents(frame), name, coding), name, colour, line)
+            averaged(below, *engine.rates(of_agents(frame), name, coding), name, colour, line)
         labelled(above, "customers", "cumulative regret", f"rewards {{{coding}}}")
         labelled(below, "customers", "regret a customer")
     legend(axes[0], loc="upper left")

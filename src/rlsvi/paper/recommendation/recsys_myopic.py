@@ -6,20 +6,11 @@ import numpy as np
 import polars as pl
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, at_most, claim, exactly, mean_se, worst_of
+from rlsvi.paper.claim import Part, Parts, Verdict, Verdicts, at_least, at_most, claim, exactly, mean_se, worst_of
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.recommendation import losses
-from rlsvi.paper.recommendation.experiments import (
-    CODINGS,
-    DISLIKES,
-    LIKES,
-    ORDERS,
-    SLOTS,
-    jobs_of,
-    without_context,
-)
-from rlsvi.paper.recommendation.losses import of_agents, of_instances, of_play
+from rlsvi.paper.recommendation import engine
+from rlsvi.paper.recommendation.engine import LIKES, of_agents, of_instances, of_play
 from rlsvi.paper.results import rows_with
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, LINES
@@ -36,22 +27,20 @@ def jobs(episodes: int, runs: int, seeds: int, bandit_runs: int | None = None) -
     """Every agent, and Bernoulli Thompson sampling where it does not matter what customers have seen."""
     size = {"episodes": episodes, "runs": runs}
     alone = [
-        Job.of(without_context, 5e-5 * episodes * runs, bandit="Thompson", **size, seed=seed)
+        Job.of(engine.without_context, 5e-5 * episodes * runs, bandit="Thompson", **size, seed=seed)
         for seed in range(seeds)
     ]
-    return jobs_of(AGENTS, episodes, runs, seeds, bandit_runs) + alone
+    return engine.jobs_of(AGENTS, episodes, runs, seeds, bandit_runs) + alone
 
 
 def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdict:
     """RLSVI's regret an episode at the end as a share of that of others."""
-    ours, rows = losses.at_the_end(frame, "RLSVI", coding), []
+    ours, rows = engine.at_the_end(frame, "RLSVI", coding), list[Part]()
     for name in others:
-        theirs = losses.at_the_end(frame, name, coding if name != "myopic" else LIKES)
-        share = paired_ratio(ours, theirs)
-        words = (
-            f"{SAID.get(name, name)}: {mean_se(theirs, 3)} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
-        )
-        rows.append((at_most(share, 1.0, words), (name, mean_se(theirs, 3), f"{share}")))
+        theirs = engine.at_the_end(frame, name, coding if name != "myopic" else LIKES)
+        share, who, regret = paired_ratio(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
+        words = f"{who}: {regret} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
+        rows.append((at_most(share, 1.0, words), (name, regret, f"{share}")))
     return worst_of(("agent", "regret an episode in the end", "RLSVI's share of it"), rows)
 
 
@@ -70,7 +59,7 @@ def outperforms_bandits(frame: pl.DataFrame) -> Verdict:
 @of_play("RLSVI outperforms bandits and the optimal myopic policy also if rewards are −1 and 0", kind="ours")
 def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdict:
     """Its regret an episode over the last 100 is lower than that of each."""
-    return less_at_the_end(frame, (*BANDITS, "myopic"), DISLIKES)
+    return less_at_the_end(frame, (*BANDITS, "myopic"), engine.DISLIKES)
 
 
 @claim(
@@ -80,21 +69,21 @@ def thompson_learns_little(frame: pl.DataFrame) -> Verdicts:
     """Its regret an episode over the last 100 is at least .9 of that over the first 100; and no fixed order of
     products earns more than random play, exactly.
     """
-    share, problems = losses.remaining(of_agents(frame), "Thompson"), of_instances(frame)
+    share, problems = engine.remaining(of_agents(frame), "Thompson"), of_instances(frame)
     yield at_least(share, 0.9, f"its regret an episode ends at {share} of what it was")
-    worth, random = problems["fixed_order"].to_numpy(), SLOTS / 2
+    worth, random = problems["fixed_order"].to_numpy(), engine.SLOTS / 2
     off = float(np.abs(worth - random).max())
-    words = f"each of {ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
+    words = f"each of {engine.ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
     yield exactly(off < 1e-9, f"{words}, the optimum {problems['best'].to_numpy().mean():.2f}")
 
 
 @of_play("The linear contextual bandit outperforms RLSVI at first")
 def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
     """Its regret over the first twelfth of the episodes is lower, in both its forms."""
-    ours = losses.at_first(frame, "RLSVI")
+    ours = engine.at_first(frame, "RLSVI")
     yield f"RLSVI: {mean_se(ours, 2)} a customer"
     for name in BANDITS[:2]:
-        theirs = losses.at_first(frame, name)
+        theirs = engine.at_first(frame, name)
         share = paired_ratio(theirs, ours)
         yield at_most(share, 1.0, f"{name}: {mean_se(theirs, 2)}, {share} of that")
 
@@ -102,12 +91,12 @@ def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
 @of_play("Learning a myopic policy is simpler than a multi-period policy")
 def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
     """What the linear bandit forgoes against the myopic choice is halved sooner than RLSVI's regret is."""
-    middle, regret = losses.rates(frame, "RLSVI")
+    middle, regret = engine.rates(frame, "RLSVI")
     instances = np.arange(float(len(regret)))
     yield f"RLSVI's regret is halved at customer {_halved(middle, regret, instances):.0f}"
     names = ("the bandit's loss", "if pooled")
     for name, words in zip(BANDITS[:2], names, strict=True):
-        forgone = losses.rates(frame, name, loss="forgone")[1]
+        forgone = engine.rates(frame, name, loss="forgone")[1]
 
         def share(drawn: Floats, forgone: Floats = forgone) -> float:
             when = _halved(middle, forgone, drawn)
@@ -125,44 +114,38 @@ def _halved(middle: Floats, rate: Floats, drawn: Floats) -> float:
     return _reached(middle, lead, int(ahead[0]) if len(ahead) else len(lead))
 
 
-@claim("The linear and the Bernoulli bandit algorithm aim to learn the myopic policy", "appendix E")
-def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Verdict:
+@claim(
+    "The linear and the Bernoulli bandit algorithm aim to learn the myopic policy",
+    "appendix E",
+    table=("agent", "likes forgone a customer in the end", "share of those at first"),
+)
+def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Parts:
     """The likes that each forgoes against the myopic choice are over the last 100 customers at most half of those
     over the first 100: the linear bandit on the paper's problem, the Bernoulli bandit where it does not matter
     what a customer has seen, as its model assumes.
     """
-    rows = []
-    for name in BANDITS[:2]:
-        late = losses.at_the_end(of_agents(frame), name, loss="forgone")
-        rows.append((name, late, losses.remaining(of_agents(frame), name, "forgone")))
-    alone = of_bandits_alone(frame).sort("seed")
-    late, early = (alone[column].to_numpy() for column in ("last", "first"))
-    rows.append((SAID["Thompson"], late, paired_ratio(late, early)))
-    return worst_of(
-        ("agent", "likes forgone a customer in the end", "share of those at first"),
-        [
-            (
-                at_most(
-                    share, 0.5, f"in the end {name} forgoes {mean_se(late, 3)} likes, {share} of those at first"
-                ),
-                (name, mean_se(late, 3), f"{share}"),
-            )
-            for name, late, share in rows
-        ],
-    )
+    played, alone = of_agents(frame), of_bandits_alone(frame).sort("seed")
+    both = engine.at_the_end, engine.at_first
+    losses = {name: [measure(played, name, loss="forgone") for measure in both] for name in BANDITS[:2]}
+    losses[SAID["Thompson"]] = [alone[column].to_numpy() for column in ("last", "first")]
+    for name, (late, early) in losses.items():
+        share, likes = paired_ratio(late, early), mean_se(late, 3)
+        verdict = at_most(share, 0.5, f"in the end {name} forgoes {likes} likes, {share} of those at first")
+        yield verdict, (name, likes, f"{share}")
 
 
-@of_play("As more data is gathered RLSVI eventually learns a richer policy, which outperforms the myopic policy")
-def overtakes(frame: pl.DataFrame) -> Verdict:
+@of_play(
+    "As more data is gathered RLSVI eventually learns a richer policy, which outperforms the myopic policy",
+    table=("agent", "first customer from which on RLSVI's regret is lower"),
+)
+def overtakes(frame: pl.DataFrame) -> Parts:
     """From some episode on, with an interval that ends before the last, its regret an episode is lower."""
-    at, _ = losses.curves_of(frame, "RLSVI")
-    rows = []
+    at, _ = engine.curves_of(frame, "RLSVI")
     for name in ("myopic", *BANDITS[:2]):
         when = crossing(frame, name)
         since = f"from customer {when} on" if np.isfinite(when.value) else "not in the end"
         words = f"RLSVI's regret is below that of {SAID.get(name, name)} {since}"
-        rows.append((at_most(when, float(at[-1]), words), (name, f"{when}")))
-    return worst_of(("agent", "first customer from which on RLSVI's regret is lower"), rows)
+        yield at_most(when, float(at[-1]), words), (name, f"{when}")
 
 
 def crossing(frame: pl.DataFrame, other: str) -> Interval:
@@ -170,8 +153,8 @@ def crossing(frame: pl.DataFrame, other: str) -> Interval:
 
     Each point of a curve is the mean of five (100 of 1200 episodes), with lines between the points.
     """
-    middle, ours = losses.rates(frame, "RLSVI")
-    _, theirs = losses.rates(frame, other)
+    middle, ours = engine.rates(frame, "RLSVI")
+    _, theirs = engine.rates(frame, other)
     width = min(SMOOTH, len(middle))
     kernel = np.ones(width) / width
     at = np.convolve(middle, kernel, "valid")
@@ -197,13 +180,13 @@ def _reached(at: Floats, lead: Floats, first: int) -> float:
 def draw(frame: pl.DataFrame) -> Picture:
     """Regret a customer and cumulative regret, mean and standard error over instances, in both codings."""
     figure, axes = panels(2, 4.0, rows=2)
-    for row, coding in enumerate(CODINGS):
+    for row, coding in enumerate(engine.CODINGS):
         left, right = axes[2 * row : 2 * row + 2]
         for index, name in enumerate(AGENTS):
             line: Any = LINES[index % len(LINES)]
             own = coding if name != "myopic" else LIKES
-            averaged(left, *losses.rates(of_agents(frame), name, own), name, COLOURS[index], line)
-            averaged(right, *losses.curves_of(of_agents(frame), name, own), name, COLOURS[index], line)
+            averaged(left, *engine.rates(of_agents(frame), name, own), name, COLOURS[index], line)
+            averaged(right, *engine.curves_of(of_agents(frame), name, own), name, COLOURS[index], line)
         labelled(left, "customers", "regret a customer", f"rewards {{{coding}}}")
         labelled(right, "customers", "cumulative regret")
     legend(axes[1], loc="upper left")

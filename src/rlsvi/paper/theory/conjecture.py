@@ -16,12 +16,20 @@ from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import FiniteMDP
 from rlsvi.paper.chain import chain_quadratic
-from rlsvi.paper.chain.experiments import learning_time, phi_of, seeds_of, until_learned
-from rlsvi.paper.chain.learning import TIME, less_error, medians, regressors, seconds
+from rlsvi.paper.chain.learning import (
+    TIME,
+    learning_time,
+    less_error,
+    medians,
+    phi_of,
+    regressors,
+    seconds,
+    until_learned,
+)
 from rlsvi.paper.claim import Part, Verdict, all_of, at_least, at_most, claim, exactly, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, panels, runs, ticks_at
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, rows_with
+from rlsvi.paper.results import cells, rows_with, seeds_of
 from rlsvi.problems import Problem
 from rlsvi.study.experiment import Playing, experiment
 from rlsvi.study.job import Job

@@ -13,8 +13,7 @@ from rlsvi.agents import LSVI, PSRL, RLSVI, UCBVI, UCRL2, EpsilonGreedy, Gaussia
 from rlsvi.agents.agent import Agent
 from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.paper.chain.experiments import seeds_of
-from rlsvi.paper.results import chosen_by_the_others, having, learning_curves
+from rlsvi.paper.results import chosen_by_the_others, having, learning_curves, seeds_of
 from rlsvi.paper.theory.bounds import theorem_agent
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job

@@ -10,12 +10,11 @@ import polars as pl
 from matplotlib.axes import Axes
 
 from rlsvi.core.compile import Floats
-from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
 from rlsvi.paper.claim import Part, Verdict, at_least, at_most, between, claim, mean_se, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
-from rlsvi.paper.results import cells, having, rows_with
+from rlsvi.paper.results import cells, having, rows_with, seeds_of
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
 from rlsvi.paper.theory.conjecture import copied_chain, left_out
@@ -271,7 +270,7 @@ def dithering(frame: pl.DataFrame) -> Verdict:
         rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
         rows.extend((None, ("RLSVI", f"{copies}", f"{N}", mean_se(lost))) for N, lost in ours.items())
     found = worst_of(("agent", "copies", "N", "loses"), rows)
-    return found.told("", f"; RLSVI loses N to the power {powers[0]:.1f}")
+    return found._replace(measured=f"{found.measured}; RLSVI loses N to the power {powers[0]:.1f}")
 
 
 def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:

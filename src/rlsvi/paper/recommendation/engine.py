@@ -1,4 +1,4 @@
-"""The experiments on the recommendation engine: functions that the jobs of its figures call.
+"""The recommendation engine: its runs, which several figures share, and what agents lose in them.
 
 A job is one agent on one problem instance, several times. Regret is that along the path, sum_h V*_h(x_h) -
 E_mu Q*_h(x_h, a): its expectation is that of the policy, and it carries less noise than the answers do. What an
@@ -6,9 +6,11 @@ agent forgoes is the same for one that looks one step ahead: sum_h max_a P(a | x
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rlsvi import problems
 from rlsvi.agents import LSVI, RLSVI, ContextualBandit, OptimalPolicy, ThompsonSampling
@@ -18,10 +20,12 @@ from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats
 from rlsvi.mdp import myopic_values
 from rlsvi.mdp.recommendation import count_histories, histories
-from rlsvi.paper.results import unexplained
+from rlsvi.paper.claim import claim
+from rlsvi.paper.results import learning_curves, rows_with, unexplained
 from rlsvi.problems import Problem
 from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
+from rlsvi.study.statistics import Interval, paired_ratio
 
 PRODUCTS, SLOTS, SCALE = 10, 5, 2.0
 LAM, SIGMA = 0.2, 1e-3**0.5
@@ -34,6 +38,9 @@ TABLE = "RLSVI, table"  # without generalisation
 ONE_CODING = ("myopic", TABLE)  # agents that are run with rewards 0 and 1 alone
 PRINTED_BANDITS = ("Thompson", "linear bandit")  # of appendix E
 ORDERS = 20  # fixed orders of products that are tried
+of_agents, of_instances = rows_with("agent"), rows_with("best")
+of_play = partial(claim, where="section 6.3", rows=of_agents)
+of_problems = partial(claim, where="section 6.3", rows=of_instances)
 
 
 def boltzmann(eta: float) -> str:
@@ -56,6 +63,24 @@ MAKERS: dict[str, Callable[[int, float], Agent]] = {
     "myopic": lambda seed, offset: OptimalPolicy(myopic=True, seed=seed),
     **{boltzmann(eta): _lsvi(Boltzmann(eta)) for eta in TEMPERATURES},
 }
+
+
+def jobs_of(
+    agents: Sequence[str], episodes: int, runs: int, seeds: int, bandit_runs: int | None = None
+) -> list[Job]:
+    """Every agent on every one of `seeds` instances, in both codings.
+
+    bandit_runs : how many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
+    """
+    found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
+    for agent in agents:
+        for coding in CODINGS if agent not in ONE_CODING else [LIKES]:
+            printed = agent in PRINTED_BANDITS and coding == LIKES
+            count = bandit_runs or runs if printed else runs
+            settings: dict[str, Any] = {"agent": agent, "coding": coding, "episodes": episodes, "runs": count}
+            cost = 1e-4 * episodes * count
+            found += [Job.of(recommending, cost, **settings, seed=seed) for seed in range(seeds)]
+    return found
 
 
 def recommending(*, agent: str, coding: str, episodes: int, runs: int, seed: int) -> dict[str, Any]:
@@ -150,19 +175,35 @@ def _misfit(Q: Floats) -> float:
     return float((left / total) ** 0.5)
 
 
-def jobs_of(
-    agents: Sequence[str], episodes: int, runs: int, seeds: int, bandit_runs: int | None = None
-) -> list[Job]:
-    """Every agent on every one of `seeds` instances, in both codings.
+def curves_of(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> tuple[Floats, Floats]:
+    """The episodes of a curve, and the loss up to them on every instance, (instances, points)."""
+    return learning_curves(frame, loss, agent=agent, coding=coding)
 
-    bandit_runs : how many runs there are of the paper's bandits, with the paper's rewards; None: as of others.
-    """
-    found = [Job.of(instance_facts, 0.5, seed=seed) for seed in range(seeds)]
-    for agent in agents:
-        for coding in CODINGS if agent not in ONE_CODING else [LIKES]:
-            printed = agent in PRINTED_BANDITS and coding == LIKES
-            count = bandit_runs or runs if printed else runs
-            settings: dict[str, Any] = {"agent": agent, "coding": coding, "episodes": episodes, "runs": count}
-            cost = 1e-4 * episodes * count
-            found += [Job.of(recommending, cost, **settings, seed=seed) for seed in range(seeds)]
-    return found
+
+def rates(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> tuple[Floats, Floats]:
+    """Loss an episode between two points of the curve, on every instance, and the episodes in their middle."""
+    at, loss_so_far = curves_of(frame, agent, coding, loss)
+    ends = np.concatenate([[0.0], at])
+    steps = np.diff(ends)
+    return (ends[:-1] + ends[1:]) / 2, np.diff(np.pad(loss_so_far, ((0, 0), (1, 0))), axis=1) / steps
+
+
+def at_first(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
+    """Loss an episode over the first twelfth (100 of 1200), on every instance."""
+    at, loss_so_far = curves_of(frame, agent, coding, loss)
+    i = max(len(at) // 12, 1) - 1
+    return np.asarray(loss_so_far[:, i] / at[i])
+
+
+def at_the_end(frame: pl.DataFrame, agent: str, coding: str = LIKES, loss: str = "regret") -> Floats:
+    """Loss an episode over the last 100 (or the last twelfth of fewer), on every instance."""
+    at, loss_so_far = curves_of(frame, agent, coding, loss)
+    last = min(LAST, at[-1] / 12)
+    i = max(int(np.searchsorted(at, at[-1] - last + 1e-9)) - 1, 0)
+    i = i if at[i] <= at[-1] - last + 1e-9 else 0
+    return np.asarray((loss_so_far[:, -1] - loss_so_far[:, i]) / (at[-1] - at[i]))
+
+
+def remaining(frame: pl.DataFrame, agent: str) -> Interval:
+    """Regret an episode at the end as a share of that at first."""
+    return paired_ratio(at_the_end(frame, agent), at_first(frame, agent))
