@@ -1,6 +1,5 @@
 """The documentation: every page can be reached, every public name is described, and the site can be built."""
 
-import ast
 import importlib
 import re
 import subprocess
@@ -19,11 +18,6 @@ ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
 # A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
 MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
-LAZY = [
-    ".".join(path.parent.relative_to(HOUSE / "src").parts)
-    for path in sorted((HOUSE / "src").rglob("__init__.py"))
-    if "def __getattr__" in path.read_text()
-]
 
 
 def public_names(module):
@@ -31,12 +25,11 @@ def public_names(module):
     found = importlib.import_module(f"rlsvi.{module}")
     if names := getattr(found, "__all__", None):
         return names
-    lazy = getattr(found, "_HOMES", {})
     return [
         name
         for name, value in vars(found).items()
         if not name.startswith("_") and getattr(value, "__module__", "").startswith(f"rlsvi.{module}")
-    ] + list(lazy)
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -50,20 +43,6 @@ def test_every_public_name_of_a_module_is_described(module):
 def test_every_public_name_of_the_package_is_described():
     missing = [name for name in rlsvi.__all__ if name not in MODULES and f"rlsvi.{name}" not in DESCRIBED]
     assert not missing
-
-
-@pytest.mark.parametrize("package", LAZY)
-def test_names_that_are_loaded_on_first_use_are_imported_in_the_source_as_well(package):
-    """Type checkers and the documentation read the source; they do not call `__getattr__`."""
-    source = (HOUSE / "src" / package.replace(".", "/") / "__init__.py").read_text()
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-            found.update(dir(importlib.import_module(node.module)) if names == ["*"] else names)
-        elif isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-    assert not set(importlib.import_module(package).__all__) - found
 
 
 @pytest.mark.parametrize("name", ENTRIES)

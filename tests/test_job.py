@@ -15,6 +15,7 @@ import pytest
 
 import jobs
 import rlsvi
+from rlsvi.core import files
 from rlsvi.study import job as module
 from rlsvi.study.executors import LIBRARIES, attempt, environment
 from rlsvi.study.job import Done, Failed, Job
@@ -70,7 +71,7 @@ def sources(tmp_path, monkeypatch):
     """A copy of the package whose sources are what `version` digests."""
     copy = tmp_path / "rlsvi"
     shutil.copytree(Path(rlsvi.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "__file__", str(copy / "study" / "job.py"))
+    monkeypatch.setattr(files, "PACKAGE", copy)
     return copy
 
 
@@ -82,7 +83,7 @@ def test_a_version_is_that_of_the_sources(sources):
 
 
 ABOVE = ("study", "paper", "cli", "report", "shop", "serve", "bsuite")
-ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed")
+ABOVE += ("_lazy.py", "progress.py", "__init__.py", "__main__.py", "__pycache__", "py.typed")
 BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 
 

@@ -66,11 +66,11 @@ def bsuite(
     Example: rlsvi bsuite --experiments deep_sea,catch --episodes-share 0.1 --out results/bsuite
     """
     with told(lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"):
-        from rlsvi.cli.progress import figure_bars
         from rlsvi.paper.bsuite.package import experiments_named
         from rlsvi.paper.bsuite.play import play
         from rlsvi.paper.bsuite.runs import planned
         from rlsvi.paper.bsuite.summary import as_dict
+        from rlsvi.progress import figure_bars
 
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")

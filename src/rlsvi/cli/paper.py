@@ -79,9 +79,9 @@ def paper(
     out = out or Path("out") / scale
     again = "the same command" if resume else "the same command without --no-resume"
     with told(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
-        from rlsvi.cli.progress import figure_bars
         from rlsvi.paper import figure_called
         from rlsvi.paper.reproduce import fixed_seeds, reproduce
+        from rlsvi.progress import figure_bars
         from rlsvi.study.compare import warm_up
         from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store

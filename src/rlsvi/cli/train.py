@@ -16,7 +16,7 @@ import rlsvi
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, named
 from rlsvi.cli.errors import told
 from rlsvi.core.files import check_folder
-from rlsvi.core.progress import bar
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     from gymnasium import Env

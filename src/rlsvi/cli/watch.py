@@ -14,8 +14,8 @@ import typer
 from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
 from rlsvi.cli.errors import told
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.core.progress import bar
 from rlsvi.envs.making import Made
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     from rlsvi.agents.stationary.rlsvi import StationaryAgent
@@ -238,7 +238,7 @@ def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tu
     by = rules(**rules(**given).setting)  # checked before more is loaded
     from rlsvi import StationaryRLSVI
     from rlsvi.bases import Tetris
-    from rlsvi.core.progress import bar
+    from rlsvi.progress import bar
     from rlsvi.simulate.tetris import simulate_tetris
 
     agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, seed=seed)

@@ -5,17 +5,15 @@ Ray's tasks are enough for this: a chunk is read by one task and stays in the me
 pass is a task per chunk. Ray moves it to where there is room, and repeats what was lost with a worker.
 """
 
-import hashlib
 import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-from rlsvi.core.compile import source_stamp
-from rlsvi.core.files import source_files
+from rlsvi.core.files import source_digest
 from rlsvi.core.ray_connection import answers, connected
 from rlsvi.offline.stream import Stream
 
@@ -91,10 +89,10 @@ def _computed(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
     return function(chunk, *arguments)
 
 
+@cache
 def sources() -> str:
     """Return a digest of the sources that chunks are read and computed with."""
-    files = sorted(source_files(Path(__file__).parents[1], "offline"))
-    return hashlib.sha256(b"".join([source_stamp().encode(), *(file.read_bytes() for file in files)])).hexdigest()
+    return source_digest("core", "mdp", "tetris", "bases", "agents", "simulate", "offline")
 
 
 def _received(here: tuple[str, list[str]], sent: bytes) -> Any:

@@ -31,10 +31,10 @@ from rlsvi.agents.agent import Agent
 from rlsvi.core.card import cuda
 from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.machine import cores
-from rlsvi.core.progress import bar
 from rlsvi.envs.finite import FiniteMDPEnv
 from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem, chain
+from rlsvi.progress import bar
 from rlsvi.simulate import simulate
 from rlsvi.simulate.finite import fused_for, ours, replaced
 from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse

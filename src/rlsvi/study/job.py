@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core import files
 from rlsvi.core.checks import positive, shown
-from rlsvi.core.files import source_files
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
+ABOVE = {"study", "paper", "shop", "cli", "progress", "_lazy", "__init__", "__main__"}  # what no job computes with
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,27 +93,10 @@ def version(module: str) -> str:
     It covers the versions of NumPy and numba, all of this package below its studies, the module's own file, and
     the files it imports from this package or from its own.
     """
-    root = Path(__file__).parents[1]
-    parts = (
-        "core",
-        "mdp",
-        "tetris",
-        "bases",
-        "agents",
-        "callbacks",
-        "offline",
-        "envs",
-        "theory",
-        "problems",
-        "simulate*",
-    )
-    below = [path for part in parts for path in source_files(root, part)]
-    own = imported_files(module, {"rlsvi", module.partition(".")[0]})
-    digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
-    for path in sorted(below):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    for name in sorted(own):
-        digest.update(name.encode() + b"\0" + own[name].read_bytes())
+    below = sorted({path.stem for path in files.PACKAGE.iterdir()} - ABOVE)
+    digest = hashlib.sha256(f"{np.__version__} {installed('numba')} {files.source_digest(*below)}".encode())
+    for name, path in sorted(imported_files(module, {"rlsvi", module.partition(".")[0]}).items()):
+        digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -18,8 +18,8 @@ from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.core.progress import bar
 from rlsvi.offline.recorder import Recorder
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     import polars as pl

@@ -40,8 +40,8 @@ from rlsvi.agents.contract import (
 )
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
+from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.agents.noise import ByEvidence, Noise, noise_of
-from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable

@@ -26,7 +26,7 @@ from rlsvi.agents.contract import (
     restored_features,
     values,
 )
-from rlsvi.agents.progress import is_checked, is_explored
+from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.agents.task import Task
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from rlsvi.core.progress import display_in_use
+from rlsvi.progress import display_in_use
 
 DOUBT = 8.0  # seconds that went as expected, before the first stop
 EVERY = 4.0  # seconds between two lines, where nothing can move
