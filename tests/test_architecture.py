@@ -26,6 +26,7 @@ FLOORS = {
     "agents": 2,
     "callbacks": 2,
     "progress": 2,
+    "ray_cluster": 2,
     "offline": 2,
     "envs": 2,
     "problems": 2,

@@ -1,4 +1,4 @@
-"""Jobs: named by all that decides what they bring, and attempted without surprises."""
+"""Jobs: named by all that decides what they bring, and computed without surprises."""
 
 import os
 import pickle
@@ -17,7 +17,7 @@ import jobs
 import rlsvi
 from rlsvi.core import files
 from rlsvi.study import job as module
-from rlsvi.study.executors import LIBRARIES, attempt, environment
+from rlsvi.study.executors import LIBRARIES, environment, run_job
 from rlsvi.study.job import Done, Failed, Job
 from watch import python
 
@@ -190,15 +190,15 @@ def test_functions_are_named_by_module_and_name(name):
         Job(name, {})
 
 
-# ---- attempts ---------------------------------------------------------------------------------------------
+# ---- running -----------------------------------------------------------------------------------------------
 
 
 def tried(what):
     job = Job.of(jobs.returned, what=what)
-    return attempt(job, job.version)
+    return run_job(job, job.version)
 
 
-def test_an_attempt_brings_columns_of_one_length():
+def test_a_job_brings_columns_of_one_length():
     columns, seconds = tried("mixed")
     assert seconds > 0
     assert {name: values.tolist() for name, values in columns.items()} == {
@@ -232,7 +232,7 @@ def test_other_results_are_refused_with_a_reason(what, reason):
 
 def test_what_goes_wrong_is_returned():
     job = Job.of(jobs.picky, i=3, bad=3)
-    reason, details = attempt(job, job.version)
+    reason, details = run_job(job, job.version)
     assert reason == "ArithmeticError: 3 is not liked"
     assert "in picky" in details
     assert "is not liked" in details
@@ -243,30 +243,30 @@ def test_what_goes_wrong_is_returned():
 )
 def test_a_function_that_is_not_there_is_a_failure(name, reason):
     version = module.version("jobs")
-    assert isinstance(attempt(Job(name, {}), version), Failed)
-    assert attempt(Job(name, {}), version).reason.startswith(reason)
+    assert isinstance(run_job(Job(name, {}), version), Failed)
+    assert run_job(Job(name, {}), version).reason.startswith(reason)
 
 
 def test_a_worker_with_other_sources_refuses(monkeypatch):
     job = Job.of(jobs.picky, i=3, bad=None)
-    assert isinstance(attempt(job, job.version), Done)
-    assert "other sources" in attempt(job, "other").reason
+    assert isinstance(run_job(job, job.version), Done)
+    assert "other sources" in run_job(job, "other").reason
     travelled, version = pickle.loads(pickle.dumps((job, job.version)))
     fixed(monkeypatch)
-    assert "other sources" in attempt(travelled, version).reason
+    assert "other sources" in run_job(travelled, version).reason
 
 
 def test_a_job_has_one_thread_of_linear_algebra():
     code = """
 import os
 import jobs
-from rlsvi.study.executors import attempt
+from rlsvi.study.executors import run_job
 from rlsvi.study.job import Job
 from threadpoolctl import threadpool_info
 count = lambda: {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
 before, variables = count(), dict(os.environ)
 job = Job.of(jobs.threads)
-inside = attempt(job, job.version).columns["threads"].tolist()
+inside = run_job(job, job.version).columns["threads"].tolist()
 assert len(inside) > len(before) and set(inside) == {1}, inside
 assert count().items() >= before.items() and dict(os.environ) == variables
 """

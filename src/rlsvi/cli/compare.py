@@ -135,12 +135,12 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
 
 def is_solved(problem: Any) -> bool:
     """Whether the solution of a problem is known."""
-    from rlsvi.study.compare import arena_of
+    from rlsvi.study.compare import draw_problem
 
-    arena = arena_of(problem, 0)
+    drawn = draw_problem(problem, 0)
     if callable(problem):
-        arena.make().close()
-    return arena.problem is not None
+        drawn.make().close()
+    return drawn.problem is not None
 
 
 def defaults(problem: str) -> dict[str, Any]:

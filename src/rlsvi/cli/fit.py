@@ -103,16 +103,16 @@ def fit(
 def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]) -> Any:
     """The agent that the user names, made in the same way as for a comparison."""
     from rlsvi.agents.agent import Agent
-    from rlsvi.study.compare import check_entrants, entrant
+    from rlsvi.study.compare import check_agents, make_agent
 
-    check_entrants({name: found})
+    check_agents({name: found})
     is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)
     _check_arguments(type(found) if is_agent else found, arguments, name)
     try:
         if is_agent:
             agent = found.clone(seed=seed, **arguments)
         else:
-            agent = entrant(name, partial(found, **arguments) if arguments else found, env, seed)
+            agent = make_agent(name, partial(found, **arguments) if arguments else found, env, seed)
     except TypeError as error:
         if not re.search("unexpected keyword argument|has no argument", str(error)):
             raise

@@ -14,8 +14,8 @@ from functools import cache
 from typing import Any
 
 from rlsvi.core.files import source_digest
-from rlsvi.core.ray_connection import answers, connected
 from rlsvi.offline.stream import Stream
+from rlsvi.ray_cluster import check_address, connect_ray
 
 Each = Callable[..., Iterator[Any]]  # each(function, *arguments) yields function(chunk, *arguments) of all chunks
 
@@ -34,8 +34,8 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
         raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
     address = None if executor == "ray" else executor
     if address is not None:
-        answers(address)
-    ray, started = connected(None, address)
+        check_address(address)
+    ray, started = connect_ray(None, address)
     try:
         yield _tasks(ray, stream, address)
     finally:
@@ -54,8 +54,8 @@ def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
         """Wait only as long as there is a cluster: without one, Ray would wait too, and then end this process."""
         try:
             while not ray.wait([reference], timeout=1.0)[0]:
-                answers(head)
-            answers(head)
+                check_address(head)
+            check_address(head)
             return ray.get(reference)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -32,12 +33,15 @@ class Job:
     settings : names and plain values (text, numbers, booleans, None).
     cost : approximate duration in any unit; progress bars use it to estimate what is left.
     folder : where `checkpoint()` lets the function store its progress; set by the sweep.
+    given : an object that the function takes before its settings, if not None. It travels as it is, and its pickle
+        is part of the name.
     """
 
     function: str
     settings: Mapping[str, Scalar]
     cost: float = 1.0
     folder: str | None = None
+    given: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, str):
@@ -79,6 +83,8 @@ class Job:
     def name(self) -> str:
         """A digest of function, version and settings: jobs with the same name have the same results."""
         what = {"function": self.function, "version": self.version, "settings": dict(self.settings)}
+        if self.given is not None:
+            what["given"] = hashlib.sha256(pickle.dumps(self.given)).hexdigest()
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from rlsvi.core.checks import positive, whole
 from rlsvi.paper.bsuite.environment import BehaviourEnv
 from rlsvi.paper.bsuite.package import episodes_of, ids_of, number_of, package_version
 from rlsvi.paper.bsuite.players import SIMPLE, player
-from rlsvi.study.compare import Field
+from rlsvi.study.compare import Comparison
 from rlsvi.study.job import Job, version
 
 SECONDS = {  # of an episode of the default agent, about
@@ -41,7 +41,7 @@ def play_setting(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice on other settings: one is for all experiments here
         warnings.simplefilter("default", DivergenceWarning)
-        Field({agent: player(agent)}, lambda: env, episodes).run(agent, seed)
+        Comparison({agent: player(agent)}, lambda: env, episodes).run(agent, seed)
     env.log()
     return {name: np.array([row[name] for row in env.rows]) for name in env.rows[0]}
 
