@@ -4,7 +4,7 @@ import importlib
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
 import pytest
 
@@ -13,7 +13,13 @@ from pages import HOUSE
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
-REFERENCE = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+_spec = spec_from_file_location("hooks", DOCS / "_mkdocs" / "hooks.py")
+hooks = module_from_spec(_spec)
+_spec.loader.exec_module(hooks)
+REFERENCE = "".join(
+    hooks.with_all_exports(path.read_text(), path.relative_to(DOCS).as_posix())
+    for path in (DOCS / "reference").glob("*.md")
+)
 ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
 # A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
@@ -43,6 +49,13 @@ def test_every_public_name_of_a_module_is_described(module):
 def test_every_public_name_of_the_package_is_described():
     missing = [name for name in rlsvi.__all__ if name not in MODULES and f"rlsvi.{name}" not in DESCRIBED]
     assert not missing
+
+
+def test_what_is_exported_and_has_no_place_is_described_at_the_end():
+    page = (DOCS / "reference" / "agents.md").read_text()
+    assert hooks.with_all_exports(page, "reference/agents.md") == page
+    without = page.replace("::: rlsvi.PSRL\n", "")
+    assert hooks.with_all_exports(without, "reference/agents.md") == without + "\n## More\n\n::: rlsvi.PSRL\n"
 
 
 @pytest.mark.parametrize("name", ENTRIES)

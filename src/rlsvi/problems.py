@@ -15,8 +15,6 @@ from rlsvi.core.random import sequence
 from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
-__all__ = ["Problem", "chain", "deep_sea", "dirichlet", "gymnasium", "recommendation", "river_swim"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
@@ -68,7 +66,7 @@ def chain(
     deterministic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """The chain of Example 1.
+    """The paper's chain, Example 1: one reward, at the far end.
 
     features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
         agnostic one (section 6.1.2); `seed` draws it.
@@ -92,8 +90,9 @@ def deep_sea(
     stochastic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """DeepSea as defined by bsuite; `seed` draws which action moves right, and the basis.
+    """The DeepSea of bsuite: one treasure in an N x N grid.
 
+    seed : draws which action moves right, and the basis.
     features : None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as
         for the chain. A state belongs to one period, its row, and all periods share the functions.
     """
@@ -118,7 +117,7 @@ def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """RiverSwim, with a table."""
+    """Swim against the current, with a table (PSRL is better at it than RLSVI)."""
     return Problem(mdp.river_swim(states, horizon))
 
 
@@ -128,8 +127,9 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
 
 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """The recommendation engine of section 6.3, with its basis; `seed` draws the instance.
+    """The paper's recommendation engine, section 6.3: J of N products to a customer, with its own basis.
 
+    seed : draws the instance.
     options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
@@ -144,3 +144,6 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
     env = gym.make(env_id, **options)
     table = getattr(env.unwrapped, "mdp", None)
     return Problem(table if isinstance(table, FiniteMDP) and horizon is None else mdp.from_gymnasium(env, horizon))
+
+
+__all__ = [name for name, it in vars().items() if name[0] != "_" and getattr(it, "__module__", "") == __name__]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import found_in_module
+from rlsvi.cli.names import found_in_module
 
 if TYPE_CHECKING:
     from rlsvi.paper.bsuite.scores import Score

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.named import arguments_of, imported_module, look_here_too
+from rlsvi.cli.names import arguments_of, imported_module, look_here_too
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent

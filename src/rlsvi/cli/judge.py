@@ -8,7 +8,7 @@ import typer
 
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, remembered
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import columns_of
+from rlsvi.cli.names import columns_of
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent

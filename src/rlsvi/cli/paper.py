@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from rlsvi.cli.errors import told
-from rlsvi.cli.named import found_in_module, is_in_module
-from rlsvi.cli.seeds import seeds_from
+from rlsvi.cli.names import found_in_module, is_in_module
+from rlsvi.cli.seeds import SeedsWithoutNumber, seeds_from
 from rlsvi.paper import FIGURES
 
 if TYPE_CHECKING:
@@ -190,3 +190,6 @@ def _print(entries: list[dict[str, Any]]) -> None:
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]
         if found:
             print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")
+
+
+COMMANDS, COMMAND_CLASS = (paper, report), SeedsWithoutNumber

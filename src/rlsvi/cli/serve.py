@@ -81,3 +81,6 @@ def shop_settings(file: Path) -> "ShopSettings":
     except ImportError as error:
         raise RuntimeError(str(error)) from None  # it says what to install
     return ShopSettings.from_toml(file)
+
+
+COMMANDS = (serve, learn_shop)

@@ -45,3 +45,6 @@ def import_events(
 
         with Events(settings.database, sync=settings.sync) as events:
             print(f"imported {table}: {exchange.import_events(events, settings, table)}")
+
+
+COMMANDS = (export_events, import_events)
