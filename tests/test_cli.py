@@ -140,8 +140,8 @@ def test_other_arguments_of_agents_are_those_that_one_of_them_takes():
     found = strict_json(result.stdout)
     assert found["summary"] == runs.summary().to_dicts()
     assert found["settings"]["agent_args"] == {"alpha_P": 0.1, "delta": 0.2}
-    result = run(*psrl, "--agent-arg", "alpha_Q=0.1")
-    assert result.stderr == "error: --agent-arg alpha_Q is taken by none of the agents: did you mean alpha_P?\n"
+    result = run(*psrl, "--agent-arg", "delte=0.1")
+    assert result.stderr == "error: --agent-arg delte is taken by none of the agents: did you mean delta?\n"
 
 
 def test_an_agent_keeps_its_own_default_of_an_option_that_is_not_given():

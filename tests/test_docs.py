@@ -21,7 +21,7 @@ REFERENCE = "".join(
     for path in (DOCS / "reference").glob("*.md")
 )
 ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
-# A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
+# A function with the name of its module, such as rlsvi.bases.default, is found as rlsvi.bases.default.default.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
 MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
 

@@ -8,22 +8,19 @@ from typing import TYPE_CHECKING, Any
 from rlsvi._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from rlsvi.envs.chain import ChainEnv
-    from rlsvi.envs.deep_sea import DeepSeaEnv
     from rlsvi.envs.discretized import Discretized
-    from rlsvi.envs.finite import FiniteMDPEnv
+    from rlsvi.envs.finite import ChainEnv, DeepSeaEnv, FiniteMDPEnv, RiverSwimEnv
     from rlsvi.envs.recommendation import RecommendationEnv
-    from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.spaces import Spaces
     from rlsvi.envs.swing_up import SwingUpEnv
     from rlsvi.envs.tetris import TetrisEnv
 
 
 IDS = {
-    "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
-    "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
+    "rlsvi/Chain-v0": "rlsvi.envs.finite:ChainEnv",
+    "rlsvi/DeepSea-v0": "rlsvi.envs.finite:DeepSeaEnv",
     "rlsvi/Recommendation-v0": "rlsvi.envs.recommendation:RecommendationEnv",
-    "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
+    "rlsvi/RiverSwim-v0": "rlsvi.envs.finite:RiverSwimEnv",
     "rlsvi/SwingUp-v0": "rlsvi.envs.swing_up:SwingUpEnv",
     "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",

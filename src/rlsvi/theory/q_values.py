@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from rlsvi.core.checks import finite, ridge_of, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 from rlsvi.theory.least import ROUNDING, Gap, beta_curve, least_gap, normal_curve, with_rounding
 
 
