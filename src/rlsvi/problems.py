@@ -10,7 +10,7 @@ import numpy as np
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.dense import Dense
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import in_unit_interval, shown, whole
 from rlsvi.core.random import sequence
 from rlsvi.core.reprs import html_table
 from rlsvi.mdp import FiniteMDP, Solution
@@ -133,6 +133,41 @@ def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **optio
     options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
+
+
+def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Problem:
+    """A grid of N x N cells, with a table: one reward, in the corner opposite to the start.
+
+    Moves are up, right, down and left; walls block them. With probability `slip` a move goes in one of the four
+    directions at random instead. The reward of 1 is for reaching the corner, where the episode ends.
+
+    horizon : the number of steps; None for 4 (N - 1), twice what the shortest path takes.
+    """
+    N, slips = whole("size", size, 2, 1000), in_unit_interval("slip", slip, closed=True)
+
+    def successors(s: int, a: int) -> list[tuple[float, int, float]]:
+        odds = dict.fromkeys(range(4), slips / 4)
+        odds[a] += 1 - slips
+        found: dict[int, float] = {}
+        for direction, p in odds.items():
+            row, column = divmod(s, N)
+            row += (-1, 0, 1, 0)[direction]
+            column += (0, 1, 0, -1)[direction]
+            cell = min(max(row, 0), N - 1) * N + min(max(column, 0), N - 1)
+            found[cell] = found.get(cell, 0.0) + p
+        return [(p, cell, float(cell == N * N - 1)) for cell, p in found.items() if p > 0]
+
+    cells = np.arange(N * N)
+    task = FiniteMDP.from_function(
+        successors,
+        horizon=4 * (N - 1) if horizon is None else horizon,
+        states=N * N,
+        actions=4,
+        start=cells == 0,
+        absorbing=cells == N * N - 1,
+        name=f"grid of size {N}",
+    )
+    return Problem(task)
 
 
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
