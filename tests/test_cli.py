@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -52,6 +53,14 @@ def test_help_groups_options():
     assert found["--sigma"] == "Agents"
     assert panels("watch")["--height"] == "Tetris"
     assert panels("train")["--choices"] == "Environment"
+
+
+def test_info_is_what_a_report_of_a_fault_needs():
+    shown, found = run("info"), strict_json(run("info", "--json").stdout)
+    assert shown.exit_code == 0, shown.stderr
+    assert found["numpy"] == np.__version__
+    assert {"python", "rlsvi", "numba", "cores", "card", "compiled code"} < set(found)
+    assert [line.split("  ")[0].strip() for line in shown.stdout.splitlines()] == list(found)
 
 
 def test_the_version_is_shown_and_described():
