@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from rlsvi.cli.errors import quiet_pipes, told
+from rlsvi.cli.errors import quiet_pipes, report_errors
 from rlsvi.cli.names import ANY_ENVIRONMENT, agents, problems
 from rlsvi.core.checks import instead
 from rlsvi.paper import FIGURES
@@ -85,7 +85,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list a
     """List the agents, problems and figures there are."""
     tasks = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in problems().items()}
     listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}, "figures": FIGURES}
-    with told(lambda: "not all was listed"):
+    with report_errors(lambda: "not all was listed"):
         if as_json:
             print(json.dumps(listed, indent=1))
             return

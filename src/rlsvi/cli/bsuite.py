@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import found_in_module
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def bsuite(
 
     Example: rlsvi bsuite --experiments deep_sea,catch --episodes-share 0.1 --out results/bsuite
     """
-    with told(lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"):
+    with report_errors(
+        lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"
+    ):
         from rlsvi.paper.bsuite.package import experiments_named
         from rlsvi.paper.bsuite.play import play
         from rlsvi.paper.bsuite.runs import planned

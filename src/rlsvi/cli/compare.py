@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import (
     agent_class,
     agent_named,
@@ -143,7 +143,7 @@ def compare(
     """
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
     settings |= {"nu": nu, "members": members, "scale": scale, "reward_range": reward_range}
-    with told(lambda: "nothing was written"):
+    with report_errors(lambda: "nothing was written"):
         import rlsvi
         from rlsvi.core import card
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def demo(
 
     Example: rlsvi demo --out out/demo
     """
-    with told(lambda: "no page was written"):
+    with report_errors(lambda: "no page was written"):
         from rich.console import Console
 
         from rlsvi.cli.tour.guide import Guide

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import agent_class, agent_named, agents, arguments_of, columns_of, found_in_module
 from rlsvi.core.checks import instead
 from rlsvi.core.files import check_folder
@@ -75,7 +75,7 @@ def fit(
 
     Example: rlsvi fit large_folder --env CartPole-v1 --chunk 65536
     """
-    with told(lambda: f"{out} was not written"):
+    with report_errors(lambda: f"{out} was not written"):
         check_folder(out)
         from rlsvi.offline.reading import replay_of
 

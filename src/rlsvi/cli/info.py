@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 
 PACKAGES = ("rlsvi", "numpy", "numba", "scipy", "polars", "gymnasium", "ray", "torch", "numba-cuda")
 
 
 def info(as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False) -> None:
     """Show versions, cores, the graphics card and where compiled code is kept, for reports of faults."""
-    with told(lambda: "not all was shown"):
+    with report_errors(lambda: "not all was shown"):
         from rlsvi.core.card import NoCard, cuda
         from rlsvi.core.machine import cores, memory
         from rlsvi.core.random import bits

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, remembered
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import columns_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def judge(
 
     Example: rlsvi judge policy.rlsvi visits.parquet --horizon 20 --column reward=clicks --json
     """
-    with told(lambda: "there is no result"):
+    with report_errors(lambda: "there is no result"):
         agent = loaded(file, modules)
         made = _environment(file, agent, env, env_arg, max_episode_steps)
         import rlsvi

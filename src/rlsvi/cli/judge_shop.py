@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.serve import ShopFile, shop_settings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def judge_shop(
 
     Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
     """
-    with told(lambda: "there is no result"):
+    with report_errors(lambda: "there is no result"):
         settings = shop_settings(file)
         from rlsvi.shop.judging import judge
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from rlsvi.shop.settings import ShopSettings
@@ -35,7 +35,7 @@ def serve(
 
     Example: rlsvi serve shop.toml --workers 2
     """
-    with told(lambda: "all that was acknowledged is stored"):
+    with report_errors(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
         from rlsvi.shop.service.hosts import checked_token
@@ -57,7 +57,7 @@ def learn_shop(file: ShopFile) -> None:
 
     Example: rlsvi learn-shop shop.toml
     """
-    with told(lambda: "what was learned is kept"):
+    with report_errors(lambda: "what was learned is kept"):
         settings = shop_settings(file)
         from rlsvi.shop.service.learning import learn
         from rlsvi.shop.service.logs import log_as

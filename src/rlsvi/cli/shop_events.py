@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.serve import ShopFile, shop_settings
 
 
@@ -17,7 +17,7 @@ def export_events(
 
     Example: rlsvi export-events shop.toml --out events.parquet
     """
-    with told(lambda: "no file was written"):
+    with report_errors(lambda: "no file was written"):
         settings = shop_settings(file)
         from rlsvi.shop import exchange
         from rlsvi.shop.events import Events
@@ -38,7 +38,7 @@ def import_events(
 
     Example: rlsvi import-events shop.toml clicks.csv
     """
-    with told(lambda: "nothing was imported"):
+    with report_errors(lambda: "nothing was imported"):
         settings = shop_settings(file)
         from rlsvi.shop import exchange
         from rlsvi.shop.events import Events

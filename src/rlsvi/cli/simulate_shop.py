@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.cli.serve import shop_settings
 
 NEW = """\
@@ -47,7 +47,7 @@ def simulate_shop(
 
     Example: rlsvi simulate-shop shop.toml --visits 2000 --clients 8
     """
-    with told(lambda: "what was acknowledged is stored"):
+    with report_errors(lambda: "what was acknowledged is stored"):
         if new:
             _new(file, products, slots, seed)
             return

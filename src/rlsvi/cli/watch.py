@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.envs.making import Made
 from rlsvi.progress import bar
@@ -191,7 +191,7 @@ def watch(
 
     Example: rlsvi watch player.rlsvi --speed 20 --gif game.gif
     """
-    with told(lambda: "the game was not finished"):
+    with report_errors(lambda: "the game was not finished"):
         check_folder(gif, save)
         asked = {"height": height, "width": width, "pieces": pieces, "game_over": game_over}
         given = {name: value for name, value in asked.items() if value is not None}

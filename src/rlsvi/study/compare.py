@@ -205,7 +205,7 @@ def _run_in_threads(comparison: Comparison, seeds: list[int], threads: int, show
 
     Those that take none go on in the background, which a warning says.
     """
-    if comparison.first is not None and comparison.first.problem is not None:
+    if threads > 1 and comparison.first is not None and comparison.first.problem is not None:
         warm_up()
     wanted = [(name, seed) for name in comparison.agents for seed in seeds]
     stop, todo = Event(), deque(wanted)
