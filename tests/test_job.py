@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import invalidate_caches
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_what_names_a_job_does_not_change():
     settings["i"] = 2
     assert job.settings == {"i": 1, "bad": 2}
     assert job.name == Job.of(jobs.picky, i=1, bad=2).name == pickle.loads(pickle.dumps(job)).name
+
+
+def test_a_job_is_named_by_the_object_that_it_carries():
+    """Its function takes the object before the settings, and results of other objects are not mistaken for its own."""
+    plain, one, same, other = (Job.of(jobs.length, i=1), *(_carrying(given) for given in ("ab", "ab", "abc")))
+    assert one.name == same.name
+    assert len({plain.name, one.name, other.name}) == 3
+    for job, length in ((one, 2), (other, 3)):
+        assert run_job(job, job.version).columns["length"].tolist() == [length]
+
+
+def _carrying(given):
+    return replace(Job.of(jobs.length, i=1), given=given)
 
 
 def test_a_job_tells_what_it_is():
