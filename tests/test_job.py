@@ -61,7 +61,7 @@ def test_what_names_a_job_does_not_change():
 
 
 def test_a_job_is_named_by_the_object_that_it_carries():
-    """Its function takes the object before the settings, and results of other objects are not mistaken for its own."""
+    """Its function takes the object before the settings; results of other objects are not mistaken for its own."""
     plain, one, same, other = (Job.of(jobs.length, i=1), *(_carrying(given) for given in ("ab", "ab", "abc")))
     assert one.name == same.name
     assert len({plain.name, one.name, other.name}) == 3

@@ -877,7 +877,7 @@ def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U",
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration.
+    """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
 
     Parameters
     ----------

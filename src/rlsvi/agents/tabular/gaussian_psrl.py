@@ -41,7 +41,7 @@ class GaussianPSRLMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class GaussianPSRL(TabularAgent):
-    """PSRL with normal instead of Dirichlet noise.
+    """PSRL with normal instead of Dirichlet noise, with a table.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class PSRLMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PSRL(TabularAgent):
-    """Posterior sampling for reinforcement learning.
+    """Posterior sampling for reinforcement learning: an episode acts optimally in a sampled MDP, with a table.
 
     Parameters
     ----------
