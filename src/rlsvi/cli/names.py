@@ -107,7 +107,7 @@ def _exported(name: str) -> Any:
     return getattr(rlsvi, name)
 
 
-def agent_class(name: str, option: str = "--agents") -> Any:
+def agent_class(name: str) -> Any:
     """Return the class of an agent of the library, by any of its names, or the function that makes the default."""
     if name in VARIANTS:
         return _exported(VARIANTS[name][0])
@@ -115,7 +115,7 @@ def agent_class(name: str, option: str = "--agents") -> Any:
         if name and name in (kind, SHORT.get(kind), _hyphened(kind)) and _agent_class(kind, home) is not None:
             return _exported(kind)
     there = "`rlsvi list` shows all; an agent of your own is module:name"
-    raise ValueError(f"unknown agent {name!r} in {option}: {instead(name, agents(), there)}")
+    raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, agents(), there)}")
 
 
 def agent_named(name: str, given: Arguments) -> Any:
