@@ -12,7 +12,7 @@ from rlsvi.cli.names import columns_of
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
 
 
 def judge(

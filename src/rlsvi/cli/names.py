@@ -171,7 +171,7 @@ def _environment(id: str, options: dict[str, Any]) -> Any:
     import gymnasium
 
     from rlsvi import problems as made_by_name
-    from rlsvi.envs.making import like_id
+    from rlsvi.envs.description import like_id
 
     if ":" in id:
         look_here_too()

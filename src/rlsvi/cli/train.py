@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gymnasium import Env
 
     from rlsvi.callbacks import Callback
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
     from rlsvi.study.evaluation import Evaluation
 
 
