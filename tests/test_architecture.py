@@ -20,6 +20,7 @@ INSIDE = [path for path in FILES if path != SOURCE / "__init__.py"]  # the front
 FLOORS = {
     "_lazy": 0,
     "core": 0,
+    "html": 0,
     "mdp": 1,
     "tetris": 1,
     "bases": 1,
@@ -31,7 +32,7 @@ FLOORS = {
     "envs": 2,
     "problems": 2,
     "simulate": 2,
-    "theory": 3,
+    "theory": 6,
     "study": 2,
     "shop": 5,
     "paper": 5,

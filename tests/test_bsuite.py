@@ -7,12 +7,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rlsvi.paper.bsuite import package, scores, summary
-from rlsvi.paper.bsuite.environment import is_logged
-from rlsvi.paper.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS
-from rlsvi.paper.bsuite.players import QLearning, RandomPlay, player
-from rlsvi.paper.bsuite.radar import radar
-from rlsvi.paper.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score
+from rlsvi.paper.bsuite import package, scores
+from rlsvi.paper.bsuite.package import EXPERIMENTS, LEFT_OUT, TAGS, is_logged
+from rlsvi.paper.bsuite.runs import QLearning, RandomPlay, player
+from rlsvi.paper.bsuite.scores import DEEP_SEA, Score, by_tag, deep_sea_score, radar
 from test_cli import run, strict_json
 
 MADE_UP = [
@@ -96,22 +94,22 @@ def test_abilities_are_means_over_experiments():
 
 
 def test_tables_mark_what_is_incomplete_and_name_what_was_not_run(tmp_path):
-    head, rows = summary.table(MADE_UP)
+    head, rows = scores.table(MADE_UP)
     assert head == ["experiment", "default", "random", "settings", "episodes"]
     assert rows == [
         ["bandit", "0.90", "0.00", "20/20", "10,000/10,000"],
         ["catch", "0.50*", "", "3/20", "10,000/10,000"],
     ]
-    _, rows = summary.tag_table(MADE_UP)
+    _, rows = scores.tag_table(MADE_UP)
     assert rows == [["basic", "0.70*", "0.00*", "2/5"], ["credit assignment", "0.50*", "", "1/7"]]
-    summary.write(MADE_UP, tmp_path, {"command": "rlsvi bsuite"})
+    scores.write(MADE_UP, tmp_path, {"command": "rlsvi bsuite"})
     text = (tmp_path / "summary.md").read_text()
     assert all(name in text for name in EXPERIMENTS)
     assert LEFT_OUT["mnist"] in text
-    assert summary.PARTIAL in text
+    assert scores.PARTIAL in text
     remembered = [MADE_UP[0]._replace(experiment=name, tags=["memory"]) for name in ("memory_len", "memory_size")]
-    assert "0.90*" in summary.markdown(remembered[:1], "rlsvi bsuite")
-    assert "*" not in summary.markdown(remembered, "rlsvi bsuite")
+    assert "0.90*" in scores.markdown(remembered[:1], "rlsvi bsuite")
+    assert "*" not in scores.markdown(remembered, "rlsvi bsuite")
     assert strict_json((tmp_path / "scores.json").read_text())["tags"]["random"] == {"basic": 0.0}
     assert (tmp_path / "radar.svg").read_bytes().startswith(b"<?xml")
     assert (tmp_path / "radar.png").read_bytes().startswith(b"\x89PNG")

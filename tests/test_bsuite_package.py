@@ -7,9 +7,18 @@ import polars as pl
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from rlsvi.paper.bsuite import play
-from rlsvi.paper.bsuite.environment import BehaviourEnv, is_logged
-from rlsvi.paper.bsuite.package import EXPERIMENTS, TAGS, arguments_of, episodes_of, ids_of, imported, tags_of
+from rlsvi.paper.bsuite import runs
+from rlsvi.paper.bsuite.package import (
+    EXPERIMENTS,
+    TAGS,
+    BehaviourEnv,
+    arguments_of,
+    bsuite_module,
+    episodes_of,
+    ids_of,
+    is_logged,
+    tags_of,
+)
 from rlsvi.paper.bsuite.scores import score_of
 from rlsvi.study.executors import serial
 from test_cli import run, strict_json
@@ -23,7 +32,7 @@ PLAYED = [name for name in EXPERIMENTS if not name.startswith("mnist")]
 
 
 def test_the_list_of_experiments_is_that_of_the_package():
-    sweep = imported("sweep")
+    sweep = bsuite_module("sweep")
     assert sorted(EXPERIMENTS) == sorted({each.partition("/")[0] for each in sweep.SWEEP})
     assert sorted(TAGS) == sorted(sweep.TAGS)
     assert TAGS == {tag: sum(tag in tags_of(name) for name in EXPERIMENTS) for tag in TAGS}
@@ -73,11 +82,11 @@ def test_noise_and_nature_have_generators_of_their_own():
 
 
 def test_what_is_logged_is_what_the_package_logs():
-    wrappers = imported("utils.wrappers")
+    wrappers = bsuite_module("utils.wrappers")
     assert all(is_logged(i) == wrappers._logarithmic_logging(i) for i in range(1, 20_001))
     env, rows = BehaviourEnv("deep_sea/0"), []
     twin = wrappers.Logging(
-        imported().load("deep_sea", arguments_of("deep_sea/0")), SimpleNamespace(write=rows.append)
+        bsuite_module().load("deep_sea", arguments_of("deep_sea/0")), SimpleNamespace(write=rows.append)
     )
     for i in range(14):
         env.reset(seed=i)
@@ -135,7 +144,7 @@ def test_our_score_of_deep_sea_is_the_packages(experiment, monkeypatch):
     """Its function works with the pandas of its time, of which it needs one method more."""
     pandas = pytest.importorskip("pandas")
     monkeypatch.setattr(pandas.Series, "append", lambda a, b: pandas.concat([a, b]), raising=False)
-    theirs = imported(f"experiments.{experiment}.analysis").score
+    theirs = bsuite_module(f"experiments.{experiment}.analysis").score
     rng, found = np.random.default_rng(0), set()
     for _ in range(5):
         rows = []
@@ -158,7 +167,7 @@ def test_our_score_of_deep_sea_is_the_packages(experiment, monkeypatch):
 @pytest.fixture
 def here(monkeypatch, tmp_path):
     """A folder of the test, and no other processes."""
-    monkeypatch.setattr(play, "executor", lambda name, workers: serial)
+    monkeypatch.setattr(runs, "executor", lambda name, workers: serial)
     monkeypatch.chdir(tmp_path)
     return tmp_path / "results"
 
@@ -205,13 +214,13 @@ def test_a_killed_suite_goes_on_where_it_stopped(here, monkeypatch):
             yield outcome
 
     command = ("--experiments", "bandit,catch", "--agents", "random")
-    monkeypatch.setattr(play, "executor", lambda name, workers: killed)
+    monkeypatch.setattr(runs, "executor", lambda name, workers: killed)
     result = suite(here, *command)
     assert result.exit_code == 130
     assert "the same command goes on from there" in result.stderr
     kept = finished(here)
     assert len(kept) == 2
-    monkeypatch.setattr(play, "executor", lambda name, workers: serial)
+    monkeypatch.setattr(runs, "executor", lambda name, workers: serial)
     assert suite(here, *command).exit_code == 0
     after = finished(here)
     assert len(after) == 4

@@ -9,12 +9,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from rlsvi.cli import app
-from rlsvi.cli.tour import cart_pole, chain, guide, headlines, recommendation, tetris
-from rlsvi.cli.tour.exhibit import Exhibit
-from rlsvi.cli.tour.films import AtRandom
-from rlsvi.cli.tour.guide import Guide
-from rlsvi.cli.tour.page import page
+from rlsvi.cli import app, tour
+from rlsvi.cli.tour import AtRandom, Exhibit, Guide, page
 from test_report_browser import BROWSER, PHONE, SIZE, WINDOW, seen
 
 
@@ -31,15 +27,13 @@ def quiet(expected=None):
 @pytest.fixture
 def small(monkeypatch):
     """The tour, of seconds."""
-    monkeypatch.setattr(cart_pole, "EPISODES", 2)
-    monkeypatch.setattr(cart_pole, "SEEDS", 3)
-    monkeypatch.setattr(cart_pole, "FRAMES", 3)
-    monkeypatch.setattr(tetris, "FRAMES", 3)
-    monkeypatch.setattr(tetris, "GAMES", 20)
-    for stop in (chain, recommendation):
-        code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", stop.CODE)
-        monkeypatch.setattr(stop, "CODE", code)
-    monkeypatch.setattr(headlines, "FIGURES", ("chain-length",))
+    small = {"EPISODES": 2, "SEEDS": 3, "STEPS": 6, "PLACEMENTS": 3, "GAMES": 20, "FIGURES": ("chain-length",)}
+    for name, value in small.items():
+        monkeypatch.setattr(tour, name, value)
+    for name in ("chain", "recommendation"):
+        stop = tour.STOPS[name]
+        code = re.sub(r"episodes=\d+, seeds=\d+", "episodes=30, seeds=2", stop.code)
+        monkeypatch.setitem(tour.STOPS, name, stop._replace(code=code))
     monkeypatch.setenv("MPLBACKEND", "module://of_another_environment")
 
 
@@ -61,8 +55,8 @@ def test_the_time_left_follows_what_the_stops_have_taken(monkeypatch):
 
 
 def test_where_nothing_can_move_a_line_is_written_every_few_seconds(monkeypatch):
-    assert guide.EVERY <= 5
-    monkeypatch.setattr(guide, "EVERY", 0.01)
+    assert tour.EVERY <= 5
+    monkeypatch.setattr(tour, "EVERY", 0.01)
     it = quiet()
     said, end = "", time.monotonic() + 60
     with it.stop("a", "A long stop"):
@@ -77,7 +71,7 @@ def test_where_nothing_can_move_a_line_is_written_every_few_seconds(monkeypatch)
 
 
 def test_the_page_needs_nothing_else_and_runs_nothing():
-    shown = Exhibit("one", "A <title>", "It & that.", "x = 1 < 2", b"GIF89a", "image/gif")
+    shown = Exhibit("one", "A <title>", "It & that.", "x = 1 < 2", b"GIF89a")
     text = page([shown] * 4, [claim(), claim(outcome="reproduced", why="")], "")
     assert text.count('src="data:image/gif;base64,') == 4
     assert not re.findall(r'(?:src|href)="(?!data:|https://arxiv\.org)', text)
@@ -97,9 +91,7 @@ def test_the_page_says_why_nothing_was_judged():
 def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, size):
     sketch = b'<svg xmlns="http://www.w3.org/2000/svg" width="518" height="302" viewBox="0 0 518 302"/>'
     code = "agents = {" + ", ".join(f'"agent number {i}": rlsvi.RLSVI(sigma={i})' for i in range(9)) + "}"
-    shown = Exhibit(
-        "one", "Explore deeply: a reward 49 steps away", "It learns.", code, sketch, "image/svg+xml", "It."
-    )
+    shown = Exhibit("one", "Explore deeply: a reward 49 steps away", "It learns.", code, sketch)
     (tmp_path / "index.html").write_text(page([shown] * 4, [claim()] * 9, ""))
     picture = "(d) => d.querySelector('img').getBoundingClientRect().bottom"
     (wide, fits, _), bottom = seen(tmp_path / "index.html", tmp_path, size, [SIZE, picture])
@@ -111,9 +103,9 @@ def test_the_page_fits_and_its_first_picture_is_on_the_first_screen(tmp_path, si
 
 
 def test_all_stops_show_five_lines_that_anyone_can_type():
-    for stop in (cart_pole, chain, recommendation, tetris):
-        assert len(stop.CODE.splitlines()) == 5
-        compile(stop.CODE, stop.__name__, "exec")
+    for name, stop in tour.STOPS.items():
+        assert len(stop.code.splitlines()) == 5
+        compile(stop.code, name, "exec")
 
 
 def test_a_player_at_random_takes_legal_actions():
@@ -147,7 +139,7 @@ def test_the_tour_ends_with_its_page(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_a_tour_whose_claims_cannot_be_judged_ends_with_its_page_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(headlines, "FIGURES", ("nothing",))
+    monkeypatch.setattr(tour, "FIGURES", ("nothing",))
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert result.exit_code == 0, result.output
     assert "unknown figure" in (tmp_path / "index.html").read_text()

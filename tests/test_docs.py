@@ -34,7 +34,8 @@ def public_names(module):
     return [
         name
         for name, value in vars(found).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith(f"rlsvi.{module}")
+        if not name.startswith("_")
+        and getattr(value, "__module__", "").startswith((f"rlsvi.{module}", f"rlsvi.paper.{module}."))
     ]
 
 

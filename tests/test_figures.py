@@ -150,9 +150,9 @@ def test_jobs_have_names_of_their_own_and_a_cost(name, scale):
         "seed": {"descendants.seed_sampling_runs"},
         "ensemble": {"descendants.ensemble_size_runs"},
         "swing": {"descendants.swing_up_runs"},
-        "lemma": {"theory.optimism"},
-        "theorem": {"theory.prior_regret", "theory.chain_copies"},
-        "conjecture": {"chain.experiments", "theory.chain_copies"},
+        "lemma": {"theory.lemma"},
+        "theorem": {"theory.prior_regret", "theory.theorem"},
+        "conjecture": {"chain.experiments", "theory.conjecture"},
         "dithering": {"chain.experiments", "chain.policy_gradient"},
     }.get(subject, {"chain.experiments"})
     allowed = {f"rlsvi.paper.{module}" for module in modules}

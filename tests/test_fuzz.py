@@ -704,7 +704,7 @@ def _public():
             if (
                 isinstance(thing, types.ModuleType)
                 or not callable(thing)
-                or not thing.__module__.startswith(module.__name__)
+                or not thing.__module__.startswith((module.__name__, f"rlsvi.paper.{part}."))
             ):
                 continue
             where = "rlsvi" if name in rlsvi.__all__ and getattr(rlsvi, name) is thing else module.__name__

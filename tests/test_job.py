@@ -96,7 +96,7 @@ def test_a_version_is_that_of_the_sources(sources):
     assert module.version.__wrapped__("jobs") == before
 
 
-ABOVE = ("study", "paper", "cli", "report", "shop", "serve", "bsuite")
+ABOVE = ("study", "paper", "theory.py", "cli", "shop", "html.py", "colours.css")
 ABOVE += ("_lazy.py", "progress.py", "__init__.py", "__main__.py", "__pycache__", "py.typed")
 BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 

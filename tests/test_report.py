@@ -13,11 +13,10 @@ import pytest
 from PIL import Image
 
 from pages import HOUSE
+from rlsvi.html import style_of
 from rlsvi.paper.report import write_html, write_markdown
-from rlsvi.paper.report.about import part_of_paper
-from rlsvi.paper.report.document import style_of
-from rlsvi.paper.report.findings import blocks, inline
-from rlsvi.paper.report.words import duration, number, setting, tidy
+from rlsvi.paper.report.page import blocks, inline
+from rlsvi.paper.report.records import duration, number, part_of_paper, setting, tidy
 
 NASTY = """a claim with <b>&"quotes"</b>, | _stars_ and `ticks`"""
 SVG = """<?xml version="1.0"?>

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rlsvi
-from rlsvi.core.reprs import html_table, short
+from rlsvi.html import html_table, short
 from rlsvi.mdp import FiniteMDP
 from rlsvi.simulate.stepped import History
 from rlsvi.study.evaluation import Evaluation

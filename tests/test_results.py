@@ -7,8 +7,8 @@ import pytest
 from pages import HOUSE
 from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.folder import read_table
-from rlsvi.paper.report.files import read_figures
 from rlsvi.paper.report.markdown import markdown_page
+from rlsvi.paper.report.records import read_figures
 
 RESULTS = Path(HOUSE) / "results"
 PUBLISHED = [name for name in FIGURES if (RESULTS / f"{name}.json").exists()]

@@ -24,8 +24,7 @@ from rlsvi.tetris.features import (
     smallest_dtype,
 )
 from rlsvi.tetris.features import values as values_of
-from rlsvi.tetris.game import new_game, over, place, start, step
-from rlsvi.tetris.pieces import placements
+from rlsvi.tetris.game import new_game, over, place, placements, start, step
 
 SIZES = [(20, 10, "top row"), (20, 10, "overflow"), (4, 10, "top row"), (7, 4, "overflow"), (11, 6, "top row")]
 LARGE = [(30, 32, "top row"), (100, 5, "overflow")]

@@ -8,6 +8,7 @@ from scipy import integrate, optimize, stats
 
 from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
 from rlsvi.bases import Tabular
+from rlsvi.paper.theory.optimism import normal_curve
 from rlsvi.simulate.finite import simulate
 
 
@@ -148,7 +149,7 @@ def test_one_value_is_certain():
 def test_too_few_points_are_said_in_the_error():
     alpha, V = np.full(3, 200.0), np.array([0.0, 0.4, 1.0])
     assert theory.lemma_gap(alpha, V).error < 2e-9
-    normal = theory.least.normal_curve(alpha @ V / 600, 600**-0.5)
+    normal = normal_curve(alpha @ V / 600, 600**-0.5)
 
     def dirichlet(t):
         return theory.dirichlet_excess(alpha, V, t)

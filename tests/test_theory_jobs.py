@@ -10,10 +10,16 @@ from rlsvi import LSVI, EpsilonGreedy, mdp, problems, theory
 from rlsvi.bases import Tabular
 from rlsvi.mdp import evaluate
 from rlsvi.paper.chain.experiments import learning_time
-from rlsvi.paper.theory import optimism
+from rlsvi.paper.theory import lemma
 from rlsvi.paper.theory import prior_regret as experiment
-from rlsvi.paper.theory.chain_copies import copied_chain, copied_regret, copied_time
-from rlsvi.paper.theory.conjecture_fits import beyond, left_out, quadratic_left_out
+from rlsvi.paper.theory.conjecture import (
+    beyond,
+    copied_chain,
+    copied_time,
+    left_out,
+    quadratic_left_out,
+)
+from rlsvi.paper.theory.theorem import copied_regret
 from rlsvi.simulate.finite import simulate
 
 
@@ -26,10 +32,10 @@ def seeds(seed):
 
 def test_random_cases_are_what_sampling_and_a_grid_say():
     """Dirichlet variables drawn again by the same rule, their excess by sampling, crossings by SciPy's CDFs."""
-    found = optimism.optimism_cases(cases=5, seed=3)
+    found = lemma.optimism_cases(cases=5, seed=3)
     rng, check = np.random.default_rng(3), np.random.default_rng(0)
     for i in range(5):
-        alpha, V = optimism._drawn(rng, i == 4)
+        alpha, V = lemma._draw_case(rng, i == 4)
         total = alpha.sum()
         assert found["total"][i] == total
         assert (total < 2) == (i == 4)
@@ -54,7 +60,7 @@ def test_random_cases_are_what_sampling_and_a_grid_say():
 
 def test_posterior_cases_are_what_one_mdp_after_another_says():
     """Values of the posterior by drawing MDPs and solving them, of RLSVI by regressions on single transitions."""
-    found = optimism.posterior_cases(draws=2000, seed=4)
+    found = lemma.posterior_cases(draws=2000, seed=4)
     rng = np.random.default_rng(4)
     H, S, A = 2, 2, 1
     into = rng.poisson(np.exp(rng.uniform(np.log(0.3), np.log(10))), size=(H, S, A, S))
@@ -73,7 +79,7 @@ def test_posterior_cases_are_what_one_mdp_after_another_says():
     n = into[-1].sum(axis=-1)
     last = []
     for s in range(S):
-        for low, high in optimism.PRIORS:
+        for low, high in lemma.PRIORS:
             k, ridge = lows[-1, s, 0], low + high
             t = np.linspace(-1, 0, 2001)
             normal = theory.normal_excess(-k / (n[s, 0] + ridge), (n[s, 0] + ridge) ** -0.5, t)

@@ -11,7 +11,7 @@ from benchmarks.verdicts_changed.__main__ import main
 from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.claim import Outcome, Verdict
 from rlsvi.paper.folder import _told
-from rlsvi.paper.report.files import read_figures
+from rlsvi.paper.report.records import read_figures
 from test_report import put
 
 OLD = [

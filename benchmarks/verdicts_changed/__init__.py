@@ -12,8 +12,8 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from rlsvi.paper import FIGURES, figure_called
-from rlsvi.paper.report.files import ClaimRecord, FigureRecord
 from rlsvi.paper.report.markdown import SIGNS, plain, verdict
+from rlsvi.paper.report.records import ClaimRecord, FigureRecord
 
 ORDER = ("not reproduced", "inconclusive", "reproduced")  # the worst first
 DECIDED = "There are more runs, which decide it."

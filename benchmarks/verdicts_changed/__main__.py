@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.verdicts_changed import changes, page
 from rlsvi.paper import FIGURES
-from rlsvi.paper.report.files import read_figures
+from rlsvi.paper.report.records import read_figures
 
 
 def main() -> int:

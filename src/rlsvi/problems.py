@@ -12,7 +12,7 @@ from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.dense import Dense
 from rlsvi.core.checks import in_unit_interval, shown, whole
 from rlsvi.core.random import sequence
-from rlsvi.core.reprs import html_table
+from rlsvi.html import html_table
 from rlsvi.mdp import FiniteMDP, Solution
 
 

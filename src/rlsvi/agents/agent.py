@@ -45,8 +45,8 @@ from rlsvi.core.archive import Archive
 from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import Seed, bits, sequence, stream
-from rlsvi.core.reprs import html_table, short
 from rlsvi.envs.description import Made
+from rlsvi.html import html_table, short
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.offline.replay import Replay
 from rlsvi.progress import bar

@@ -11,8 +11,7 @@ from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Bools, Floats, Ints
 from rlsvi.tetris.features import Kind, Room, afterstates, kind_of, names, natural_units, new_room, smallest_dtype
-from rlsvi.tetris.game import Game, Rules, board_rules, new_game, set_board
-from rlsvi.tetris.pieces import LETTERS
+from rlsvi.tetris.game import LETTERS, Game, Rules, board_rules, new_game, set_board
 
 
 class Afterstates(NamedTuple):

@@ -69,9 +69,8 @@ def bsuite(
         lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"
     ):
         from rlsvi.paper.bsuite.package import experiments_named
-        from rlsvi.paper.bsuite.play import play
-        from rlsvi.paper.bsuite.runs import planned
-        from rlsvi.paper.bsuite.summary import as_dict
+        from rlsvi.paper.bsuite.runs import plan, play
+        from rlsvi.paper.bsuite.scores import as_dict
         from rlsvi.progress import figure_bars
 
         if quick and (settings is not None or episodes_share is not None):
@@ -83,7 +82,7 @@ def bsuite(
             if ":" in name:
                 found_in_module(name, "--agents")  # raises an error with a remedy
         chosen = experiments_named(experiments)
-        plans = {name: planned(name, chosen, seed=seed, **how) for name in names}
+        plans = {name: plan(name, chosen, seed=seed, **how) for name in names}
         of_agents = {agent: [job for jobs in its.values() for job in jobs] for agent, its in plans.items()}
         said = {"command": shlex.join(["rlsvi", *sys.argv[1:]]), "seed": seed, **how}
         with figure_bars(plans[names[0]] if len(names) == 1 else of_agents, not quiet) as advance:
@@ -98,7 +97,7 @@ def _print(scores: "list[Score]") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from rlsvi.paper.bsuite.summary import PARTIAL, is_partial, not_run, table, tag_table
+    from rlsvi.paper.bsuite.scores import PARTIAL, is_partial, not_run, table, tag_table
 
     for head, rows in (table(scores), tag_table(scores)):
         shown = Table(box=SIMPLE_HEAD)

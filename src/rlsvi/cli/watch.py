@@ -251,7 +251,7 @@ def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tu
 
 def _rules_learned(path: str, agent: "StationaryAgent", given: dict[str, Any]) -> dict[str, Any]:
     """The rules that a saved agent has learned by, if they are those given on the command line."""
-    from rlsvi.simulate.tetris import adopted
+    from rlsvi.simulate.tetris import learner_for
     from rlsvi.tetris import rules
 
     known = agent.setting
@@ -262,7 +262,7 @@ def _rules_learned(path: str, agent: "StationaryAgent", given: dict[str, Any]) -
     if missing := [name for name in board if name not in known and name not in given]:
         raise ValueError(f"{path} does not tell all the rules that it has learned with: give {_options(missing)}")
     try:
-        adopted(agent, rules(**board))
+        learner_for(agent, rules(**board))
     except ValueError as error:
         raise ValueError(f"{path} has learned with other rules ({error}): give {_options(board)}") from None
     return board

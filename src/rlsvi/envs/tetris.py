@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from rlsvi.core.checks import whole
 from rlsvi.envs.environment import Environment, Info
 from rlsvi.envs.render import WHITE, Canvas, Colour, mix
-from rlsvi.tetris.game import GameOver, get_board, landing, legal, new_game, rules, start, step
-from rlsvi.tetris.pieces import LETTERS, rotations
+from rlsvi.tetris.game import LETTERS, GameOver, get_board, landing, legal, new_game, rotations, rules, start, step
 
 # ---- How Tetris is drawn, in a terminal and in a picture ---------------------------------------------------
 

@@ -17,7 +17,7 @@ from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, fits, one_of, read_only, shown, whole
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import normal, pick, uniform
-from rlsvi.core.reprs import html_table
+from rlsvi.html import html_table
 
 # ---- A finite MDP in compiled code: its arrays, and how to draw from them ----------------------------------
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.reprs import html_table
+from rlsvi.html import html_table
 from rlsvi.study.statistics import Interval
 
 FITTED, WEIGHTED, ROBUST = "fitted Q evaluation", "weighted importance sampling", "doubly robust"

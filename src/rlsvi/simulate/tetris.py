@@ -23,7 +23,7 @@ from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
 from rlsvi.tetris.features import Room, afterstates, kind_of, values
-from rlsvi.tetris.game import Game, Rules, checked_rules, new_game, start, step
+from rlsvi.tetris.game import Game, Rules, check_rules, new_game, start, step
 from rlsvi.tetris.play import Scores, play
 
 STOPPED, OVER, FULL, BROKEN = range(4)
@@ -82,10 +82,10 @@ def simulate_tetris(
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
     if not callable(advance):
         raise TypeError(f"advance must be a function of the number of games just finished, got {shown(advance)}")
-    found = _blank(checked_rules(rules), whole("games", games, 0, 2**31 - 1))
+    found = _blank(check_rules(rules), whole("games", games, 0, 2**31 - 1))
     if games == 0:
         return found
-    learner = adopted(agent, rules)
+    learner = learner_for(agent, rules)
     ring, desk = learner.mind.ring, _desk(agent, learner, rules)
     aside = empty_ring(rules.actions, 1, ring.units, ring.x.dtype, desk.known, int(ring.limit[0]))
     for g in range(games):
@@ -115,17 +115,17 @@ def play_mean(
     kind = _kind(agent)
     if agent.episodes == 0:
         raise RuntimeError("this agent has learned nothing yet: call simulate_tetris or learn first")
-    d = len(adopted(agent, rules).mind.ring.units)
+    d = len(learner_for(agent, rules).mind.ring.units)
     w = agent._plan(True).w[:, 0]
     weights, reward = w[:d].copy(), float(w[d]) if len(w) > d else 0.0  # the last is the weight of rows removed
     limit = FOREVER if max_pieces is None else max_pieces
     return play(rules, kind, weights, games, limit, seed, reward)
 
 
-def adopted(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
+def learner_for(agent: StationaryAgent, rules: Rules) -> StationaryLearner:
     """Return the learner of `agent`, after checking that it can play by these rules."""
     _kind(agent)
-    setting = checked_rules(rules).setting
+    setting = check_rules(rules).setting
     board = np.zeros((rules.height, rules.width), dtype=np.int8)
     return agent.prepare(Task(0, rules.actions, None), setting, {"board": board, "piece": int(rules.letters[0])})
 

@@ -21,7 +21,7 @@ from rlsvi.core.checks import positive, shown
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
-ABOVE = {"study", "paper", "shop", "cli", "progress", "_lazy", "__init__", "__main__"}  # what no job computes with
+ABOVE = {"study", "paper", "theory", "shop", "cli", "html", "progress", "_lazy", "__init__", "__main__"}  # of jobs
 
 
 @dataclass(frozen=True, eq=False)

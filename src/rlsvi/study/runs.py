@@ -11,7 +11,7 @@ import numpy as np
 from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import number, shown
 from rlsvi.core.compile import Floats
-from rlsvi.core.reprs import html_table
+from rlsvi.html import html_table
 from rlsvi.simulate.stepped import History
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ placement would be read from outside of their tables.
 """
 
 from rlsvi.tetris.exact import Exact, solve
-from rlsvi.tetris.game import Rules, rules
-from rlsvi.tetris.pieces import LETTERS
+from rlsvi.tetris.game import LETTERS, Rules, rules
 from rlsvi.tetris.play import Level, Scores, level, play
 from rlsvi.tetris.policy_iteration import Policies, policy_iteration, scoring_weights

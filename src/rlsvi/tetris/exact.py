@@ -6,7 +6,7 @@ import numpy as np
 
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.compile import Floats, Longs, compiled
-from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, over, place
+from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, measure, new_game, over, place
 
 SWEEPS = 10_000
 
@@ -26,7 +26,7 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
     after), and 0 once the game is over. `tolerance` bounds the error of the result, estimated from the rate of
     convergence.
     """
-    checked_rules(rules)
+    check_rules(rules)
     if rules.usable * rules.width > 62:
         raise ValueError(
             f"a board of {rules.usable} usable rows x {rules.width} columns has more than 62 cells: choose a "
@@ -49,10 +49,10 @@ def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9
 
 def _reachable(rules: Rules, most: int) -> tuple[Longs, Longs, Longs]:
     """Return all boards, sorted, and for each, by piece and placement, the index of the next and the rows."""
-    game, (P, A) = new_game(rules), (len(rules.letters), rules.actions)
+    game = new_game(rules)
     boards = fresh = np.zeros(1, dtype=np.int64)
     while len(fresh):
-        codes, _ = _expanded(rules, game, fresh, P, A)
+        codes, _ = _expand_all(rules, game, fresh)
         fresh = np.setdiff1d(codes[codes >= 0], boards)
         boards = np.union1d(boards, fresh)
         if len(boards) > most:
@@ -60,7 +60,7 @@ def _reachable(rules: Rules, most: int) -> tuple[Longs, Longs, Longs]:
                 f"more than most_boards = {most} boards can be reached: choose a smaller height or width or fewer "
                 "pieces, or allow more"
             )
-    codes, rows = _expanded(rules, game, boards, P, A)
+    codes, rows = _expand_all(rules, game, boards)
     after = np.where(codes >= 0, np.searchsorted(boards, codes), len(boards))
     after[codes == MISSING] = -1
     return boards, after, rows
@@ -69,8 +69,9 @@ def _reachable(rules: Rules, most: int) -> tuple[Longs, Longs, Longs]:
 OVER, MISSING = -1, -2  # no board: the game is over, or the piece has no such placement
 
 
-def _expanded(rules: Rules, game: Game, boards: Longs, P: int, A: int) -> tuple[Longs, Longs]:
-    codes, rows = np.full((len(boards), P, A), MISSING), np.zeros((len(boards), P, A), dtype=np.int64)
+def _expand_all(rules: Rules, game: Game, boards: Longs) -> tuple[Longs, Longs]:
+    shape = len(boards), len(rules.letters), rules.actions
+    codes, rows = np.full(shape, MISSING), np.zeros(shape, dtype=np.int64)
     _expand(rules, game, boards, codes, rows)
     return codes, rows
 
@@ -101,15 +102,9 @@ def pack(rules: Rules, game: Game) -> int:
 @compiled
 def unpack(rules: Rules, code: int, game: Game) -> None:
     """Set the board given by a number."""
-    game.cells[0] = 0
-    for c in range(rules.width):
-        game.heights[c] = 0
     for i in range(game.rows.size):
         game.rows[i] = code >> (i * rules.width) & rules.full if i < rules.usable else 0
-        for c in range(rules.width):
-            if game.rows[i] >> c & 1 == 1:
-                game.heights[c] = i + 1
-                game.cells[0] += 1
+    measure(game)
 
 
 @compiled

@@ -12,8 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rlsvi.core.checks import one_of, shown
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Bools, Floats, Longs, compiled, unsigned
-from rlsvi.tetris.game import Game, Rules, full_rows, landing
-from rlsvi.tetris.pieces import CELLS, TALL
+from rlsvi.tetris.game import CELLS, TALL, Game, Rules, full_rows, landing
 
 # ---- The features of Bertsekas and Ioffe (1996), the benchmark that the paper uses -------------------------
 #
@@ -296,7 +295,7 @@ def kind_of(name: Kind) -> int:
     return KINDS.index(one_of("features", name, KINDS))
 
 
-def checked_kind(kind: Any) -> int:
+def check_kind(kind: Any) -> int:
     """Return `kind` if it is the number of a kind of features."""
     if isinstance(kind, bool) or not isinstance(kind, int | np.integer) or not 0 <= kind < len(KINDS):
         known = ", ".join(f"{i} ({name})" for i, name in enumerate(KINDS))

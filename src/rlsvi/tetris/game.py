@@ -1,8 +1,11 @@
-"""The game: a board of bits, the piece to place, and the effect of a placement.
+"""The game: the pieces and every way to place one, a board of bits, and the effect of a placement.
 
 A row is an integer whose bit c says whether column c is filled; row 0 is the floor. The heights of the columns and
 the number of filled cells are stored too, so that a placement costs a few additions: the heights determine where
 it lands, and the holes are the empty cells below the heights.
+
+A placement is a rotation and a column. Its profile is the lowest and the highest cell of each column it touches:
+where it lands is a maximum of a few heights.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -11,9 +14,80 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlsvi.core.checks import one_of, shown, whole
-from rlsvi.core.compile import Longs, Words, compiled, unsigned
+from rlsvi.core.compile import Bools, Longs, Words, compiled, unsigned
 from rlsvi.core.random import uniform
-from rlsvi.tetris.pieces import CELLS, LETTERS, TALL, Placements, placements
+
+LETTERS = "IOTSZJL"  # a piece is identified by its index in this string, whatever set a game draws from
+TALL = 4  # no piece has more rows or columns
+CELLS = 4  # number of cells of any piece
+DRAWINGS = {
+    "I": ("####",),
+    "O": ("##", "##"),
+    "T": (".#.", "###"),
+    "S": (".##", "##."),
+    "Z": ("##.", ".##"),
+    "J": ("#..", "###"),
+    "L": ("..#", "###"),
+}
+
+Profile = tuple[int, int, int, list[int], list[int], list[int]]  # one row of the arrays below
+
+
+class Placements(NamedTuple):
+    """All placements of all pieces on a board of a given width, in one list.
+
+    Those of piece p are first[p] .. first[p + 1] - 1: one rotation after the other, clockwise, each from left
+    to right. Heights are counted from the row on which the piece lands.
+    """
+
+    first: Longs  # (8,)
+    column: Longs  # (N,) the leftmost column it touches
+    span: Longs  # (N,) number of columns
+    tall: Longs  # (N,) number of rows
+    low: Longs  # (N, 4) height below the lowest cell, by column
+    high: Longs  # (N, 4) height above the highest cell
+    bits: Longs  # (N, 4) its cells, row by row from below; bit c is column c
+
+
+def rotations(letter: str) -> list[Bools]:
+    """Return the distinct rotations of a piece, as cells (row from below, column)."""
+    shape = np.array([[cell == "#" for cell in line] for line in DRAWINGS[letter]])
+    found: list[Bools] = []
+    for turns in range(4):
+        turned = np.rot90(shape, -turns)[::-1]
+        if not any(np.array_equal(turned, other) for other in found):
+            found.append(turned)
+    return found
+
+
+def placements(width: int) -> Placements:
+    """Return every placement on a board with `width` columns."""
+    counts: list[int] = []
+    rows: list[Profile] = []
+    for letter in LETTERS:
+        before = len(rows)
+        for shape in rotations(letter):
+            rows += [_profile(shape, column) for column in range(width - shape.shape[1] + 1)]
+        counts.append(len(rows) - before)
+    column, span, tall, low, high, bits = zip(*rows, strict=True) if rows else ((),) * 6
+    profiles = (np.array(part, dtype=np.int64).reshape(-1, TALL) for part in (low, high, bits))
+    return Placements(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        *(np.array(part, dtype=np.int64) for part in (column, span, tall)),
+        *profiles,
+    )
+
+
+def _profile(shape: Bools, column: int) -> Profile:
+    tall, span = shape.shape
+    low, high, bits = [0] * TALL, [0] * TALL, [0] * TALL
+    for j in range(span):
+        filled = np.flatnonzero(shape[:, j])
+        low[j], high[j] = int(filled[0]), int(filled[-1]) + 1
+    for i in range(tall):
+        bits[i] = sum(1 << (column + int(j)) for j in np.flatnonzero(shape[i]))
+    return column, span, tall, low, high, bits
+
 
 GameOver = Literal["top row", "overflow"]
 WIDEST, HIGHEST = 32, 100
@@ -83,7 +157,7 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
     return board
 
 
-def checked_rules(given: Any) -> Rules:
+def check_rules(given: Any) -> Rules:
     """Return `given` if it is an instance of Rules."""
     if not isinstance(given, Rules):
         raise TypeError(f"rules must be what rlsvi.tetris.rules() returns, got {shown(given)}")
@@ -124,16 +198,25 @@ def draw_piece(rules: Rules, game: Game, stream: Words) -> None:
 @compiled
 def set_board(game: Game, board: NDArray[Any], piece: int) -> None:
     """Set the board, (height, width), of zeros and ones, top row first, and the piece."""
-    game.cells[0], game.piece[0] = 0, piece
-    for c in range(board.shape[1]):
-        game.heights[c] = 0
+    game.piece[0] = piece
     for i in range(game.rows.size):
         game.rows[i] = 0
     for i in range(board.shape[0]):
-        row = board.shape[0] - 1 - i
         for c in range(board.shape[1]):
-            if board[row, c] != 0:
+            if board[board.shape[0] - 1 - i, c] != 0:
                 game.rows[i] |= 1 << c
+    measure(game)
+
+
+@compiled
+def measure(game: Game) -> None:
+    """Compute the heights and the number of filled cells from the rows."""
+    game.cells[0] = 0
+    for c in range(game.heights.size):
+        game.heights[c] = 0
+    for i in range(game.rows.size):
+        for c in range(game.heights.size):
+            if game.rows[i] >> c & 1 == 1:
                 game.heights[c] = i + 1
                 game.cells[0] += 1
 

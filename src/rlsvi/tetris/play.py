@@ -8,8 +8,8 @@ import numpy as np
 from rlsvi.core.checks import finite, fits, one_of, shaped, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import reseed
-from rlsvi.tetris.features import Room, checked_kind, evaluate, new_room
-from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, start, step
+from rlsvi.tetris.features import Room, check_kind, evaluate, new_room
+from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
 
 CHUNK = 50_000  # pieces between two returns from the compiled loop
 ROWS, PIECES = range(2)
@@ -63,7 +63,7 @@ def play(
     kind : the kind of features, 0 (bertsekas) or 1 (dellacherie).
     max_pieces : the number of pieces after which a game is stopped.
     """
-    rules, kind = checked_rules(rules), checked_kind(kind)
+    rules, kind = check_rules(rules), check_kind(kind)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)
     reseed(words, np.uint64(whole("seed", seed, 0, 2**64 - 1)))
     weights = shaped("weights", finite("weights", weights), room.planes.shape[:1])

@@ -29,7 +29,7 @@ from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import Seed, sequence, stream, uniform
 from rlsvi.tetris.features import BERTSEKAS, Room, evaluate, new_room
-from rlsvi.tetris.game import Game, GameOver, Rules, checked_rules, new_game, start, step
+from rlsvi.tetris.game import Game, GameOver, Rules, check_rules, new_game, start, step
 from rlsvi.tetris.play import Scores, no_scores
 
 
@@ -67,7 +67,7 @@ class Sums(NamedTuple):
 
 def scoring_weights(rules: Rules) -> Floats:
     """Return the first player of Bertsekas and Ioffe: -10 for the maximum height, -1 for a hole, 0 otherwise."""
-    weights = np.zeros(2 * checked_rules(rules).width + 2)
+    weights = np.zeros(2 * check_rules(rules).width + 2)
     weights[-3:-1] = -10.0, -1.0
     return weights
 
@@ -94,7 +94,7 @@ def policy_iteration(
     max_pieces : the number of pieces after which a game is stopped.
     progress : called with t and the scores of mu_t, once it has played.
     """
-    room, game = new_room(checked_rules(rules), BERTSEKAS), new_game(rules)
+    room, game = new_room(check_rules(rules), BERTSEKAS), new_game(rules)
     d = len(room.planes)
     w = shaped("weights", finite("weights", weights), (d,))
     decay = _share("gamma", gamma) * _share("lam", lam)

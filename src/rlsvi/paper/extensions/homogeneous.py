@@ -12,7 +12,7 @@ from rlsvi.paper.results import having, rows_where
 from rlsvi.paper.theory import prior_regret as prior
 from rlsvi.paper.theory import theorem
 from rlsvi.paper.theory.prior_regret import Size
-from rlsvi.paper.theory.theorem_bound import named
+from rlsvi.paper.theory.theorem import named
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import paired_ratio

@@ -14,10 +14,10 @@ from rlsvi.agents import PSRL, RLSVI, UCBVI, BoundedTargetRLSVI, WorstCaseRLSVI
 from rlsvi.agents.agent import Agent
 from rlsvi.core.compile import Floats
 from rlsvi.paper.chain.experiments import seeds_of
+from rlsvi.paper.theory.bounds import theorem_agent
 from rlsvi.paper.theory.prior_regret import marks
 from rlsvi.problems import Problem
 from rlsvi.study.experiment import Play, Playing, experiment
-from rlsvi.theory import theorem_agent
 
 TUNED, BOUNDED, RUSSO, CLIPPED, THEOREM = "RLSVI", "bounded targets", "Russo", "clipped", "RLSVI, Theorem 1"
 RANDOM = "random play"

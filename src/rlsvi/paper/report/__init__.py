@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlsvi.core.files import write_file
-from rlsvi.paper.report.files import read_figures
 from rlsvi.paper.report.markdown import markdown_page
 from rlsvi.paper.report.page import html_page
+from rlsvi.paper.report.records import read_figures
 
 
 def write_html(folder: Path, order: Sequence[str] = ()) -> Path:

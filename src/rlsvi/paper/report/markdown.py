@@ -6,9 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from rlsvi.paper.report.about import LINK, PAPER, TOTALS, headlines, how_to_read, origin, totals
-from rlsvi.paper.report.files import ClaimRecord, FigureRecord
-from rlsvi.paper.report.words import duration, interval, tidy
+from rlsvi.paper.report.records import (
+    LINK,
+    PAPER,
+    TOTALS,
+    ClaimRecord,
+    FigureRecord,
+    duration,
+    headlines,
+    how_to_read,
+    interval,
+    origin,
+    tidy,
+    totals,
+)
 
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
 

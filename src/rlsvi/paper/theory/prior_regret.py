@@ -15,10 +15,10 @@ from rlsvi.bases import Tabular
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.chain.experiments import seeds_of
 from rlsvi.paper.results import chosen_by_the_others, having, learning_curves
+from rlsvi.paper.theory.bounds import theorem_agent
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.statistics import Interval, paired_ratio
-from rlsvi.theory import theorem_agent
 
 THEOREM, RANDOM, DITHERING, FALLING = "RLSVI, theorem", "random play", "epsilon-greedy", "falling epsilon"
 REWARDS = (-1.0, 0.0)

@@ -1,19 +1,295 @@
 """Theorem 1 put to the test: regret against √(H³SAT), and tabula rasa algorithms beside RLSVI."""
 
+import math
+from functools import partial
+from itertools import product
+from typing import Any
+
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 
-from rlsvi.paper.claim import Verdict, at_most, between, claim, claims_in, worst_of
+from rlsvi.core.compile import Floats
+from rlsvi.paper.chain.experiments import seeds_of
+from rlsvi.paper.chain.learning import dithering_bound, expected_first_reward
+from rlsvi.paper.claim import Part, Verdict, at_least, at_most, between, claim, mean_se, worst_of
 from rlsvi.paper.drawing import LOGARITHMIC, Picture, labelled, legend, panels, style, ticks_at
 from rlsvi.paper.figure import Figure
+from rlsvi.paper.results import cells, having, rows_with
 from rlsvi.paper.theory import prior_regret as prior
-from rlsvi.paper.theory import theorem_bound, theorem_dithering
-from rlsvi.paper.theory.prior_regret import Size
-from rlsvi.paper.theory.theorem_bound import FEW, SCALED, far, in_states, named, shares
+from rlsvi.paper.theory.bounds import proof_bound, regret_shape, theorem_parameters
+from rlsvi.paper.theory.conjecture import copied_chain, left_out
+from rlsvi.paper.theory.prior_regret import MAKERS, THEOREM, Size
+from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, INK, LINES
-from rlsvi.study.statistics import paired_ratio
+from rlsvi.study.statistics import Interval, bootstrap, mean, paired_ratio, percentiles, power_laws
+
+FEW = 2, 2  # actions and horizon of the sizes that differ in S alone: a burn-in that ends
+DRAWS = 2000  # of the bootstrap
+SCALED = (THEOREM, "UCRL2", "UCBVI", "PSRL")
+
+
+def far(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the long runs."""
+    return frame.filter(pl.col("episodes") == pl.col("episodes").max())
+
+
+in_section = partial(claim, where="section 5", rows=far)
+
+
+def named(size: Size) -> str:
+    """A size in words."""
+    return "S{}A{}H{}".format(*size)
+
+
+def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float = 1.0) -> tuple[Floats, Floats]:
+    """Episodes from 10 on, and regret on every MDP as a share of the theorem's shape."""
+    at, regret = prior.curves_of(frame, agent, size, scale)
+    later = at >= 10
+    return at[later], regret[:, later] / regret_shape(*size, at[later] * size[2])
+
+
+@in_section("Theorem 1: the expected regret is at most Õ(√(H³SAT))", headline=True)
+def bounded(frame: pl.DataFrame) -> Verdict:
+    """Regret / √(H³SAT), of means over MDPs, does not grow over the last factor of four of T, at any size: it is
+    past its peak.
+    """
+    rows = []
+    for size in prior.sizes_of(frame, THEOREM):
+        at, share = shares(frame, size)
+        rise, worst = prior.growth(frame, THEOREM, size), int(share.mean(axis=0).argmax())
+        cells = (named(size), f"{share[:, worst].mean():.2f}", f"{at[worst]:,.0f}", f"{rise}")
+        words = f"at {named(size)} the ratio is multiplied by {rise} over the last factor of four"
+        rows.append((at_most(rise, 1.0, words), cells))
+    return worst_of(("size", "largest ratio", "at episode", "times, over the last factor of four"), rows)
+
+
+@in_section("The shape of that bound in S, A and H is √(H³SA)")
+def over_sizes(frame: pl.DataFrame) -> Verdict:
+    """Over the bound of the proof, which has this shape and its logarithms, regret is at most 1 at every size and
+    every T from 10 episodes on, and past the burn-in of SAλσ² episodes, over the last factor of four of T, it
+    does not grow at any size.
+    """
+    rows: list[Part] = []
+    for size in prior.sizes_of(frame, THEOREM):
+        largest, rise = over_proof(frame, size)
+        lam, sigma = theorem_parameters(size[0], size[2])
+        burn_in = f"{size[0] * size[1] * lam * sigma**2:,.0f}"
+        below = at_most(largest, 1.0, f"at {named(size)} regret is up to {largest} of the proof's bound")
+        grows = at_most(rise, 1.0, f"at {named(size)} its share of the proof's bound is multiplied by {rise}")
+        rows.append((below, (named(size), burn_in, f"{largest}", f"{rise}")))
+        rows.append((grows, rows[-1][1]))
+    found = worst_of(("size", "SAλσ²", "largest share of the bound", "times, over the last factor of four"), rows)
+    exponents = [(f"exponent of {name} in it", "", f"{power}", "") for name, power in _peaks(frame).items()]
+    kept = (found.table[0], *found.table[1::2])
+    return found._replace(table=(*kept, ("largest regret / √(H³SAT):", "", "", ""), *exponents))
+
+
+def over_proof(frame: pl.DataFrame, size: Size) -> tuple[Interval, Interval]:
+    """Regret over the proof's bound with a constant of 1, of means over MDPs: the largest, and how it grows.
+
+    The second is what it is multiplied by over the last factor of four of T.
+    """
+    at, regret = prior.curves_of(frame, THEOREM, size)
+    bound = proof_bound(*size, at * size[2])
+    share = (regret / bound)[:, at >= 10]
+    largest = bootstrap(lambda drawn: float(drawn.mean()), share[:, int(share.mean(axis=0).argmax())])
+    rise = bound[-1] / bound[prior.quarter(at)]
+    grown = paired_ratio(regret[:, -1], regret[:, prior.quarter(at)])
+    return largest, Interval(*(float(x / rise) for x in grown))
+
+
+def _peaks(frame: pl.DataFrame) -> dict[str, Interval]:
+    """Exponents of S, A and H in the largest regret / √(H³SAT) over T, which is that of a transient.
+
+    Their intervals are of means over MDPs that are drawn again; of one MDP they say nothing.
+    """
+    sizes, rng = prior.sizes_of(frame, THEOREM), np.random.default_rng(0)
+    peaks, drawn = [], []
+    for size in sizes:
+        share = shares(frame, size)[1]
+        runs = len(share)
+        times = rng.multinomial(runs, np.full(runs, 1 / runs), size=DRAWS)
+        peaks.append(share.mean(axis=0).max())
+        drawn.append((times @ share / runs).max(axis=1) if runs > 1 else np.full(DRAWS, np.nan))
+    X = np.column_stack([np.ones(len(sizes)), np.log(np.array(sizes, dtype=np.float64))])
+    slopes, spread = (np.linalg.pinv(X)[1:] @ np.log(part) for part in (np.array(peaks), np.stack(drawn)))
+    known = bool(np.isfinite(spread).all())
+    return {
+        name: percentiles(float(slope), draws, draws, 0.95) if known else Interval(float(slope), -np.inf, np.inf)
+        for name, slope, draws in zip("SAH", slopes, spread, strict=True)
+    }
+
+
+@in_section("The rule for Theorem 1 can say no", kind="ours")
+def controls(frame: pl.DataFrame) -> Verdict:
+    """It says so to two regrets that are linear in T by construction, random play's and that of LSVI with ε =
+    .1: the ratio grows over the last factor of four of T, at every size.
+    """
+    rows: list[Part] = []
+    tried = [*prior.CONTROLS.items(), (prior.FALLING, prior.HALVED), ("UCBVI", 1.0)]
+    for agent, scale in tried:
+        for size in prior.sizes_of(frame, agent):
+            rise = prior.growth(frame, agent, size, scale)
+            share = paired_ratio(prior.final(frame, agent, size, scale), _ours(frame, agent, size))
+            verdict = at_least(rise, 1.0, f"{agent} at {named(size)}: the ratio is multiplied by {rise}")
+            row = agent, named(size), f"{rise.value:.2f}", f"{share}"
+            rows.append((verdict if agent in prior.CONTROLS else None, row))
+    return worst_of(("agent", "size", "times, over the last factor of four", "of RLSVI's regret"), rows)
+
+
+def _ours(frame: pl.DataFrame, agent: str, size: Size) -> Floats:
+    """RLSVI's regret at the theorem's parameters, on the MDPs that another agent has met."""
+    S, A, H = size
+    met = having(frame, agent=agent, states=S, actions=A, horizon=H)["seed"].unique()
+    return prior.final(frame.filter(pl.col("seed").is_in(met.implode())), THEOREM, size)
+
+
+@in_section("The proof arrives at 2SAH + Σ K log(T + K) + H√(SAHT log T), up to a constant", kind="proof")
+def as_the_proof_says(frame: pl.DataFrame) -> Verdict:
+    """With the constant 1, at every size and every T from 10 episodes on."""
+    found = {size: over_proof(frame, size)[0] for size in prior.sizes_of(frame, THEOREM)}
+    worst = max(found, key=lambda size: found[size].high)
+    words = f"of {len(found)} sizes the regret is at most {found[worst]} of it, at {named(worst)}"
+    return at_most(found[worst], 1.0, words)
+
+
+def in_states(frame: pl.DataFrame, agent: str) -> tuple[Floats, list[Floats]]:
+    """The numbers of states at few actions and periods, and the regret on every MDP of each."""
+    sizes = [size for size in prior.sizes_of(frame, agent) if size[1:] == FEW]
+    return np.array([float(size[0]) for size in sizes]), [prior.final(frame, agent, size) for size in sizes]
+
+
+def exponent(states: Floats, regrets: list[Floats], others: list[Floats] | None = None) -> Interval:
+    """The exponent of S in the mean regret over MDPs, or in its ratio to another's on the same MDPs.
+
+    By least squares on logarithms, with the interval of a bootstrap over MDPs; no regret at all has no exponent.
+    """
+    x = np.log(states) - np.log(states).mean()
+    rng = np.random.default_rng(0)
+    every = [np.arange(len(values))[None] for values in regrets]
+    drawn = [rng.integers(len(values), size=(DRAWS, len(values))) for values in regrets]
+
+    def slopes(at: list[Any]) -> Floats:
+        cells = [np.stack([v[i].mean(axis=1) for v, i in zip(c, at, strict=True)]) for c in (regrets, others) if c]
+        known = np.min([part.min(axis=0) for part in cells], axis=0) > 0
+        logs = [np.log(np.where(known, part, 1.0)) for part in cells]
+        return np.where(known, x @ (logs[0] - (logs[1] if others else 0.0)) / (x @ x), np.inf)
+
+    value, found = float(slopes(every)[0]), slopes(drawn)
+    if min(len(values) for values in regrets) < 2 or not np.isfinite(value):
+        return Interval(value, -np.inf, np.inf)
+    return percentiles(value, np.where(np.isfinite(found), found, -np.inf), found, 0.95)
+
+
+@in_section("These scalings better those of optimistic algorithms, Õ(√(H³S²AT))")
+def better_scaling(frame: pl.DataFrame) -> Verdict:
+    """Over UCRL2's, both at their theory's parameters, RLSVI's regret does not grow with S. UCBVI is told beside
+    it and not compared, as its regret is still almost linear.
+    """
+    S, ours = in_states(frame, THEOREM)
+    found = exponent(S, ours, in_states(frame, "UCRL2")[1])
+    last = int(S[-1]), *FEW
+    table = [
+        (agent, f"{exponent(*in_states(frame, agent))}", f"{prior.growth(frame, agent, last).value:.2f}")
+        for agent in SCALED
+    ]
+    headings = ("agent", "regret grows as S to the power", "regret / √T, over the last factor of four (2: linear)")
+    words = f"RLSVI's regret over UCRL2's grows as S to the power {found}; the bounds say −1/2"
+    return at_most(found, 0.0, words)._replace(table=(headings, *table))
+
+
+# ---- Dithering: what it loses on the chain of Example 1 and on copies, where RLSVI learns -----------------------
+
+
+OURS = "RLSVI", 0.01  # at the scale σ² of the paper's chain, λ = 1
+DITHERERS = {prior.FALLING: prior.HALVED, prior.DITHERING: 0.1}  # the episode in which ε is 1/2, and ε
+NAMES = {prior.FALLING: "LSVI, falling ε", prior.DITHERING: "LSVI, ε = .1"}
+COPIES = (1, 2)
+EXPECTED = 10  # times the episodes that random play takes to the first reward, on average
+LONG = 10_000  # episodes of RLSVI on chains that dithering cannot learn
+DRAWN = 10  # times as many seeds: the time to a first reward is geometric
+on_chains = rows_with("copies")
+
+
+@experiment
+def copied_regret(*, agent: str, scale: float, length: int, copies: int, limit: int, seed: int) -> Playing:
+    """What an agent with a table loses in `limit` episodes of the chain, along its path.
+
+    agent, scale : one of MAKERS, at its scale. copies : of every state, and of every action.
+    """
+    problem_seed, agent_seed = seeds_of(seed)
+    problem = copied_chain(length, copies, copies, None, seed=problem_seed)
+    history = yield Play(MAKERS[agent](scale, limit, agent_seed), problem, limit, regret=False)
+    return {"lost": float(history.path_regret.sum())}
+
+
+def chain_jobs(lengths: list[int], longer: list[int], seeds: int) -> list[Job]:
+    """Dithering and RLSVI on the chain and its copies, and RLSVI alone on longer chains."""
+    found = []
+    for copies, N in product(COPIES, [*lengths, *longer]):
+        limit = LONG if N in longer else math.ceil(EXPECTED * expected_first_reward(N))
+        agents = {OURS[0]: OURS[1], **({} if N in longer else DITHERERS)}
+        for agent, scale in agents.items():
+            size = {"length": N, "copies": copies, "limit": limit}
+            cost, count = 1e-6 * limit * N * copies**2, seeds if agent == OURS[0] else DRAWN * seeds
+            for seed in range(count):
+                found.append(Job.of(copied_regret, cost, agent=agent, scale=scale, **size, seed=seed))
+    return found
+
+
+def losses(frame: pl.DataFrame, agent: str, copies: int) -> dict[int, Floats]:
+    """What an agent loses on chains of each length, in every run."""
+    return cells(having(frame, agent=agent, copies=copies), "length", value="lost")
+
+
+@claim(
+    "RLSVI can be provably efficient, in contrast to dithering approaches, which are provably inefficient",
+    "section 5",
+    on_chains,
+    headline=True,
+)
+def dithering(frame: pl.DataFrame) -> Verdict:
+    """On the chain of Example 1, and with two copies of its states and actions, LSVI with ε = .1 and with ε = 100
+    / (100 + l) in episode l loses at least the 2ᴺ⁻¹ − 1 that is proved, on average, at every length N; a power of
+    N predicts what RLSVI with a table loses at lengths left out better than an exponential does.
+    """
+    rows: list[Part] = []
+    powers: list[float] = []
+    for copies in COPIES:
+        times = ", doubled" if copies > 1 else ""
+        for agent in DITHERERS:
+            for N, lost in reversed(losses(frame, agent, copies).items()):
+                share = mean(lost / (dithering_bound(N) - 1))
+                words = f"{NAMES[agent]} loses {share} times 2ᴺ⁻¹ − 1 at N = {N}{times}"
+                rows.append((at_least(share, 1.0, words), (NAMES[agent], f"{copies}", f"{N}", mean_se(lost))))
+        ours = losses(frame, OURS[0], copies)
+        less, (power,) = left_out(ours), power_laws([[N] for N in ours], list(ours.values()))
+        words = f"for RLSVI a power of N has an error lower by {less}{times}"
+        powers.append(power.value)
+        rows.append((at_least(less, 0.0, words), ("RLSVI: power of N", f"{copies}", "", f"{power}")))
+        rows.extend((None, ("RLSVI", f"{copies}", f"{N}", mean_se(lost))) for N, lost in ours.items())
+    found = worst_of(("agent", "copies", "N", "loses"), rows)
+    return found.told("", f"; RLSVI loses N to the power {powers[0]:.1f}")
+
+
+def draw_chains(axes: Axes, frame: pl.DataFrame) -> None:
+    """What agents lose on the chain, over its length, with the bound for dithering."""
+    for i, agent in enumerate((OURS[0], *DITHERERS)):
+        for copies, dashes in zip(COPIES, LINES, strict=False):
+            found = losses(frame, agent, copies)
+            label = NAMES.get(agent, agent) if copies == 1 else None
+            lost = [values.mean() for values in found.values()]
+            axes.plot(list(found), lost, color=COLOURS[i], linestyle=dashes, linewidth=2, label=label)
+    at = sorted(losses(frame, prior.DITHERING, 1))
+    axes.plot(at, [dithering_bound(N) - 1 for N in at], "--", color=INK, linewidth=1, label="$2^{N-1} - 1$")
+    title = "the chain, and with two copies of all"
+    labelled(axes, "chain length N", "regret", title, **LOGARITHMIC)
+    ticks_at(axes, sorted(losses(frame, OURS[0], 1)))
+    axes.set_ylim(top=20 * axes.get_ylim()[1])
+    legend(axes, loc="upper left")
+
 
 SIZES = [(3, 2, 3), (5, 2, 3), (3, 3, 3), (3, 8, 3), (10, 3, 3), (3, 2, 5), (3, 3, 5), (5, 3, 5), (5, 2, 8)]
 STATES = [2, 3, 4, 6, 8, 12]
@@ -34,7 +310,7 @@ def jobs(
     """Long runs of RLSVI as the theorem has it and of controls, and of optimists over states; others at some.
 
     more : times as many seeds for RLSVI and UCRL2 over states, whose ratio is judged.
-    chains, longer : lengths of chains, and those of RLSVI alone: see theorem_dithering.
+    chains, longer : lengths of chains, and those of RLSVI alone: see `chain_jobs`.
     """
     found = prior.prior_jobs(prior.THEOREM, 1.0, sizes, long, seeds)
     for agent, scale in prior.CONTROLS.items():
@@ -43,7 +319,7 @@ def jobs(
     for agent in SCALED:
         many = more * seeds if agent in (prior.THEOREM, "UCRL2") else seeds
         found += prior.prior_jobs(agent, 1.0, [(S, *FEW) for S in states], long, many)
-    found += theorem_dithering.chain_jobs(chains, longer, seeds)
+    found += chain_jobs(chains, longer, seeds)
     for agent, scales in {prior.THEOREM: (1.0,), **prior.SCALES}.items():
         for scale in scales:
             found += prior.prior_jobs(agent, scale, compared, episodes, seeds)
@@ -104,7 +380,7 @@ def draw(frame: pl.DataFrame) -> Picture:
     _ratios(first, far(frame))
     _states(second, far(frame))
     _agents(third, near(frame))
-    theorem_dithering.draw_chains(fourth, theorem_dithering.on_chains(frame))
+    draw_chains(fourth, on_chains(frame))
     return figure
 
 
@@ -185,5 +461,4 @@ FIGURE = Figure.of(
         "more": 20,
         "seeds": 10,
     },
-    claims=[*claims_in(theorem_bound, theorem_dithering), near_psrl, efficient],
 )

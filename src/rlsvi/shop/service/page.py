@@ -7,7 +7,7 @@ from importlib.resources import files
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from rlsvi.paper.report.document import document, style_of
+from rlsvi.html import document, style_of
 from rlsvi.shop.requests import RequestError
 from rlsvi.shop.service.described import described
 from rlsvi.shop.service.statistics import COLUMNS, MOST, ShopStatistics

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from rlsvi.paper.report.document import document, style_of
+from rlsvi.html import document, style_of
 
 TYPES = {"string": "text", "integer": "whole number", "boolean": "true or false", "null": "null"}
 

@@ -66,7 +66,7 @@ def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int
 
     alpha : weights, (d,), not negative and not all zero. V : values, (d,). t : a number or (n,).
     """
-    weights, values = checked(alpha, V)
+    weights, values = check_weights(alpha, V)
     points = np.atleast_1d(finite("t", t))
     if points.ndim != 1:
         raise ValueError(f"t must be a number or a vector, got shape {points.shape}")
@@ -84,7 +84,7 @@ def dirichlet_excess(alpha: ArrayLike, V: ArrayLike, t: ArrayLike, *, nodes: int
     return Excess(value, error)
 
 
-def checked(alpha: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
+def check_weights(alpha: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats]:
     """Return the weights and values of a Dirichlet variable, without those of zero weight."""
     weights, values = finite("alpha", alpha), finite("V", V)
     if weights.ndim != 1 or weights.shape != values.shape:
