@@ -44,10 +44,10 @@ def on_workers(folder):
     """The same on 1 and 4 workers, and by another process that joins the last cluster by its address."""
     import ray
 
-    from rlsvi.core.ray_connection import connected
+    from rlsvi.ray_cluster import connect_ray
 
     for workers in (1, 4):
-        connected(workers, None)
+        connect_ray(workers, None)
         print(digest(fitted(folder, executor="ray")), flush=True)
         if workers == 4:
             address = ray.get_runtime_context().gcs_address

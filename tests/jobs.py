@@ -76,3 +76,7 @@ def counted(to):
     if count < to:
         raise ArithmeticError(f"stopped at {count}")
     return {"count": count}
+
+
+def length(given="", *, i):
+    return {"length": len(given)}

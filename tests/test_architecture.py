@@ -1,7 +1,6 @@
 """The plan of the house: imports run downward, importing is cheap, compiled code is dated, and is Python's."""
 
 import ast
-import hashlib
 import json
 import os
 import subprocess
@@ -13,12 +12,13 @@ import numpy as np
 import pytest
 
 import rlsvi
-from rlsvi.core.compile import source_stamp
+from rlsvi._lazy import exports_of
 
 SOURCE = Path(rlsvi.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 INSIDE = [path for path in FILES if path != SOURCE / "__init__.py"]  # the front door opens on every floor
 FLOORS = {
+    "_lazy": 0,
     "core": 0,
     "html": 0,
     "mdp": 1,
@@ -26,6 +26,8 @@ FLOORS = {
     "bases": 1,
     "agents": 2,
     "callbacks": 2,
+    "progress": 2,
+    "ray_cluster": 2,
     "offline": 2,
     "envs": 2,
     "problems": 2,
@@ -37,7 +39,7 @@ FLOORS = {
     "cli": 6,
     "__main__": 6,
 }
-HOME = rlsvi._HOME
+HOME = {name: home.removeprefix("rlsvi").strip(".") for name, home in exports_of("rlsvi").items()}
 HEAVY = ("numba", "polars", "matplotlib", "scipy", "sklearn")
 
 
@@ -87,8 +89,8 @@ def imported(tree):
         for name in names:
             words = name.split(".")
             if words[0] == "rlsvi" and len(words) > 1 and not words[1].startswith("__"):
-                home = rlsvi._HOME.get(words[1])
-                yield ".".join(words[1:] if home is None else [home, *words[1:]])
+                home = HOME.get(words[1])
+                yield ".".join([home, *words[1:]] if home else words[1:])
 
 
 def test_the_reader_of_imports_sees_them_all():
@@ -211,7 +213,7 @@ def test_help_works_and_is_light():
 def test_public_names_resolve():
     for name in rlsvi.__all__:
         assert getattr(rlsvi, name) is not None
-    assert sorted(rlsvi.__all__) == sorted({*rlsvi._HOME, *rlsvi._MODULES})
+    assert len(rlsvi.__all__) == len(set(rlsvi.__all__)) > 50
     assert set(rlsvi.__all__) <= set(dir(rlsvi))
 
 
@@ -230,15 +232,10 @@ def compiled_files():
     return sorted(path for path in FILES if part(path) in COMPILED or part(path).startswith("simulate"))
 
 
-def test_the_stamp_covers_every_file_that_compiled_code_is_made_of():
-    files = compiled_files()
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.relative_to(SOURCE).as_posix().encode() + b"\0" + path.read_bytes())
-    assert source_stamp.__wrapped__() == digest.hexdigest()
+def test_compiled_functions_are_in_the_folders_of_compiled_code():
     using = [path for path in FILES if "@compiled" in path.read_text()]
     assert len(using) >= 8
-    assert set(using) <= set(files)
+    assert set(using) <= set(compiled_files())
 
 
 def test_every_function_is_compiled_the_one_way():

@@ -117,7 +117,7 @@ def test_threads_are_limited_as_in_numerical_libraries(monkeypatch, given, count
 
 
 def test_jobs_of_a_sweep_use_one_thread():
-    from rlsvi.study.executors import one_thread
+    from rlsvi.study.executors import one_thread_everywhere
 
-    with one_thread():
+    with one_thread_everywhere():
         assert threads() == 1

@@ -1,20 +1,25 @@
 """The command line: results on stdout, the rest on stderr, clear errors and exit codes."""
 
+import inspect
 import json
 import os
 import subprocess
 import sys
 
 import gymnasium
+import numpy as np
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 import rlsvi
-from rlsvi.cli import AGENTS, PROBLEMS, app
+from contract.cases import exported_agents
+from rlsvi.cli import agents, app, problems
 from rlsvi.core.card import NoCard
 from rlsvi.study.runs import Runs
 
+COMPARED = ("default", "rlsvi", "lsvi-greedy", "lsvi-epsilon", "lsvi-boltzmann", "incremental", "ensemble", "psrl")
+COMPARED += ("gaussian-psrl", "ucrl2", "ucbvi", "lsvi-ucb", "bandit", "optimal", "myopic", "thompson-sampling")
 SMALL = ("--episodes", "30", "--seeds", "2", "--quiet")
 CHAIN = ("compare", "chain", "-p", "length=4", "--problem-arg", "features=3", *SMALL)
 
@@ -50,6 +55,14 @@ def test_help_groups_options():
     assert panels("train")["--choices"] == "Environment"
 
 
+def test_info_is_what_a_report_of_a_fault_needs():
+    shown, found = run("info"), strict_json(run("info", "--json").stdout)
+    assert shown.exit_code == 0, shown.stderr
+    assert found["numpy"] == np.__version__
+    assert {"python", "rlsvi", "numba", "cores", "card", "compiled code"} < set(found)
+    assert [line.split("  ")[0].strip() for line in shown.stdout.splitlines()] == list(found)
+
+
 def test_the_version_is_shown_and_described():
     assert run("--version").stdout == f"{rlsvi.__version__}\n"
     assert "Show the version and exit." in run("--help").stdout
@@ -65,27 +78,27 @@ def test_help_is_whole_on_a_narrow_terminal():
 def test_list_names_agents_and_problems():
     result = run("list")
     assert result.exit_code == 0
-    for name in (*AGENTS, *PROBLEMS):
+    for name in (*agents(), *problems()):
         assert name in result.stdout
 
 
 def test_list_as_json():
     listed = strict_json(run("list", "--json").stdout)
-    assert list(listed["agents"]) == list(AGENTS)
-    assert set(PROBLEMS) < set(listed["problems"])
+    assert list(listed["agents"]) == list(agents())
+    assert set(problems()) < set(listed["problems"])
 
 
 def test_compare_prints_a_row_an_agent():
-    result = run("compare", "chain", "-p", "length=4", *SMALL, "--agents", ",".join(AGENTS))
+    result = run("compare", "chain", "-p", "length=4", *SMALL, "--agents", ",".join(COMPARED))
     assert result.exit_code == 0, result.stderr
-    for name in AGENTS:
+    for name in COMPARED:
         assert name in result.stdout
     assert "30 episodes, 2 seeds" in result.stdout
     assert result.stderr == ""
 
 
 def test_comparators_are_those_of_the_library_with_the_options_given():
-    from rlsvi.cli.compare import agent_named
+    from rlsvi.cli.names import agent_named
 
     rewards = {"reward_range": (-1.0, 1.0)}
     settings = {"lam": 0.3, "sigma": 0.2, "nu": 0.05, "members": 7, "scale": 0.1, "episodes": 70, **rewards}
@@ -100,6 +113,54 @@ def test_comparators_are_those_of_the_library_with_the_options_given():
     }
     assert {name: repr(agent_named(name, settings)) for name in wanted} == {n: repr(a) for n, a in wanted.items()}
     assert "scale=0.1" in repr(wanted["ucbvi"])
+
+
+def test_every_exported_agent_can_be_named():
+    """By its short name, by the name of its class, and by that in lower case with hyphens."""
+    from rlsvi.cli.names import VARIANTS, agent_class
+
+    found = {agent_class(name) for name in agents()} - {rlsvi.agent_for}
+    assert sorted(kind.__name__ for kind in found) == sorted(exported_agents())
+    assert {agent_class(kind.__name__) for kind in found} == found
+    assert agent_class("incremental-rlsvi") is agent_class("incremental") is rlsvi.IncrementalRLSVI
+    assert set(VARIANTS) < set(agents())
+
+
+def test_every_function_of_problems_is_a_problem():
+    public = set(rlsvi.problems.__all__) - {"Problem", "gymnasium"}
+    assert {name.replace("-", "_") for name in problems()} == public
+    for name, (what, takes) in problems().items():
+        assert what
+        assert set(takes) <= set(inspect.signature(getattr(rlsvi.problems, name.replace("-", "_"))).parameters)
+
+
+def test_agents_and_problems_are_listed_without_importing_them():
+    code = "import sys; from rlsvi.cli.names import agents, problems; agents(), problems(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert not {"numba", "polars", "rlsvi.problems"} & set(done.stdout.split())
+
+
+def test_other_arguments_of_agents_are_those_that_one_of_them_takes():
+    psrl = ("compare", "chain", "-p", "length=4", *SMALL, "--agents", "psrl,ucrl2", "--json")
+    result = run(*psrl, "--agent-arg", "alpha_P=0.1", "--agent-arg", "delta=0.2")
+    assert result.exit_code == 0, result.stderr
+    given = {"psrl": rlsvi.PSRL(alpha_P=0.1), "ucrl2": rlsvi.UCRL2(delta=0.2)}
+    runs = rlsvi.compare(given, lambda seed: rlsvi.problems.chain(4), 30, 2, progress=False)
+    found = strict_json(result.stdout)
+    assert found["summary"] == runs.summary().to_dicts()
+    assert found["settings"]["agent_args"] == {"alpha_P": 0.1, "delta": 0.2}
+    result = run(*psrl, "--agent-arg", "delte=0.1")
+    assert result.stderr == "error: --agent-arg delte is taken by none of the agents: did you mean delta?\n"
+
+
+def test_an_agent_keeps_its_own_default_of_an_option_that_is_not_given():
+    stationary = ("compare", "chain", "-p", "length=4", *SMALL, "--agents", "stationary-rlsvi", "--json")
+    for options, sigma in (((), 1.0), (("--sigma", 0.1), 0.1)):
+        agent = rlsvi.StationaryRLSVI(sigma=sigma)
+        runs = rlsvi.compare(
+            {"stationary-rlsvi": agent}, lambda seed: rlsvi.problems.chain(4), 30, 2, progress=False
+        )
+        assert strict_json(run(*stationary, *options).stdout)["summary"] == runs.summary().to_dicts()
 
 
 def test_the_table_shows_the_interval_of_the_regret():
@@ -136,7 +197,8 @@ def test_compare_as_json_is_what_the_library_says():
     }
     runs = rlsvi.compare(agents, lambda seed: rlsvi.problems.chain(4, 3, seed=seed), 30, 2, progress=False)
     assert found["summary"] == runs.summary().to_dicts()
-    assert found["settings"]["problem_args"] == {"length": 4, "features": 3, "rho": None}
+    usual = {"scale": "HSA", "rho_is": "variance", "per_period": False, "deterministic": False}
+    assert found["settings"]["problem_args"] == {"length": 4, "features": 3, "rho": None, **usual}
     assert found["settings"]["sigma"] == 0.2
 
 
@@ -199,8 +261,8 @@ def test_an_unknown_command_is_answered_with_the_nearest():
         (("rivr-swim",), ("unknown problem 'rivr-swim'", "did you mean river-swim?")),
         (("cartpole",), ("unknown problem 'cartpole'", "did you mean CartPole-v1?")),
         (("chain", "-p", "lenght=5"), ("--problem-arg lenght does not go with chain", "did you mean length?")),
-        (("nowhere",), ("unknown problem 'nowhere'", *PROBLEMS)),
-        (("Nowhere-v0",), ("unknown problem 'Nowhere-v0'", *PROBLEMS)),
+        (("nowhere",), ("unknown problem 'nowhere'", *problems())),
+        (("Nowhere-v0",), ("unknown problem 'Nowhere-v0'", *problems())),
         (("CartPole-v1", "--agents", "rlsvi"), ("needs observations that are numbered",)),
         (("chain", "-p", "size=5"), ("--problem-arg size does not go with chain", "length, features, rho")),
         (("chain", "-p", "size"), ("--problem-arg takes NAME=VALUE, such as length=50, got 'size'",)),

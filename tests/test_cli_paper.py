@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import rlsvi.paper
-from rlsvi.cli import progress
+from rlsvi import progress
 from rlsvi.cli.seeds import spelled_out
 from rlsvi.paper import FIGURES, reproduce
 from rlsvi.paper import figure_called as figure

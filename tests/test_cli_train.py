@@ -13,7 +13,7 @@ import rlsvi
 from rlsvi.cli import app
 from rlsvi.cli.environment import arguments_of
 from rlsvi.cli.train import chart
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
 
 LAKE = ("train", "FrozenLake-v1", "--episodes", 12, "--evaluate", 4)
 MODULE = """

@@ -9,7 +9,7 @@ import rlsvi
 from contract.environments import MDP
 from rlsvi import DiscountedPSRL, NoProgressWarning
 from rlsvi.agents.contract import POSTERIOR
-from rlsvi.agents.progress import FIRST, earned, nothing_earned
+from rlsvi.agents.no_progress import FIRST, earned, nothing_earned
 from rlsvi.agents.tabular.discounted_psrl import ALPHA, EARLY, END, WORST, count, no_model, plain_bytes
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream

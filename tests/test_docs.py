@@ -1,11 +1,10 @@
 """The documentation: every page can be reached, every public name is described, and the site can be built."""
 
-import ast
 import importlib
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
 import pytest
 
@@ -14,16 +13,17 @@ from pages import HOUSE
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
-REFERENCE = "".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+_spec = spec_from_file_location("hooks", DOCS / "_mkdocs" / "hooks.py")
+hooks = module_from_spec(_spec)
+_spec.loader.exec_module(hooks)
+REFERENCE = "".join(
+    hooks.with_all_exports(path.read_text(), path.relative_to(DOCS).as_posix())
+    for path in (DOCS / "reference").glob("*.md")
+)
 ENTRIES = re.findall(r"^::: (\S+)$", REFERENCE, flags=re.MULTILINE)
-# A function with the name of its module, such as rlsvi.mdp.chain, is found as rlsvi.mdp.chain.chain.
+# A function with the name of its module, such as rlsvi.bases.default, is found as rlsvi.bases.default.default.
 DESCRIBED = {*ENTRIES, *(re.sub(r"\.(\w+)\.\1$", r".\1", entry) for entry in ENTRIES)}
 MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
-LAZY = [
-    ".".join(path.parent.relative_to(HOUSE / "src").parts)
-    for path in sorted((HOUSE / "src").rglob("__init__.py"))
-    if "def __getattr__" in path.read_text()
-]
 
 
 def public_names(module):
@@ -31,13 +31,12 @@ def public_names(module):
     found = importlib.import_module(f"rlsvi.{module}")
     if names := getattr(found, "__all__", None):
         return names
-    lazy = getattr(found, "_HOMES", {})
     return [
         name
         for name, value in vars(found).items()
         if not name.startswith("_")
         and getattr(value, "__module__", "").startswith((f"rlsvi.{module}", f"rlsvi.paper.{module}."))
-    ] + list(lazy)
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -53,18 +52,11 @@ def test_every_public_name_of_the_package_is_described():
     assert not missing
 
 
-@pytest.mark.parametrize("package", LAZY)
-def test_names_that_are_loaded_on_first_use_are_imported_in_the_source_as_well(package):
-    """Type checkers and the documentation read the source; they do not call `__getattr__`."""
-    source = (HOUSE / "src" / package.replace(".", "/") / "__init__.py").read_text()
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-            found.update(dir(importlib.import_module(node.module)) if names == ["*"] else names)
-        elif isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-    assert not set(importlib.import_module(package).__all__) - found
+def test_what_is_exported_and_has_no_place_is_described_at_the_end():
+    page = (DOCS / "reference" / "agents.md").read_text()
+    assert hooks.with_all_exports(page, "reference/agents.md") == page
+    without = page.replace("::: rlsvi.PSRL\n", "")
+    assert hooks.with_all_exports(without, "reference/agents.md") == without + "\n## More\n\n::: rlsvi.PSRL\n"
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -192,15 +192,15 @@ print(refused([1], 1), len(batch.play([0, ], 3)[0].reward), len(batch.play([2], 
 def test_an_experiment_is_the_same_on_a_processor_and_on_a_card():
     code = """
 import experiments as e
-from rlsvi.study.experiment import played_together
+from rlsvi.study.experiment import play_together
 for function in (e.regret_of, e.two_agents, e.careful, e.reads_its_agent):
-    together = played_together(function, [{"length": 3, "seed": seed} for seed in range(4)])
+    together = play_together(function, [{"length": 3, "seed": seed} for seed in range(4)])
     for seed in range(4):
         try: alone = function(length=3, seed=seed)
         except Exception as error: alone = error
         assert str(alone) == str(together[seed]), (alone, together[seed])
     print(str(together[3])[:30])
-print(played_together(e.regret_of, [{"length": 3, "seed": seed} for seed in range(4)], fewest=3))
+print(play_together(e.regret_of, [{"length": 3, "seed": seed} for seed in range(4)], fewest=3))
 """
     printed = simulated(code).splitlines()
     assert printed[:4] == [

@@ -22,7 +22,7 @@ from gymnasium.wrappers import (
 import rlsvi
 from pages import blocks
 from rlsvi.agents.noise import InverseGamma
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
 
 PAGE = "docs/interoperability.md"
 

@@ -1,4 +1,4 @@
-"""Jobs: named by all that decides what they bring, and attempted without surprises."""
+"""Jobs: named by all that decides what they bring, and computed without surprises."""
 
 import os
 import pickle
@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import invalidate_caches
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 
 import jobs
 import rlsvi
+from rlsvi.core import files
 from rlsvi.study import job as module
-from rlsvi.study.executors import LIBRARIES, attempt, environment
+from rlsvi.study.executors import LIBRARIES, environment, run_job
 from rlsvi.study.job import Done, Failed, Job
 from watch import python
 
@@ -58,6 +60,19 @@ def test_what_names_a_job_does_not_change():
     assert job.name == Job.of(jobs.picky, i=1, bad=2).name == pickle.loads(pickle.dumps(job)).name
 
 
+def test_a_job_is_named_by_the_object_that_it_carries():
+    """Its function takes the object before the settings; results of other objects are not mistaken for its own."""
+    plain, one, same, other = (Job.of(jobs.length, i=1), *(_carrying(given) for given in ("ab", "ab", "abc")))
+    assert one.name == same.name
+    assert len({plain.name, one.name, other.name}) == 3
+    for job, length in ((one, 2), (other, 3)):
+        assert run_job(job, job.version).columns["length"].tolist() == [length]
+
+
+def _carrying(given):
+    return replace(Job.of(jobs.length, i=1), given=given)
+
+
 def test_a_job_tells_what_it_is():
     assert str(Job.of(jobs.picky, i=1, bad=None)) == "picky(i=1, bad=None)"
 
@@ -70,7 +85,7 @@ def sources(tmp_path, monkeypatch):
     """A copy of the package whose sources are what `version` digests."""
     copy = tmp_path / "rlsvi"
     shutil.copytree(Path(rlsvi.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(module, "__file__", str(copy / "study" / "job.py"))
+    monkeypatch.setattr(files, "PACKAGE", copy)
     return copy
 
 
@@ -81,8 +96,8 @@ def test_a_version_is_that_of_the_sources(sources):
     assert module.version.__wrapped__("jobs") == before
 
 
-ABOVE = ("study", "paper", "cli", "report", "shop", "serve", "bsuite")
-ABOVE += ("__init__.py", "__main__.py", "__pycache__", "py.typed", "html.py", "colours.css")
+ABOVE = ("study", "paper", "theory.py", "cli", "shop", "html.py", "colours.css")
+ABOVE += ("_lazy.py", "progress.py", "__init__.py", "__main__.py", "__pycache__", "py.typed")
 BELOW = sorted(path.name for path in Path(rlsvi.__file__).parent.iterdir() if path.name not in ABOVE)
 
 
@@ -250,15 +265,15 @@ def test_functions_are_named_by_module_and_name(name):
         Job(name, {})
 
 
-# ---- attempts ---------------------------------------------------------------------------------------------
+# ---- running -----------------------------------------------------------------------------------------------
 
 
 def tried(what):
     job = Job.of(jobs.returned, what=what)
-    return attempt(job, job.version)
+    return run_job(job, job.version)
 
 
-def test_an_attempt_brings_columns_of_one_length():
+def test_a_job_brings_columns_of_one_length():
     columns, seconds = tried("mixed")
     assert seconds > 0
     assert {name: values.tolist() for name, values in columns.items()} == {
@@ -292,7 +307,7 @@ def test_other_results_are_refused_with_a_reason(what, reason):
 
 def test_what_goes_wrong_is_returned():
     job = Job.of(jobs.picky, i=3, bad=3)
-    reason, details = attempt(job, job.version)
+    reason, details = run_job(job, job.version)
     assert reason == "ArithmeticError: 3 is not liked"
     assert "in picky" in details
     assert "is not liked" in details
@@ -303,30 +318,30 @@ def test_what_goes_wrong_is_returned():
 )
 def test_a_function_that_is_not_there_is_a_failure(name, reason):
     version = module.version("jobs")
-    assert isinstance(attempt(Job(name, {}), version), Failed)
-    assert attempt(Job(name, {}), version).reason.startswith(reason)
+    assert isinstance(run_job(Job(name, {}), version), Failed)
+    assert run_job(Job(name, {}), version).reason.startswith(reason)
 
 
 def test_a_worker_with_other_sources_refuses(monkeypatch):
     job = Job.of(jobs.picky, i=3, bad=None)
-    assert isinstance(attempt(job, job.version), Done)
-    assert "other sources" in attempt(job, "other").reason
+    assert isinstance(run_job(job, job.version), Done)
+    assert "other sources" in run_job(job, "other").reason
     travelled, version = pickle.loads(pickle.dumps((job, job.version)))
     fixed(monkeypatch)
-    assert "other sources" in attempt(travelled, version).reason
+    assert "other sources" in run_job(travelled, version).reason
 
 
 def test_a_job_has_one_thread_of_linear_algebra():
     code = """
 import os
 import jobs
-from rlsvi.study.executors import attempt
+from rlsvi.study.executors import run_job
 from rlsvi.study.job import Job
 from threadpoolctl import threadpool_info
 count = lambda: {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
 before, variables = count(), dict(os.environ)
 job = Job.of(jobs.threads)
-inside = attempt(job, job.version).columns["threads"].tolist()
+inside = run_job(job, job.version).columns["threads"].tolist()
 assert len(inside) > len(before) and set(inside) == {1}, inside
 assert count().items() >= before.items() and dict(os.environ) == variables
 """

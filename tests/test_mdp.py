@@ -559,3 +559,20 @@ def test_terminal_rewards():
     mdp = build(terminal_reward=[0.0, 0.25], rewards="bernoulli")
     mean = np.mean([terminal_reward(mdp.table, 1, random) for _ in range(N_DRAWS)])
     assert close(mean, 0.25)
+
+
+def test_the_grid_pays_in_the_far_corner():
+    """Without slips, the shortest path of 2 (N - 1) steps is certain to reach it; with them, random play gains."""
+    certain = problems.grid(4, slip=0.0, horizon=6)
+    assert certain.solution.V[0, 0] == 1.0
+    assert certain.solution.policy[0, 0].tolist() == [False, True, True, False]
+    assert problems.grid(4, slip=0.0, horizon=5).solution.V[0, 0] == 0.0
+    blind = problems.grid(4, slip=1.0)
+    assert blind.random_regret == pytest.approx(0.0, abs=1e-12)
+    values = [problems.grid(4, slip=slip).solution.V[0, 0] for slip in (0.0, 0.1, 0.5, 1.0)]
+    assert values == sorted(values, reverse=True)
+    assert problems.grid(3).mdp.horizon == 8
+    with pytest.raises(ValueError, match="slip"):
+        problems.grid(slip=1.5)
+    with pytest.raises(ValueError, match="size"):
+        problems.grid(1)

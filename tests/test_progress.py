@@ -11,10 +11,11 @@ import numba
 import pytest
 
 import rlsvi
+from rlsvi import progress
 from rlsvi.core import compile as callee
-from rlsvi.core import progress
-from rlsvi.core.compile import OPTIONS
-from rlsvi.core.progress import COMPILING, bar, compiling_announced
+from rlsvi.core import machine
+from rlsvi.core.compile import COMPILING, OPTIONS, announce_compiling
+from rlsvi.progress import bar
 from watch import python
 
 
@@ -77,14 +78,14 @@ def test_nobody_watches_a_closed_stderr_or_a_worker_process(monkeypatch):
     closed = Terminal()
     for stream, watched in ((Terminal(), True), (Notebook(), True), (io.StringIO(), False), (None, False)):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert progress.is_watched() == watched
+        assert machine.is_watched() == watched
     closed.isatty = io.StringIO().isatty
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
-    assert not progress.is_watched()
+    assert not machine.is_watched()
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(progress, "parent_process", lambda: "a process")
-    assert not progress.is_watched()
+    monkeypatch.setattr(machine, "parent_process", lambda: "a process")
+    assert not machine.is_watched()
 
 
 def test_a_notebook_gets_one_line_that_says_how_long_it_still_takes(monkeypatch, clock):
@@ -161,7 +162,7 @@ assert "rich" not in sys.modules
 @pytest.fixture
 def impatient(monkeypatch):
     """Announcements come at once, as if nothing had been compiled yet."""
-    monkeypatch.setattr(progress, "_seconds_before_announcing", 1e-3)
+    monkeypatch.setattr(callee, "_seconds_before_announcing", 1e-3)
 
 
 def waited_for(condition):
@@ -174,33 +175,33 @@ def waited_for(condition):
 @pytest.mark.parametrize("stream", [Terminal, Notebook])
 def test_compiling_that_takes_long_is_announced_once(stream, monkeypatch, impatient):
     monkeypatch.setattr(sys, "stderr", stream())
-    with compiling_announced(), compiling_announced():  # Numba compiles a function while it compiles its caller
+    with announce_compiling(), announce_compiling():  # Numba compiles a function while it compiles its caller
         assert waited_for(sys.stderr.getvalue)
-    with compiling_announced():
+    with announce_compiling():
         time.sleep(0.01)
     assert sys.stderr.getvalue() == COMPILING + "\n"
 
 
 def test_compiling_is_not_announced_in_a_pipe(monkeypatch, impatient):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with compiling_announced():
+    with announce_compiling():
         time.sleep(0.01)
     assert sys.stderr.getvalue() == ""
 
 
 def test_the_time_of_all_that_is_compiled_counts(monkeypatch, clock):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(progress, "_seconds_before_announcing", 600.0)
+    monkeypatch.setattr(callee, "_seconds_before_announcing", 600.0)
     for left in (400.0, 200.0):
-        with compiling_announced(), compiling_announced():
+        with announce_compiling(), announce_compiling():
             clock.now += 200.0
-        assert progress._seconds_before_announcing == left
+        assert callee._seconds_before_announcing == left
     assert sys.stderr.getvalue() == ""
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT or not callee.AVAILABLE, reason="nothing is compiled our way")
 def test_whatever_is_compiled_may_be_announced(monkeypatch):
     entered = []
-    monkeypatch.setattr(callee, "compiling_announced", lambda: entered.append(1) or nullcontext())
+    monkeypatch.setattr(callee, "announce_compiling", lambda: entered.append(1) or nullcontext())
     assert numba.njit(**OPTIONS, **callee.ENTRY)(lambda x: x + 1)(1) == 2
     assert entered == [1]

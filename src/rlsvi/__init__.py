@@ -7,11 +7,10 @@
 Importing it is cheap: its parts are loaded on first use.
 """
 
-# ruff: noqa: F403, F405
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# ruff: noqa: F401, F403
+from typing import TYPE_CHECKING
 
-from rlsvi.envs import register
+from rlsvi._lazy import lazy_exports
 
 __version__ = "0.2.0"
 
@@ -32,100 +31,5 @@ if TYPE_CHECKING:
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
 
-__all__ = [
-    "LSVI",
-    "LSVIUCB",
-    "PSRL",
-    "RLSVI",
-    "UCBVI",
-    "UCRL2",
-    "Boltzmann",
-    "BootstrapRLSVI",
-    "BoundedRLSVI",
-    "BoundedTargetRLSVI",
-    "ByEvidence",
-    "ContextualBandit",
-    "ContinualLSVI",
-    "ContinualRLSVI",
-    "DiscountedPSRL",
-    "DivergenceWarning",
-    "EnsembleRLSVI",
-    "EpsilonGreedy",
-    "Evaluation",
-    "Exponential",
-    "FiniteMDP",
-    "GaussianPSRL",
-    "GradientRLSVI",
-    "Greedy",
-    "HomogeneousRLSVI",
-    "IncrementalRLSVI",
-    "InverseGamma",
-    "Job",
-    "Linear",
-    "NoProgressWarning",
-    "OfflineValue",
-    "OptimalPolicy",
-    "Posterior",
-    "Problem",
-    "Runs",
-    "StationaryLSVI",
-    "StationaryRLSVI",
-    "Store",
-    "TableOrFeatures",
-    "ThompsonSampling",
-    "WorstCaseRLSVI",
-    "agent_for",
-    "bases",
-    "callbacks",
-    "compare",
-    "envs",
-    "evaluate",
-    "evidence",
-    "learn_concurrently",
-    "load",
-    "mdp",
-    "paper",
-    "problems",
-    "record",
-    "shop",
-    "simulate",
-    "sweep",
-    "tetris",
-    "theory",
-    "value_of",
-]
-
-_MODULES = ("bases", "callbacks", "envs", "mdp", "paper", "problems", "shop", "simulate", "tetris", "theory")
-_HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
-    "Evaluation": "study.evaluation",
-    "FiniteMDP": "mdp",
-    "Job": "study.job",
-    "OfflineValue": "offline.result",
-    "Posterior": "core.regression",
-    "Problem": "problems",
-    "Runs": "study.runs",
-    "Store": "study.store",
-    "compare": "study.compare",
-    "evaluate": "study.evaluation",
-    "evidence": "agents.finite.rlsvi",
-    "record": "study.recording",
-    "sweep": "study.sweep",
-    "value_of": "offline.value",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"rlsvi.{name}")
-    if name in _HOME:
-        value = getattr(import_module(f"rlsvi.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'rlsvi' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
-
-
-register()
+__getattr__, __dir__, __all__ = lazy_exports(__name__)
+__getattr__("envs").register()

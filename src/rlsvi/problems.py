@@ -10,12 +10,10 @@ import numpy as np
 from rlsvi import bases, mdp
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.dense import Dense
-from rlsvi.core.checks import shown
+from rlsvi.core.checks import in_unit_interval, shown, whole
 from rlsvi.core.random import sequence
 from rlsvi.html import html_table
 from rlsvi.mdp import FiniteMDP, Solution
-
-__all__ = ["Problem", "chain", "deep_sea", "dirichlet", "gymnasium", "recommendation", "river_swim"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +66,7 @@ def chain(
     deterministic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """The chain of Example 1.
+    """The paper's chain, Example 1: one reward, at the far end.
 
     features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
         agnostic one (section 6.1.2); `seed` draws it.
@@ -92,8 +90,9 @@ def deep_sea(
     stochastic: bool = False,
     seed: int = 0,
 ) -> Problem:
-    """DeepSea as defined by bsuite; `seed` draws which action moves right, and the basis.
+    """The DeepSea of bsuite: one treasure in an N x N grid.
 
+    seed : draws which action moves right, and the basis.
     features : None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as
         for the chain. A state belongs to one period, its row, and all periods share the functions.
     """
@@ -118,7 +117,7 @@ def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """RiverSwim, with a table."""
+    """Swim against the current, with a table (PSRL is better at it than RLSVI)."""
     return Problem(mdp.river_swim(states, horizon))
 
 
@@ -128,11 +127,47 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
 
 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """The recommendation engine of section 6.3, with its basis; `seed` draws the instance.
+    """The paper's recommendation engine, section 6.3: J of N products to a customer, with its own basis.
 
+    seed : draws the instance.
     options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
+
+
+def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Problem:
+    """A grid of N x N cells, with a table: one reward, in the corner opposite to the start.
+
+    Moves are up, right, down and left; walls block them. With probability `slip` a move goes in one of the four
+    directions at random instead. The reward of 1 is for reaching the corner, where the episode ends.
+
+    horizon : the number of steps; None for 4 (N - 1), twice what the shortest path takes.
+    """
+    N, slips = whole("size", size, 2, 1000), in_unit_interval("slip", slip, closed=True)
+
+    def successors(s: int, a: int) -> list[tuple[float, int, float]]:
+        odds = dict.fromkeys(range(4), slips / 4)
+        odds[a] += 1 - slips
+        found: dict[int, float] = {}
+        for direction, p in odds.items():
+            row, column = divmod(s, N)
+            row += (-1, 0, 1, 0)[direction]
+            column += (0, 1, 0, -1)[direction]
+            cell = min(max(row, 0), N - 1) * N + min(max(column, 0), N - 1)
+            found[cell] = found.get(cell, 0.0) + p
+        return [(p, cell, float(cell == N * N - 1)) for cell, p in found.items() if p > 0]
+
+    cells = np.arange(N * N)
+    task = FiniteMDP.from_function(
+        successors,
+        horizon=4 * (N - 1) if horizon is None else horizon,
+        states=N * N,
+        actions=4,
+        start=cells == 0,
+        absorbing=cells == N * N - 1,
+        name=f"grid of size {N}",
+    )
+    return Problem(task)
 
 
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
@@ -144,3 +179,6 @@ def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Proble
     env = gym.make(env_id, **options)
     table = getattr(env.unwrapped, "mdp", None)
     return Problem(table if isinstance(table, FiniteMDP) and horizon is None else mdp.from_gymnasium(env, horizon))
+
+
+__all__ = [name for name, it in vars().items() if name[0] != "_" and getattr(it, "__module__", "") == __name__]

@@ -1,4 +1,7 @@
-"""How to make each exported agent, and what it learns in: every class with `learn` and `predict` needs a case."""
+"""How to make each exported agent, and what it learns in.
+
+An agent without a case of its own is made without arguments, and learns a table; a case of its own says otherwise.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -10,6 +13,7 @@ import numpy as np
 import rlsvi
 from contract import environments as envs
 from rlsvi import bases
+from rlsvi.simulate.finite import fused_for
 
 
 def features(observation):
@@ -124,7 +128,7 @@ def _endless(agent, kind, **options):
 
 
 SCHEDULE = rlsvi.EpsilonGreedy(rlsvi.Linear(1.0, 0.1, 5))
-CASES = [
+SPECIAL = [
     Case("RLSVI", "table", {"prior_mean": 0.5}),
     Case("RLSVI", "table", {"sigma": rlsvi.ByEvidence()}, label=" by evidence"),
     _vector("RLSVI", sigma=rlsvi.InverseGamma(2.0, 1.0)),
@@ -143,38 +147,22 @@ CASES = [
     Case("StationaryLSVI", "table", {"explore": SCHEDULE}, fused=False),
     Case("BoundedRLSVI", "table", {"update_every": 1}, fused=False),
     Case("BoundedRLSVI", "vector", {"basis": bases.Polynomial(degree=1)}, fused=False),
-    Case("DiscountedPSRL", "table", fused=False),
     Case("DiscountedPSRL", "vector", {"gamma": 0.9}, fused=False),
-    Case("TableOrFeatures", "table", fused=False),
     Case("TableOrFeatures", "vector", {"gamma": 0.9}, fused=False),
     _endless("ContinualRLSVI", "table"),
     _endless("ContinualRLSVI", "vector", gamma=0.5),
     _endless("ContinualLSVI", "table", explore=SCHEDULE),
-    Case("ContextualBandit", "table"),
     _vector("ContextualBandit", pooled=True),
     Case("ThompsonSampling", "table", {"prior": (1.0, 2.0)}, looks=False),
-    Case("OptimalPolicy", "table"),
-    Case("PSRL", "table"),
     Case("PSRL", "table", {"homogeneous": True}, label=" homogeneous"),
-    Case("GaussianPSRL", "table"),
-    Case("UCRL2", "table"),
     Case("UCRL2", "table", {"homogeneous": True}, label=" homogeneous"),
     Case("HomogeneousRLSVI", "table", {"prior_mean": 0.5}),
     Case("UCBVI", "table", {"bonus": "bernstein"}),
-    Case("LSVIUCB", "table"),
     Case("EnsembleRLSVI", "table", {"members": 3, "prior_mean": 0.5}),
     Case("EnsembleRLSVI", "table", {"members": 3, "perturb": "weights"}, label=" weights"),
     _vector("EnsembleRLSVI", members=3, prior_scale=0.5),
     Case("WorstCaseRLSVI", "table", {"scale": 0.003, "clip": True}),
 ]
-BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
-FUSED = [case.name for case in CASES if case.fused]
-BASED = [case.name for case in CASES if case.has_basis]
-
-
-def a_share(items, case, of):
-    """Every `of`-th item, beginning at another for each case; of 1: all."""
-    return list(items)[list(BY_NAME).index(case.name) % of :: of]
 
 
 def exported_agents():
@@ -184,3 +172,22 @@ def exported_agents():
 
 def _is_agent(thing: Callable[..., Any]) -> bool:
     return inspect.isclass(thing) and all(hasattr(thing, verb) for verb in ("learn", "predict"))
+
+
+def _usual(agent):
+    """An agent that is made without arguments, with a table."""
+    kind = getattr(rlsvi, agent)
+    endless = "episodes" not in inspect.signature(kind.learn).parameters
+    return Case(agent, "table", fused=fused_for(kind()), endless=endless)
+
+
+_made = {case.name for case in SPECIAL}
+CASES = SPECIAL + [_usual(agent) for agent in exported_agents() if f"{agent}-table" not in _made]
+BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
+FUSED = [case.name for case in CASES if case.fused]
+BASED = [case.name for case in CASES if case.has_basis]
+
+
+def a_share(items, case, of):
+    """Every `of`-th item, beginning at another for each case; of 1: all."""
+    return list(items)[list(BY_NAME).index(case.name) % of :: of]

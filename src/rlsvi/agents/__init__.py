@@ -15,9 +15,9 @@ from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
+from rlsvi.agents.no_progress import NoProgressWarning
 from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.progress import NoProgressWarning
 from rlsvi.agents.stationary.rlsvi import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL

@@ -34,7 +34,7 @@ from rlsvi.agents.contract import (
     warn,
 )
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
-from rlsvi.agents.progress import NoProgressWarning, warn_of_no_reward
+from rlsvi.agents.no_progress import NoProgressWarning, warn_of_no_reward
 from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
@@ -44,12 +44,12 @@ from rlsvi.callbacks.calling import Numbers, OnEpisode, begun_callbacks, callbac
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
 from rlsvi.core.compile import Floats, Words
-from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, sequence, stream
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
 from rlsvi.html import html_table, short
 from rlsvi.mdp.finite import FiniteMDP
 from rlsvi.offline.replay import Replay
+from rlsvi.progress import bar
 
 LONG = 10_000  # steps of one episode that call for a warning
 P = ParamSpec("P")

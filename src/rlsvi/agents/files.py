@@ -19,7 +19,7 @@ from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError, checked_target, from_plain, to_plain
 from rlsvi.core.checks import whole
 from rlsvi.core.files import whole_file
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
 
 ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which is not stored
 WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, ArithmeticError, AssertionError)

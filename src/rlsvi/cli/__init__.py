@@ -1,24 +1,18 @@
 """The command line: progress on stderr, results on stdout, exit code 0 only when it worked."""
 
+import inspect
 import json
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
 from shutil import get_terminal_size
 from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
-from rlsvi.cli.bsuite import bsuite
-from rlsvi.cli.compare import AGENTS, PROBLEMS, TOY_TEXT, compare
-from rlsvi.cli.demo import demo
-from rlsvi.cli.errors import quiet_pipes, told
-from rlsvi.cli.evaluate import evaluate
-from rlsvi.cli.fit import fit
-from rlsvi.cli.judge import judge
-from rlsvi.cli.paper import paper, report
-from rlsvi.cli.seeds import SeedsWithoutNumber
-from rlsvi.cli.shop import export_events, import_events, judge_shop, learn_shop, serve, simulate_shop
-from rlsvi.cli.train import train
-from rlsvi.cli.watch import watch
+from rlsvi.cli.errors import quiet_pipes, report_errors
+from rlsvi.cli.names import ANY_ENVIRONMENT, agents, problems
 from rlsvi.core.checks import instead
 from rlsvi.paper import FIGURES
 
@@ -38,10 +32,26 @@ class Commands(TyperGroup):
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=PANELS)
 
-LEARNING = (demo, train, fit, judge, evaluate, watch, compare, bsuite, paper, report)
-SHOP = (serve, learn_shop, judge_shop, simulate_shop, export_events, import_events)
-for command in (*LEARNING, *SHOP):
-    app.command(cls=SeedsWithoutNumber if command is paper else None)(command)
+FIRST = ("demo", "train", "fit", "judge", "evaluate", "watch", "compare", "bsuite", "paper", "report", "serve")
+
+
+def commands() -> dict[str, tuple[Callable[..., None], Any]]:
+    """Return the commands, and their classes if they have one: what the files of this folder offer.
+
+    A file offers the function that has its name, or those that it lists as COMMANDS. In the help, those in FIRST
+    come first.
+    """
+    found = {}
+    for module in (import_module(f"{__name__}.{it.name}") for it in iter_modules(__path__) if not it.ispkg):
+        of_its_name = getattr(module, module.__name__.rpartition(".")[2], None)
+        for command in getattr(module, "COMMANDS", (of_its_name,) if inspect.isfunction(of_its_name) else ()):
+            found[command.__name__] = command, getattr(module, "COMMAND_CLASS", None)
+    ordered = [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
+    return {name: found[name] for name in ordered}
+
+
+for command, kind in commands().values():
+    app.command(cls=kind)(command)
 
 
 def _version(asked: bool) -> None:
@@ -73,14 +83,14 @@ def main() -> None:
 @app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
     """List the agents, problems and figures there are."""
-    agents = {name: what for name, (_, what) in AGENTS.items()}
-    problems = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in PROBLEMS.items()}
-    problems["ENV-v0"] = TOY_TEXT
-    with told(lambda: "not all was listed"):
+    tasks = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in problems().items()}
+    listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}, "figures": FIGURES}
+    with report_errors(lambda: "not all was listed"):
         if as_json:
-            print(json.dumps({"agents": agents, "problems": problems, "figures": FIGURES}, indent=1))
+            print(json.dumps(listed, indent=1))
             return
-        for title, entries in (("agents", agents), ("problems", problems), ("figures", FIGURES)):
+        for title, entries in listed.items():
             print(title)
+            width = max(map(len, entries))
             for name, what in entries.items():
-                print(f"  {name:<21}{what}")
+                print(f"  {name:<{width}}  {what}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.errors import told
-from rlsvi.cli.named import found_in_module
+from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import found_in_module
 
 if TYPE_CHECKING:
     from rlsvi.paper.bsuite.scores import Score
@@ -65,11 +65,13 @@ def bsuite(
 
     Example: rlsvi bsuite --experiments deep_sea,catch --episodes-share 0.1 --out results/bsuite
     """
-    with told(lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"):
-        from rlsvi.cli.progress import figure_bars
+    with report_errors(
+        lambda: f"finished settings are kept in {out / 'store'}: the same command goes on from there"
+    ):
         from rlsvi.paper.bsuite.package import experiments_named
         from rlsvi.paper.bsuite.runs import plan, play
         from rlsvi.paper.bsuite.scores import as_dict
+        from rlsvi.progress import figure_bars
 
         if quick and (settings is not None or episodes_share is not None):
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")

@@ -3,21 +3,21 @@
 import inspect
 import json
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.errors import told
-from rlsvi.cli.named import (
+from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import (
+    agent_class,
+    agent_named,
     arguments_of,
-    check_arguments,
-    found_in_module,
-    imported_module,
     is_in_module,
-    look_here_too,
+    problem_maker,
+    problem_named,
+    problems,
 )
 from rlsvi.core.checks import instead
 
@@ -25,133 +25,26 @@ if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
 
 
-# ---- The agents and problems that `rlsvi compare` knows by name, and those that users name as module:thing ----
-
-
-AGENTS = {  # the class of each, and what it does
-    "default": ("agent_for", "the agent that suits the problem, as `rlsvi train` uses it"),
-    "rlsvi": ("RLSVI", "sample a plausible value function each episode and act greedily on it"),
-    "lsvi-greedy": ("LSVI", "least-squares value iteration, greedy"),
-    "lsvi-epsilon": ("LSVI", "least-squares value iteration, a random action with probability --epsilon"),
-    "lsvi-boltzmann": ("LSVI", "least-squares value iteration, actions in proportion to exp(Q / --eta)"),
-    "incremental": ("IncrementalRLSVI", "RLSVI at a constant cost; forgets --nu of the past in an episode"),
-    "ensemble": ("EnsembleRLSVI", "RLSVI that keeps --members value functions, and picks one for each episode"),
-    "psrl": ("PSRL", "posterior sampling of the whole MDP, with a table; rewards lie in --reward-range"),
-    "gaussian-psrl": ("GaussianPSRL", "posterior sampling with Gaussian values instead, with a table"),
-    "ucrl2": ("UCRL2", "optimism in confidence sets of MDPs, with a table"),
-    "ucbvi": ("UCBVI", "optimism by a bonus for what is rarely seen, with a table"),
-    "lsvi-ucb": ("LSVIUCB", "optimism by a bonus for linear features, whose 2-norm must be at most 1"),
-    "bandit": ("ContextualBandit", "linear Thompson sampling of the next reward alone, in each period"),
-    "optimal": ("OptimalPolicy", "the optimal policy, which knows the problem"),
-    "myopic": ("OptimalPolicy", "the best policy that looks one step ahead, and knows the problem"),
-}
-PROBLEMS = {  # what it is, and its main arguments
-    "chain": ("the paper's chain: one reward, at the far end", ("length", "features", "rho")),
-    "deep-sea": ("bsuite's DeepSea: one treasure in an N x N grid", ("size", "stochastic")),
-    "river-swim": ("swim against the current (psrl is better at it than rlsvi)", ("states", "horizon")),
-    "recommendation": ("the paper's recommendation engine: J of N products to a customer", ("products", "slots")),
-    "dirichlet": ("an MDP drawn from the prior of Theorem 1", ("states", "actions", "horizon")),
-}
-TOY_TEXT = "any environment of Gymnasium by its id, such as FrozenLake-v1 or CartPole-v1; with its own arguments"
-USUAL, ANYWHERE = "rlsvi,lsvi-epsilon", "default"
-
-
-def agent_named(name: str, settings: dict[str, Any]) -> Any:
-    """The agent of a name, made with those of the settings that it takes, or what module:thing means."""
-    import rlsvi
-
-    if is_in_module(name):
-        return found_in_module(name, "--agents")
-    if name not in AGENTS:
-        there = "`rlsvi list` shows all; an agent of your own is module:name"
-        raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, AGENTS, there)}")
-    if name == "default":
-        return rlsvi.agent_for
-    given = settings | {"planned": settings["episodes"], "myopic": name == "myopic"}
-    if name == "lsvi-epsilon":
-        given["explore"] = rlsvi.EpsilonGreedy(settings["epsilon"])
-    if name == "lsvi-boltzmann":
-        given["explore"] = rlsvi.Boltzmann(settings["eta"])
-    kind = getattr(rlsvi, AGENTS[name][0])
-    return kind(**{key: given[key] for key in inspect.signature(kind).parameters if key in given})
-
-
-def problem_named(name: str, options: dict[str, Any]) -> Any:
-    """The problem of a name with its arguments, in a form that `rlsvi.compare` takes."""
-    if name in PROBLEMS:
-        return _called(_maker(name), options, name)
-    if is_in_module(name) and not is_registered(name):
-        found = found_in_module(name, "PROBLEM")
-        if callable(found):
-            return _called(found, options, name)
-        if options:
-            raise ValueError(
-                f"--problem-arg goes with a function that makes a problem, {name} is a problem already"
-            )
-        return found
-    return _environment(name, options)
-
-
-def is_registered(name: str) -> bool:
-    """Whether importing the module of module:id registers an environment of that id."""
-    import gymnasium
-
-    imported_module(name, "PROBLEM")
-    return name.partition(":")[2] in gymnasium.registry
-
-
-def _maker(name: str) -> Callable[..., Any]:
-    from rlsvi import problems
-
-    made: Callable[..., Any] = getattr(problems, name.replace("-", "_"))
-    return made
-
-
-def _called(function: Callable[..., Any], options: dict[str, Any], name: str) -> Callable[..., Any]:
-    check_arguments(function, options, name, ("seed",))
-    return partial(function, **options) if options else function
-
-
-def _environment(id: str, options: dict[str, Any]) -> Any:
-    """An environment of Gymnasium; a horizon among its arguments is that of its table, if it has one."""
-    import gymnasium
-
-    from rlsvi import problems
-    from rlsvi.envs.making import like_id
-
-    if ":" in id:
-        look_here_too()
-    try:
-        if "horizon" in options:
-            return problems.gymnasium(id, **options)
-        gymnasium.make(id, **options).close()
-    except (gymnasium.error.Error, ImportError) as error:
-        if isinstance(error, gymnasium.error.UnregisteredEnv):
-            there = f"there are {', '.join(PROBLEMS)}, module:name, or {TOY_TEXT} (Gymnasium says: {error})"
-            raise ValueError(f"unknown problem {id!r}: {like_id(id, there, PROBLEMS)}") from error
-        raise ValueError(f"cannot make the problem {id}: {error}") from error
-    return partial(gymnasium.make, id, **options) if options else id
-
-
 def is_solved(problem: Any) -> bool:
     """Whether the solution of a problem is known."""
-    from rlsvi.study.compare import arena_of
+    from rlsvi.study.compare import draw_problem
 
-    arena = arena_of(problem, 0)
+    drawn = draw_problem(problem, 0)
     if callable(problem):
-        arena.make().close()
-    return arena.problem is not None
+        drawn.make().close()
+    return drawn.problem is not None
 
 
 def defaults(problem: str) -> dict[str, Any]:
-    """The main arguments of a problem, as they are if left out."""
-    if problem not in PROBLEMS:
+    """The arguments of a problem, as they are if left out."""
+    if problem not in problems():
         return {}
-    parameters = inspect.signature(_maker(problem)).parameters
-    return {name: parameters[name].default for name in PROBLEMS[problem][1]}
+    parameters = inspect.signature(problem_maker(problem)).parameters
+    return {name: parameters[name].default for name in problems()[problem][1]}
 
 
 FUSED, STEPPED = (2000, 20), (50, 10)  # episodes and seeds, if none are given
+USUAL, ANYWHERE = "rlsvi,lsvi-epsilon", "default"
 EXECUTORS = ("threads", "processes", "serial", "ray")
 _learning = partial(typer.Option, rich_help_panel="Agents")
 
@@ -161,18 +54,19 @@ def _either(many: int, few: int) -> str:
 
 
 def compare(
+    context: typer.Context,
     problem: Annotated[
         str,
         typer.Argument(
-            help=f"One of {', '.join(PROBLEMS)}; a Gymnasium id, such as CartPole-v1; or module:name, where name "
+            help=f"{', '.join(problems())}; a Gymnasium id, such as CartPole-v1; or module:name, where name "
             "is a problem, an environment, or a function that makes one."
         ),
     ],
     agents: Annotated[
         str | None,
         typer.Option(
-            help=f"Separated by commas: {', '.join(AGENTS)}; or module:name, where name is an agent, a class, or "
-            "a function of env and seed.",
+            help="Separated by commas: rlsvi, psrl, ucbvi, .., as `rlsvi list` shows them; or module:name, where "
+            "name is an agent, a class, or a function of env and seed.",
             show_default="rlsvi,lsvi-epsilon; or default, if the problem is not a finite one",
         ),
     ] = None,
@@ -194,6 +88,13 @@ def compare(
             "-p",
             metavar="NAME=VALUE",
             help="An argument of the problem, such as length=50; can be repeated. `rlsvi list` shows them.",
+        ),
+    ] = None,
+    agent_arg: Annotated[
+        list[str] | None,
+        _learning(
+            metavar="NAME=VALUE",
+            help="Another argument, of all agents that take it, such as delta=0.1; can be repeated.",
         ),
     ] = None,
     lam: Annotated[float, _learning("--lam", "--lambda", help="Prior precision (RLSVI) or ridge (LSVI).")] = 1.0,
@@ -242,7 +143,7 @@ def compare(
     """
     settings: dict[str, Any] = {"lam": lam, "sigma": sigma, "epsilon": epsilon, "eta": eta}
     settings |= {"nu": nu, "members": members, "scale": scale, "reward_range": reward_range}
-    with told(lambda: "nothing was written"):
+    with report_errors(lambda: "nothing was written"):
         import rlsvi
         from rlsvi.core import card
 
@@ -254,9 +155,13 @@ def compare(
         ]
         usual = FUSED if solved and not all(is_in_module(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]
-        entered = {name: agent_named(name, settings | {"episodes": episodes}) for name in names}
-        if len(entered) < len(names):
+        if len(set(names)) < len(names):
             raise ValueError(f"--agents names an agent twice: {agents}")
+        own = arguments_of(agent_arg, "--agent-arg", "delta=0.1")
+        _check_agent_arguments(own, names)
+        said = {key: value for key, value in settings.items() if _is_said(context, key)}
+        given = said | {"epsilon": epsilon, "eta": eta, "episodes": episodes} | own
+        compared = {name: agent_named(name, given) for name in names}
         if device not in ("cpu", "cuda"):
             raise ValueError(f"--device must be cpu or cuda, got {device!r}")
         if device == "cuda":
@@ -265,11 +170,31 @@ def compare(
             out.mkdir(parents=True, exist_ok=True)
         if executor not in EXECUTORS:
             raise ValueError(f"--executor must be one of {', '.join(EXECUTORS)}, got {executor!r}")
-        spread = {} if executor == "threads" else {"executor": executor}
-        how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet, **spread}
-        runs = rlsvi.compare(entered, drawn, episodes, seeds, **how)
+        how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet}
+        how |= {} if executor == "threads" else {"executor": executor}
+        runs = rlsvi.compare(compared, drawn, episodes, seeds, **how)
         settings |= {"problem": problem, "problem_args": defaults(problem) | options, "agents": names}
+        settings |= {"agent_args": own} if own else {}
         _show(runs, settings | {"episodes": episodes, "seeds": seeds, "rlsvi": rlsvi.__version__}, out, as_json)
+
+
+def _is_said(context: typer.Context, option: str) -> bool:
+    """Whether the user has given an option: agents have their own defaults, which may differ."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _check_agent_arguments(given: dict[str, Any], names: list[str]) -> None:
+    """Raise an error if none of the agents takes an argument given as --agent-arg."""
+    takes = [
+        key
+        for name in names
+        if given and not is_in_module(name) and name != "default"
+        for key in inspect.signature(agent_class(name)).parameters
+    ]
+    for argument in given:
+        if argument not in takes:
+            raise ValueError(f"--agent-arg {argument} is taken by none of the agents: {instead(argument, takes)}")
 
 
 def _show(runs: "Runs", settings: dict[str, Any], out: Path | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder
 
 
@@ -23,7 +23,7 @@ def demo(
 
     Example: rlsvi demo --out out/demo
     """
-    with told(lambda: "no page was written"):
+    with report_errors(lambda: "no page was written"):
         os.environ["MPLBACKEND"] = "agg"  # a notebook's own is not there in its terminal
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and take the second process along
@@ -32,6 +32,6 @@ def demo(
                 stream.reconfigure(errors="replace")  # a terminal that has no blocks shows question marks
         out.mkdir(parents=True, exist_ok=True)
         check_folder(out / "index.html")
-        from rlsvi.cli.tour import tour
+        from rlsvi.cli.tour import show_all
 
-        print(tour(out))
+        print(show_all(out))

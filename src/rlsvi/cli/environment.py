@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.named import arguments_of, imported_module, look_here_too
+from rlsvi.cli.names import arguments_of, imported_module, look_here_too
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
 
 environment_option = partial(typer.Option, rich_help_panel="Environment")
 EnvOption = Annotated[
@@ -39,7 +39,7 @@ ImportOption = Annotated[
 
 def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
     """The environment that the user has named; `module:Env-v0` is looked for in the current folder too."""
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
 
     if ":" in id:
         look_here_too()

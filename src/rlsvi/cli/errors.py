@@ -17,7 +17,7 @@ GONE = 128 + int(getattr(signal, "SIGPIPE", 13))  # what a shell reports of othe
 
 
 @contextmanager
-def told(stopped: Callable[[], str]) -> Iterator[None]:
+def report_errors(stopped: Callable[[], str]) -> Iterator[None]:
     """Errors one can do something about on stderr, with exit code 2; after Ctrl-C `stopped()`, and 130."""
 
     def say(message: Warning | str, *_: object, **__: object) -> None:
@@ -52,7 +52,7 @@ def quiet_pipes() -> Iterator[None]:
             print(end="", flush=True)
         except BrokenPipeError:
             _leave(GONE)
-        except OSError:  # the disk is full, which `told` has said
+        except OSError:  # the disk is full, which `report_errors` has said
             _leave(2)
         raise
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 
 
 def evaluate(
@@ -34,7 +34,7 @@ def evaluate(
 
     Example: rlsvi evaluate mine.rlsvi --import my_agents
     """
-    with told(lambda: "there is no result"):
+    with report_errors(lambda: "there is no result"):
         agent = loaded(file, modules)
         made = remembered(file, agent, env, env_arg, max_episode_steps)
         world = made.make()

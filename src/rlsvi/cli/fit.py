@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlsvi.cli.compare import AGENTS, agent_named
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
-from rlsvi.cli.errors import told
-from rlsvi.cli.named import arguments_of, columns_of, found_in_module
+from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import agent_class, agent_named, agents, arguments_of, columns_of, found_in_module
 from rlsvi.core.checks import instead
 from rlsvi.core.files import check_folder
 
@@ -76,7 +75,7 @@ def fit(
 
     Example: rlsvi fit large_folder --env CartPole-v1 --chunk 65536
     """
-    with told(lambda: f"{out} was not written"):
+    with report_errors(lambda: f"{out} was not written"):
         check_folder(out)
         from rlsvi.offline.reading import replay_of
 
@@ -103,16 +102,16 @@ def fit(
 def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]) -> Any:
     """The agent that the user names, made in the same way as for a comparison."""
     from rlsvi.agents.agent import Agent
-    from rlsvi.study.compare import check_entrants, entrant
+    from rlsvi.study.compare import check_agents, make_agent
 
-    check_entrants({name: found})
+    check_agents({name: found})
     is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)
     _check_arguments(type(found) if is_agent else found, arguments, name)
     try:
         if is_agent:
             agent = found.clone(seed=seed, **arguments)
         else:
-            agent = entrant(name, partial(found, **arguments) if arguments else found, env, seed)
+            agent = make_agent(name, partial(found, **arguments) if arguments else found, env, seed)
     except TypeError as error:
         if not re.search("unexpected keyword argument|has no argument", str(error)):
             raise
@@ -132,18 +131,16 @@ def _check_arguments(maker: Any, given: dict[str, Any], name: str) -> None:
 
 def _found(name: str, replay: "Replay") -> Any:
     """What the user names: an agent, its class, or a function of env and seed; only a named module is imported."""
-    import rlsvi
-
     if ":" in name:
         return found_in_module(name, "--agent")
-    if name in AGENTS:
-        return agent_named(name, {"episodes": replay.log.episodes, "epsilon": 0.1, "eta": 0.1})
-    found = getattr(rlsvi, name, None)
-    if not (isclass(found) and callable(getattr(found, "fit", None))):
-        kinds = [each for each in rlsvi.__all__ if hasattr(getattr(rlsvi, each), "fit")]
+    try:
+        kind = agent_class(name)
+    except ValueError:
         there = "name one that `rlsvi list` shows, a class of this library such as PSRL, or my_module:MyAgent"
-        raise ValueError(f"there is no agent {name!r}: {instead(name, [*AGENTS, *kinds], there)}")
-    return found
+        raise ValueError(f"there is no agent {name!r}: {instead(name, agents(), there)}") from None
+    if name == kind.__name__:
+        return kind
+    return agent_named(name, {"episodes": replay.log.episodes, "epsilon": 0.1, "eta": 0.1})
 
 
 def _found_for_chunks(name: str, env: Any) -> Any:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, remembered
-from rlsvi.cli.errors import told
-from rlsvi.cli.named import columns_of
+from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import columns_of
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
 
 
 def judge(
@@ -56,7 +56,7 @@ def judge(
 
     Example: rlsvi judge policy.rlsvi visits.parquet --horizon 20 --column reward=clicks --json
     """
-    with told(lambda: "there is no result"):
+    with report_errors(lambda: "there is no result"):
         agent = loaded(file, modules)
         made = _environment(file, agent, env, env_arg, max_episode_steps)
         import rlsvi

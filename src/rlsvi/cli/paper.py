@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from rlsvi.cli.errors import told
-from rlsvi.cli.named import found_in_module, is_in_module
-from rlsvi.cli.seeds import seeds_from
+from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import found_in_module, is_in_module
+from rlsvi.cli.seeds import SeedsWithoutNumber, seeds_from
 from rlsvi.paper import FIGURES
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def paper(
     asked = list(dict.fromkeys(figures or FIGURES))
     out = out or Path("out") / scale
     again = "the same command" if resume else "the same command without --no-resume"
-    with told(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
-        from rlsvi.cli.progress import figure_bars
+    with report_errors(lambda: f"finished jobs are kept in {out / 'store'}: {again} goes on from there"):
         from rlsvi.paper import figure_called
         from rlsvi.paper.reproduce import fixed_seeds, reproduce
+        from rlsvi.progress import figure_bars
         from rlsvi.study.compare import warm_up
         from rlsvi.study.executors import executor as executor_called
         from rlsvi.study.store import Store
@@ -141,7 +141,7 @@ def report(
 
     Example: rlsvi report out/paper
     """
-    with told(lambda: "the page was not written"):
+    with report_errors(lambda: "the page was not written"):
         from rlsvi.paper import figure_called
         from rlsvi.paper.folder import settle_again
         from rlsvi.paper.report import write_html, write_markdown
@@ -190,3 +190,6 @@ def _print(entries: list[dict[str, Any]]) -> None:
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]
         if found:
             print(f"{words}: {', '.join(f'{found.count(mark)} {mark}' for mark in MARKS)}")
+
+
+COMMANDS, COMMAND_CLASS = (paper, report), SeedsWithoutNumber

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from rlsvi.shop.settings import ShopSettings
@@ -48,7 +48,7 @@ def serve(
 
     Example: rlsvi serve shop.toml --workers 2
     """
-    with told(lambda: "all that was acknowledged is stored"):
+    with report_errors(lambda: "all that was acknowledged is stored"):
         settings = shop_settings(file)
         variable, host = settings.serve.token_variable, settings.serve.host
         from rlsvi.shop.service.guard import check_token
@@ -69,7 +69,7 @@ def learn_shop(file: ShopFile) -> None:
 
     Example: rlsvi learn-shop shop.toml
     """
-    with told(lambda: "what was learned is kept"):
+    with report_errors(lambda: "what was learned is kept"):
         settings = shop_settings(file)
         from rlsvi.shop.follower import learn
         from rlsvi.shop.service.processes import log_as, stop_on_signal
@@ -94,7 +94,7 @@ def judge_shop(
 
     Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
     """
-    with told(lambda: "there is no result"):
+    with report_errors(lambda: "there is no result"):
         settings = shop_settings(file)
         from rlsvi.shop.judging import judge
 
@@ -129,7 +129,7 @@ def simulate_shop(
 
     Example: rlsvi simulate-shop shop.toml --visits 2000 --clients 8
     """
-    with told(lambda: "what was acknowledged is stored"):
+    with report_errors(lambda: "what was acknowledged is stored"):
         if new:
             _new(file, products, slots, seed)
             return
@@ -172,7 +172,7 @@ def export_events(
 
     Example: rlsvi export-events shop.toml --out events.parquet
     """
-    with told(lambda: "no file was written"):
+    with report_errors(lambda: "no file was written"):
         settings = shop_settings(file)
         from rlsvi.shop import Events, exchange
 
@@ -192,7 +192,7 @@ def import_events(
 
     Example: rlsvi import-events shop.toml clicks.csv
     """
-    with told(lambda: "nothing was imported"):
+    with report_errors(lambda: "nothing was imported"):
         settings = shop_settings(file)
         from rlsvi.shop import Events, exchange
 
@@ -207,3 +207,6 @@ def shop_settings(file: Path) -> "ShopSettings":
     except ImportError as error:
         raise RuntimeError(str(error)) from None  # it says what to install
     return ShopSettings.from_toml(file)
+
+
+COMMANDS = (serve, simulate_shop, export_events, import_events, judge_shop, learn_shop)

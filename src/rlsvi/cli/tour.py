@@ -24,10 +24,10 @@ from rlsvi.agents.playing import play
 from rlsvi.cli.train import chart
 from rlsvi.core.cache import is_kept
 from rlsvi.core.files import write_file
-from rlsvi.core.progress import display_in_use
 from rlsvi.html import document, style_of
 from rlsvi.paper.report.page import style_name
 from rlsvi.paper.report.records import ClaimRecord, read_figure
+from rlsvi.progress import display_in_use
 from rlsvi.simulate.finite import run
 from rlsvi.study.compare import warm_up
 
@@ -43,7 +43,7 @@ PALE, CART, POLE = "#d9d9d9", "#0072B2", "#D55E00"
 WIDTH, HEIGHT = 300, 150  # of the picture of a cart
 
 
-def tour(out: Path) -> Path:
+def show_all(out: Path) -> Path:
     """Make all stops, and write the page out/index.html; its path."""
     expected = SECONDS if is_kept(run) else FIRST
     if not (out / "paper").exists():

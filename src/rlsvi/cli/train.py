@@ -14,15 +14,15 @@ import typer
 
 import rlsvi
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, named
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder
-from rlsvi.core.progress import bar
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     from gymnasium import Env
 
     from rlsvi.callbacks import Callback
-    from rlsvi.envs.making import Made
+    from rlsvi.envs.description import Made
     from rlsvi.study.evaluation import Evaluation
 
 
@@ -204,7 +204,7 @@ def train(
     Example: rlsvi train Acrobot-v1 --evaluate-every 10 --keep-best best.rlsvi --checkpoint-every 10 --csv log.csv
     """
     target = out or Path(f"{env.replace(':', '-').replace('/', '-')}.rlsvi")
-    with told(lambda: "nothing was learned, nothing was written"):
+    with report_errors(lambda: "nothing was learned, nothing was written"):
         made = named(env, env_arg, max_episode_steps, choices)
         if resume is not None and not (env_arg or max_episode_steps or choices):
             made = _remembered(resume, modules, made)

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.environment import EnvArgs, EnvOption, ImportOption, StepsOption, loaded, remembered
-from rlsvi.cli.errors import told
+from rlsvi.cli.errors import report_errors
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.core.progress import bar
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     from rlsvi.agents.stationary.rlsvi import StationaryAgent
-    from rlsvi.envs.making import Made
 
 
 # ---- A saved agent in its environment: in a window, in the terminal, or as an animation in a file ----------
@@ -31,7 +30,7 @@ HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 def show(
     agent: Any,
-    made: "Made",
+    made: Made,
     seed: int,
     episodes: int,
     limit: int,
@@ -86,7 +85,7 @@ def show(
         world.close()
 
 
-def _mode(made: "Made", gif: Path | None) -> tuple[str, float]:
+def _mode(made: Made, gif: Path | None) -> tuple[str, float]:
     """How it can be rendered, and how many frames a second."""
     world = made.make()
     modes, speed = world.metadata.get("render_modes") or [], float(world.metadata.get("render_fps") or 8)
@@ -191,7 +190,7 @@ def watch(
 
     Example: rlsvi watch player.rlsvi --speed 20 --gif game.gif
     """
-    with told(lambda: "the game was not finished"):
+    with report_errors(lambda: "the game was not finished"):
         check_folder(gif, save)
         asked = {"height": height, "width": width, "pieces": pieces, "game_over": game_over}
         given = {name: value for name, value in asked.items() if value is not None}
@@ -238,7 +237,6 @@ def _trained(games: int, seed: int, given: dict[str, Any], progress: bool) -> tu
     by = rules(**rules(**given).setting)  # checked before more is loaded
     from rlsvi import StationaryRLSVI
     from rlsvi.bases import Tetris
-    from rlsvi.core.progress import bar
     from rlsvi.simulate.tetris import simulate_tetris
 
     agent = StationaryRLSVI(basis=Tetris(), form="afterstate", gamma=0.99, seed=seed)

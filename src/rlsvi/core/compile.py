@@ -7,10 +7,12 @@ which would cost more than the mathematics.
 """
 
 import gc
-import hashlib
-from collections.abc import Callable
-from functools import cache, wraps
-from pathlib import Path
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from threading import Timer
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numba
@@ -20,8 +22,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from rlsvi.core.cache import keep_on_disk
-from rlsvi.core.files import source_files
-from rlsvi.core.progress import compiling_announced
+from rlsvi.core.machine import is_watched
 
 # ---- Compiled functions as parts of other compiled functions -----------------------------------------------
 #
@@ -94,6 +95,30 @@ class EntryLibrary(Library):  # type: ignore[misc]
             super()._optimize_functions(module)
 
 
+PATIENCE = 2.0  # seconds
+COMPILING = "compiling, the first time only: about ten seconds"
+_seconds_before_announcing = PATIENCE
+
+
+@contextmanager
+def announce_compiling() -> Iterator[None]:
+    """Announce once that code is being compiled, if stderr is interactive and it takes two seconds in total."""
+    global _seconds_before_announcing
+    left = _seconds_before_announcing
+    if left <= 0 or not is_watched():
+        yield
+        return
+    begin, _seconds_before_announcing = time.monotonic(), 0.0  # nested compilation waits for this one
+    timer = Timer(left, lambda: print(COMPILING, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _seconds_before_announcing = left - (time.monotonic() - begin)
+
+
 def _into(kind: Any) -> dict[str, Any]:
     """Return the option that makes Numba write into a library of this kind."""
 
@@ -105,7 +130,7 @@ def _into(kind: Any) -> dict[str, Any]:
             collecting = gc.isenabled()
             gc.disable()
             try:
-                with compiling_announced():
+                with announce_compiling():
                     return super().compile_extra(function)
             finally:
                 if collecting:
@@ -142,17 +167,6 @@ OPTIONS: dict[str, Any] = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-
-
-@cache
-def source_stamp() -> str:
-    """Return a digest of all source files that compiled code is made of."""
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    parts = ("core", "mdp", "tetris", "bases", "agents", "shop", "simulate*")
-    for path in sorted(path for part in parts for path in source_files(root, part)):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 def compiled(function: F) -> F:

@@ -65,9 +65,16 @@ def remove_left_over(folder: Path, target: str | None = None) -> None:
                 _remove_if_left(Path(entry.path), found["machine"] == machine())
 
 
-def source_files(root: Path, part: str) -> list[Path]:
-    """Return the Python files of a part of this package: a folder with its subfolders, or files of that name."""
-    return [*root.glob(f"{part}/**/*.py"), *root.glob(f"{part}.py")]
+PACKAGE = Path(__file__).parents[1]
+
+
+def source_digest(*parts: str) -> str:
+    """Return a digest of the Python files of parts of this package: folders with their subfolders, or files."""
+    digest = hashlib.sha256()
+    files = {path for part in parts for path in (*PACKAGE.glob(f"{part}/**/*.py"), *PACKAGE.glob(f"{part}.py"))}
+    for path in sorted(files):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

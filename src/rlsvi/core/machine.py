@@ -2,11 +2,13 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
+from multiprocessing import parent_process
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +26,20 @@ def memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 2**40
+
+
+def in_notebook() -> bool:
+    """Return whether output goes to a Jupyter notebook."""
+    return type(sys.stderr).__module__ == "ipykernel.iostream"
+
+
+def is_watched() -> bool:
+    """Return whether stderr is interactive: on a terminal or in a notebook, in the main process."""
+    if parent_process() is not None:
+        return False
+    with suppress(AttributeError, ValueError):  # there is no stderr, or it is closed
+        return in_notebook() or sys.stderr.isatty()
+    return False
 
 
 @contextmanager

@@ -3,38 +3,32 @@
 The classes are imported on first use, so that registering them is cheap.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rlsvi._lazy import lazy_exports
+
 if TYPE_CHECKING:
-    from rlsvi.envs.chain import ChainEnv
-    from rlsvi.envs.deep_sea import DeepSeaEnv
     from rlsvi.envs.discretized import Discretized
-    from rlsvi.envs.finite import FiniteMDPEnv
+    from rlsvi.envs.finite import ChainEnv, DeepSeaEnv, FiniteMDPEnv, RiverSwimEnv
     from rlsvi.envs.recommendation import RecommendationEnv
-    from rlsvi.envs.river_swim import RiverSwimEnv
     from rlsvi.envs.spaces import Spaces
     from rlsvi.envs.swing_up import SwingUpEnv
     from rlsvi.envs.tetris import TetrisEnv
 
 
 IDS = {
-    "rlsvi/Chain-v0": "rlsvi.envs.chain:ChainEnv",
-    "rlsvi/DeepSea-v0": "rlsvi.envs.deep_sea:DeepSeaEnv",
+    "rlsvi/Chain-v0": "rlsvi.envs.finite:ChainEnv",
+    "rlsvi/DeepSea-v0": "rlsvi.envs.finite:DeepSeaEnv",
     "rlsvi/Recommendation-v0": "rlsvi.envs.recommendation:RecommendationEnv",
-    "rlsvi/RiverSwim-v0": "rlsvi.envs.river_swim:RiverSwimEnv",
+    "rlsvi/RiverSwim-v0": "rlsvi.envs.finite:RiverSwimEnv",
     "rlsvi/SwingUp-v0": "rlsvi.envs.swing_up:SwingUpEnv",
     "rlsvi/Tetris-v0": "rlsvi.envs.tetris:TetrisEnv",
     "rlsvi/MiniTetris-v0": "rlsvi.envs.tetris:TetrisEnv",
 }
 _SETTINGS: dict[str, dict[str, Any]] = {"rlsvi/MiniTetris-v0": {"height": 4, "width": 10, "pieces": "SZ"}}
-_HOMES = {"FiniteMDPEnv": "rlsvi.envs.finite", "Discretized": "rlsvi.envs.discretized"}
-_HOMES |= {"Spaces": "rlsvi.envs.spaces"} | {
-    name: module for module, name in (entry.split(":") for entry in IDS.values())
-}
 
-
-__all__ = ["register", *sorted(_HOMES)]
+__getattr__, __dir__, __all__ = lazy_exports(__name__)
+__all__ += ["register"]
 
 
 def register() -> None:
@@ -44,9 +38,3 @@ def register() -> None:
     for name, entry_point in IDS.items():
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=entry_point, kwargs=_SETTINGS.get(name, {}))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""A FiniteMDP as a Gymnasium environment."""
+"""Finite MDPs as Gymnasium environments: any of them, and the chain, deep sea and river swim with pictures."""
 
 from math import ceil, sqrt
 from typing import Any
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from rlsvi.core.checks import flag, shown
 from rlsvi.core.random import pick
 from rlsvi.envs.environment import Environment, Info
-from rlsvi.envs.render import GREY, INK, Canvas, mix
-from rlsvi.mdp.finite import FiniteMDP, transition
+from rlsvi.envs.render import CORAL, GOLD, GREY, INK, WHITE, Canvas, Colour, mix
+from rlsvi.mdp.examples import chain, deep_sea, river_swim
+from rlsvi.mdp.finite import FiniteMDP, row_of, transition
 from rlsvi.mdp.solve import check_alike
 
 
@@ -99,3 +100,159 @@ class FiniteMDPEnv(Environment):
         if self.horizon:
             canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
         return canvas.image()
+
+
+class ChainEnv(FiniteMDPEnv):
+    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way."""
+
+    def __init__(self, length: int = 50, render_mode: str | None = None) -> None:
+        super().__init__(chain(length), render_mode)
+
+    def _text(self) -> str:
+        visited = set(self._path)
+        cells = ["●" if s in visited else "○" for s in range(self.mdp.states)]
+        cells[-1] = "★"
+        cells[self._path[-1]] = "◆"
+        return "".join(cells) + f"  {self._period()}"
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """A row of discs: states visited in this episode are dark, the rewarded one is gold."""
+        N = self.mdp.states
+        pitch = max(5.0, min(56.0, 960 / N))
+        margin, radius = 20.0, 0.34 * pitch
+        middle = margin + 0.6 * pitch
+        canvas = Canvas(round(N * pitch + 2 * margin), round(2 * margin + 1.2 * pitch + 12))
+
+        def centre(s: int) -> tuple[float, float]:
+            return margin + (s + 0.5) * pitch, middle
+
+        canvas.line([centre(0), centre(N - 1)], max(1.5, pitch / 12), GREY)
+        visited = set(self._path)
+        for s in range(N - 1):
+            canvas.disc(centre(s), radius, mix(GREY, INK, 0.45) if s in visited else GREY)
+        canvas.coin(centre(N - 1), 0.46 * pitch)
+        canvas.agent(centre(self._path[-1]), radius)
+        canvas.progress(len(self._actions) / self.mdp.horizon, margin=margin / 2)
+        return canvas.image()
+
+
+SHALLOW: Colour = (142, 205, 220)
+ABYSS: Colour = (18, 52, 96)
+WOOD: Colour = (176, 104, 48)
+
+
+class DeepSeaEnv(FiniteMDPEnv):
+    """`rlsvi.mdp.deep_sea(size, ...)`: descend through N rows; only moving right every time finds the treasure.
+
+    options : arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+    """
+
+    def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
+        super().__init__(deep_sea(size, **options), render_mode)
+        self.size = int(size)
+
+    def _cells(self) -> list[tuple[int, int]]:
+        """Return the cells (row, column) of this episode, without the end."""
+        return [divmod(s, self.size) for s in self._path if s < self.size**2]
+
+    def _found(self) -> bool:
+        """Return whether the episode ended with the treasure: in its corner, by the better action."""
+        if self._running or self._cells()[-1] != (self.size - 1, self.size - 1):
+            return False
+        t, corner = self.mdp.table, self.size**2 - 1
+        taken, other = (t.expected[row_of(t, 0, corner, a)] for a in (self._actions[-1], 1 - self._actions[-1]))
+        return bool(taken > other)
+
+    def _text(self) -> str:
+        N, cells = self.size, self._cells()
+        grid = np.full((N, N), "·")
+        grid[-1, -1] = "★"
+        for cell in cells[:-1]:
+            grid[cell] = "│"
+        grid[cells[-1]] = "◆"
+        found = "  treasure!" if self._found() else ""
+        return "\n".join([*(" ".join(row) for row in grid), self._period() + found])
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """The water darkens with depth, and more where no path leads; a line shows the path so far."""
+        N, cells = self.size, self._cells()
+        pitch = max(6.0, min(44.0, 560 / N))
+        margin, gap = 20.0, min(1.5, pitch / 12)
+        canvas = Canvas(round(N * pitch + 2 * margin), round(N * pitch + 2 * margin + 14))
+        for row, column in np.ndindex(N, N):
+            x, y = margin + column * pitch, margin + row * pitch
+            colour = mix(SHALLOW, ABYSS, row / max(N - 1, 1))
+            colour = mix(colour, WHITE, 0.72) if column > row else colour
+            canvas.box(x + gap, y + gap, x + pitch - gap, y + pitch - gap, colour, radius=pitch / 8)
+        points = [(margin + (column + 0.5) * pitch, margin + (row + 0.5) * pitch) for row, column in cells]
+        canvas.line(points, max(1.5, pitch / 8), mix(CORAL, WHITE, 0.35), opacity=0.9)
+        self._draw_chest(canvas, margin + (N - 0.5) * pitch, pitch)
+        if not self._found():
+            canvas.agent(points[-1], pitch / 4)
+        canvas.progress(len(self._actions) / self.mdp.horizon, margin=margin / 2)
+        return canvas.image()
+
+    def _draw_chest(self, canvas: Canvas, centre: float, pitch: float) -> None:
+        """Draw the treasure, which shines when found."""
+        x, y, w = centre, centre, 0.38 * pitch
+        if self._found():
+            canvas.disc((x, y), 1.9 * w, GOLD, opacity=0.35)
+            canvas.disc((x, y), 1.5 * w, GOLD, opacity=0.6)
+        canvas.box(x - w, y - 0.8 * w, x + w, y + 0.8 * w, WOOD, radius=w / 2)
+        canvas.box(x - w, y - 0.1 * w, x + w, y + 0.8 * w, mix(WOOD, INK, 0.3), radius=w / 6)
+        canvas.box(x - w, y - 0.25 * w, x + w, y + 0.05 * w, GOLD)
+        canvas.box(x - 0.28 * w, y - 0.3 * w, x + 0.28 * w, y + 0.4 * w, GOLD, radius=w / 8)
+
+
+WATER: Colour = (104, 179, 217)
+DEEP: Colour = (47, 118, 171)
+BANK: Colour = (196, 214, 158)
+
+
+class RiverSwimEnv(FiniteMDPEnv):
+    """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
+
+    horizon : the number of periods. If None, endless.
+    """
+
+    def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:
+        mdp = river_swim(states, 1 if horizon is None else horizon)
+        super().__init__(mdp, render_mode, endless=horizon is None)
+
+    def _text(self) -> str:
+        cells = ["≈"] * self.mdp.states
+        cells[self._path[-1]] = "◆"
+        return f"¢ {' '.join(cells)} ★  {self._period()}"
+
+    def _picture(self) -> NDArray[np.uint8]:
+        """The river flows to the left; a small coin lies downstream, a large one upstream."""
+        S = self.mdp.states
+        pitch = max(12.0, min(96.0, 960 / (S + 2)))
+        margin, radius = 20.0, pitch / 5
+        top, bottom = margin + 0.25 * pitch, margin + 1.25 * pitch
+        canvas = Canvas(round((S + 2) * pitch + 2 * margin), round(2 * margin + 1.5 * pitch + 14))
+        left, right, middle = margin, margin + (S + 2) * pitch, (top + bottom) / 2
+        canvas.box(left, margin, right, margin + 1.5 * pitch, BANK, radius=pitch / 4)
+        for s in range(S):
+            x = left + (s + 1) * pitch
+            colour = mix(WATER, DEEP, s / (S - 1))
+            canvas.box(x + 1, top, x + pitch - 1, bottom, colour, radius=pitch / 10)
+            for row in (0.24, 0.76):
+                self._draw_current(canvas, x + pitch / 2, top + row * pitch, pitch / 7, mix(colour, WHITE, 0.45))
+        canvas.coin((left + pitch / 2, middle), pitch / 9)
+        canvas.coin((right - pitch / 2, middle), pitch / 3.2)
+        if len(self._path) > 1:
+            before = left + (self._path[-2] + 1.5) * pitch
+            canvas.disc((before, middle), radius, INK, opacity=0.15)
+        canvas.agent((left + (self._path[-1] + 1.5) * pitch, middle), radius)
+        if self.horizon:
+            canvas.progress(len(self._actions) / self.horizon, margin=margin / 2)
+        return canvas.image()
+
+    @staticmethod
+    def _draw_current(canvas: Canvas, x: float, y: float, size: float, colour: Colour) -> None:
+        """Draw two arrowheads that point downstream."""
+        for shift in (-0.5, 0.5):
+            tip = x + (shift - 0.3) * size * 1.4
+            head = [(tip + 0.6 * size, y - 0.6 * size), (tip, y), (tip + 0.6 * size, y + 0.6 * size)]
+            canvas.line(head, max(1.0, size / 4), colour)

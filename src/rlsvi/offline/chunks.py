@@ -5,19 +5,17 @@ Ray's tasks are enough for this: a chunk is read by one task and stays in the me
 pass is a task per chunk. Ray moves it to where there is room, and repeats what was lost with a worker.
 """
 
-import hashlib
 import pickle
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cache
 from typing import Any
 
-from rlsvi.core.compile import source_stamp
-from rlsvi.core.files import source_files
-from rlsvi.core.ray_connection import answers, connected
+from rlsvi.core.files import source_digest
 from rlsvi.offline.stream import Stream
+from rlsvi.ray_cluster import check_address, connect_ray
 
 Each = Callable[..., Iterator[Any]]  # each(function, *arguments) yields function(chunk, *arguments) of all chunks
 
@@ -36,8 +34,8 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
         raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
     address = None if executor == "ray" else executor
     if address is not None:
-        answers(address)
-    ray, started = connected(None, address)
+        check_address(address)
+    ray, started = connect_ray(None, address)
     try:
         yield _tasks(ray, stream, address)
     finally:
@@ -56,8 +54,8 @@ def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
         """Wait only as long as there is a cluster: without one, Ray would wait too, and then end this process."""
         try:
             while not ray.wait([reference], timeout=1.0)[0]:
-                answers(head)
-            answers(head)
+                check_address(head)
+            check_address(head)
             return ray.get(reference)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
@@ -91,10 +89,10 @@ def _computed(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
     return function(chunk, *arguments)
 
 
+@cache
 def sources() -> str:
     """Return a digest of the sources that chunks are read and computed with."""
-    files = sorted(source_files(Path(__file__).parents[1], "offline"))
-    return hashlib.sha256(b"".join([source_stamp().encode(), *(file.read_bytes() for file in files)])).hexdigest()
+    return source_digest("core", "mdp", "tetris", "bases", "agents", "simulate", "offline")
 
 
 def _received(here: tuple[str, list[str]], sent: bytes) -> Any:

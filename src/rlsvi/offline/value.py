@@ -14,7 +14,6 @@ from rlsvi.bases.default import default
 from rlsvi.bases.observed import of
 from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.progress import bar
 from rlsvi.offline.columns import refuse
 from rlsvi.offline.episodes import LoggedEpisodes
 from rlsvi.offline.linear import fitted_linear
@@ -24,6 +23,7 @@ from rlsvi.offline.result import FITTED, ROBUST, WEIGHTED, OfflineValue
 from rlsvi.offline.table import fitted_table
 from rlsvi.offline.target import Target
 from rlsvi.offline.weighting import SOME, EpisodeWeights, weighted, weights_of
+from rlsvi.progress import bar
 from rlsvi.study.statistics import Interval, check_bootstrap
 
 

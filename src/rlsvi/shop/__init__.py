@@ -1,7 +1,8 @@
 """A shop that learns what to recommend: RLSVI for many customers at once, kept in a database."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rlsvi._lazy import lazy_exports
 
 try:
     from rlsvi.shop.events import Event, Events, StoreError
@@ -13,20 +14,8 @@ except ModuleNotFoundError as error:
     needs = f'a shop needs {error.name}: pip install ".[serve]" in a clone of rlsvi'
     raise ModuleNotFoundError(needs, name=error.name) from None
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what a server does without
     from rlsvi.shop.exchange import events_frame, export_events, import_events
-    from rlsvi.shop.judging import judge  # type: ignore[no-redef]
+    from rlsvi.shop.judging import judge
 
-_LATER = {  # what a server does without is imported when it is asked for
-    "events_frame": "rlsvi.shop.exchange",
-    "export_events": "rlsvi.shop.exchange",
-    "import_events": "rlsvi.shop.exchange",
-    "judge": "rlsvi.shop.judging",
-}
-__all__ = ["Event", "Events", "Recommender", "ShopSettings", "StoreError", *_LATER]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -8,8 +8,8 @@ from gymnasium import Env
 from rlsvi.agents.playing import LIMIT, check_player, played
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.progress import bar
 from rlsvi.html import html_table
+from rlsvi.progress import bar
 from rlsvi.study.statistics import Interval, mean
 
 

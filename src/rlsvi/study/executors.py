@@ -1,7 +1,7 @@
 """Executors, which compute the jobs of a sweep.
 
 An executor is a function from jobs to an iterator of (job, result), in any order. It has no state: the store
-determines which jobs are done. Jobs are computed by `attempt`, so all executors give the same bits.
+determines which jobs are done. Jobs are computed by `run_job`, so all executors give the same bits.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ import numpy as np
 from rlsvi.core.card import TooLittleMemory, cuda
 from rlsvi.core.checks import shown, whole
 from rlsvi.core.machine import cores, environment
-from rlsvi.core.ray_connection import answers, connected, imported
+from rlsvi.ray_cluster import check_address, connect_ray, import_ray
 from rlsvi.study import job as sources
 from rlsvi.study.checkpoint import checkpoint_in
 from rlsvi.study.job import Columns, Done, Failed, Job, Outcomes
@@ -34,52 +34,43 @@ from rlsvi.study.job import Columns, Done, Failed, Job, Outcomes
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
+Executor = Callable[[Sequence[Job]], Outcomes]
+NAMES = ("processes", "serial", "ray", "gpu")
 
-# ---- Jobs on a Ray cluster --------------------------------------------------------------------------------------
 
+def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
+    """Return an executor by name.
 
-def ray_cluster(workers: int | None = None, address: str | None = None) -> Callable[[Sequence[Job]], Outcomes]:
-    """Return an executor on a Ray cluster: the one at `address`, or one started on this machine for the sweep.
-
-    The address is tried at once. A cluster that is started here listens on this machine only, unless Ray was
-    imported before. Every node needs the same version of rlsvi. Results are sent back to this process, so no
-    shared disk is needed.
+    name : "processes" (on this machine), "gpu" (these and a graphics card), "serial" (in this process) or "ray".
+    workers : number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
+    address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
-    if address is not None:
-        answers(address)
-
-    def run(jobs: Sequence[Job]) -> Outcomes:
-        ray, started = connected(workers, address)
-        task = ray.remote(num_cpus=1)(_ray_task)
-        try:
-            waiting: deque[Job] = deque(jobs)
-            pending: dict[Any, Job] = {}
-            while waiting or pending:
-                room = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)  # a cluster may grow
-                while waiting and len(pending) < room:
-                    job = waiting.popleft()
-                    pending[task.remote(job, job.version, sys.path)] = job
-                for reference in ray.wait(list(pending), num_returns=1)[0]:
-                    try:
-                        outcome = ray.get(reference)
-                    except ray.exceptions.RayError as error:
-                        outcome = Failed(f"Ray lost it ({type(error).__name__})", str(error))
-                    yield pending.pop(reference), outcome
-        finally:
-            if started:
-                ray.shutdown()
-
-    run.dumps = lambda value: imported(address).cloudpickle.dumps(value)  # type: ignore[attr-defined]
-    return run
+    if not isinstance(name, str) or name not in NAMES:
+        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}")
+    if address is not None and name != "ray":
+        raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {shown(name)}")
+    if name == "serial":
+        return serial
+    if name in ("processes", "gpu"):
+        return processes(workers, card=name == "gpu")
+    return ray_cluster(None if workers is None else whole("workers", workers, 1, 10**4), address)
 
 
-def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
-    """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
-    sys.path.extend(folder for folder in path if folder not in sys.path)
-    return attempt(job, expected)
+def checked_executor(given: str | Executor, workers: int | None = None) -> Executor:
+    """Return the executor of this name, or what the user has made with `executor`."""
+    chosen = executor(given, workers) if isinstance(given, str) else given
+    if not callable(chosen):
+        raise TypeError(f"executor must be a name or what executors.executor returns, got {shown(given)}")
+    return chosen
 
 
-# ---- Attempts: the computation of jobs in this process, one by one or many at once on a graphics card ------
+def serial(jobs: Sequence[Job]) -> Outcomes:
+    """Compute one job after the other, in this process."""
+    for job in jobs:
+        yield job, run_job(job, job.version)
+
+
+# ---- The computation of jobs in this process, one by one or many at once on a graphics card ------------------
 
 
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS")
@@ -87,72 +78,78 @@ Given = Sequence[tuple[Job, str]]  # jobs, and the versions of the code where th
 Answers = Iterator[tuple[int, Done | Failed | None]]  # None: to be computed elsewhere
 
 
-def attempt(job: Job, expected: str) -> Done | Failed:
-    """Run `job` in this process; errors are returned, not raised.
+def run_job(job: Job, expected: str) -> Done | Failed:
+    """Compute `job` in this process; errors are returned, not raised.
 
     expected : the version of the code where the job was created. It is compared with the version of the sources
         here, and not with the job's own, which was sent with the job.
     """
     try:
-        module, _, name = job.function.partition(":")
-        if sources.version(job.function) != expected:
+        if not _has_same_sources(job, expected):
             return Failed("this worker has other sources of rlsvi, or of the job: have the same everywhere")
-        function = getattr(import_module(module), name)
+        function = _function_of(job)
         begin = time.process_time()
-        with one_thread(), checkpoint_in(job.folder):
-            columns = _columns(job, function(**job.settings))
+        with one_thread_everywhere(), checkpoint_in(job.folder):
+            given = () if job.given is None else (job.given,)
+            columns = _columns(job, function(*given, **job.settings))
     except Exception as error:
         return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
     return Done(columns, time.process_time() - begin)
 
 
-def attempt_each(jobs: Given) -> Answers:
+def _has_same_sources(job: Job, expected: str) -> bool:
+    return sources.version(job.function) == expected
+
+
+def _function_of(job: Job) -> Any:
+    module, _, name = job.function.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _run_each(jobs: Given) -> Answers:
     """Compute jobs one by one; yield the number of each and its result."""
     for i, (job, expected) in enumerate(jobs):
-        yield i, attempt(job, expected)
+        yield i, run_job(job, expected)
 
 
-def together(job: Job) -> Any:
+def batch_key(job: Job) -> Any:
     """Return a key that is the same for experiments of the same kind and size, or None if it is no experiment.
 
     The seed and real numbers, such as lam and sigma, do not change the size.
     """
-    module, _, name = job.function.partition(":")
     try:
-        if not hasattr(getattr(import_module(module), name), "steps"):
+        if not hasattr(_function_of(job), "play_together"):
             return None
-    except Exception:  # the process that attempts the job will report it
+    except Exception:  # the process that runs the job will report it
         return None
     settings = job.settings.items()
     return job.function, frozenset((key, v) for key, v in settings if key != "seed" and not isinstance(v, float))
 
 
-def attempt_together(jobs: Given, fewest: int = 1) -> Answers:
+def _run_on_card(jobs: Given, fewest: int = 1) -> Answers:
     """Compute experiments of the same kind and size on a card; yield the number of each and its result.
 
     The result is None if it is better computed on a processor: when the card cannot run it, or too few are left.
     """
-    begin, found = time.perf_counter(), _found_on_card(jobs, fewest)
+    begin, found = time.perf_counter(), _outcomes_on_card(jobs, fewest)
     if found is None:  # too little memory
         half = len(jobs) // 2
-        yield from attempt_together(jobs[:half], fewest)
-        yield from ((half + i, outcome) for i, outcome in attempt_together(jobs[half:], fewest))
+        yield from _run_on_card(jobs[:half], fewest)
+        yield from ((half + i, outcome) for i, outcome in _run_on_card(jobs[half:], fewest))
         return
     seconds = (time.perf_counter() - begin) / len(jobs)
     for i, outcome in enumerate(found):
-        yield i, None if outcome is None else _told(jobs[i][0], outcome, seconds)
+        yield i, None if outcome is None else _done_or_failed(jobs[i][0], outcome, seconds)
 
 
-def _found_on_card(jobs: Given, fewest: int) -> list[Any] | None:
+def _outcomes_on_card(jobs: Given, fewest: int) -> list[Any] | None:
     """Return the outcomes of experiments, or None if there are too many for the memory."""
-    from rlsvi.study.experiment import played_together  # with compiled code, which other jobs do without
-
     try:
-        if any(sources.version(job.function) != expected for job, expected in jobs):
+        if not all(_has_same_sources(job, expected) for job, expected in jobs):
             raise TypeError("this process has other sources of rlsvi, or of the job: have the same everywhere")
-        module, _, name = jobs[0][0].function.partition(":")
-        with one_thread():
-            return played_together(getattr(import_module(module), name), [job.settings for job, _ in jobs], fewest)
+        with one_thread_everywhere():
+            outcomes: list[Any] = _function_of(jobs[0][0]).play_together([job.settings for job, _ in jobs], fewest)
+            return outcomes
     except TooLittleMemory:
         return None if len(jobs) > 1 else [None]
     except Exception as error:
@@ -160,7 +157,7 @@ def _found_on_card(jobs: Given, fewest: int) -> list[Any] | None:
         return [None] * len(jobs)
 
 
-def _told(job: Job, outcome: Any, seconds: float) -> Done | Failed:
+def _done_or_failed(job: Job, outcome: Any, seconds: float) -> Done | Failed:
     try:
         if isinstance(outcome, Exception):
             raise outcome
@@ -170,10 +167,11 @@ def _told(job: Job, outcome: Any, seconds: float) -> Done | Failed:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread_everywhere() -> Iterator[None]:
     """Limit linear algebra to one thread: then neither bits nor load depend on the number of cores.
 
-    The environment variables apply to libraries that are loaded in the meantime.
+    Unlike `one_thread` of core/machine.py, which is entered in every episode and knows the libraries that were
+    loaded before its first use, it finds all that are loaded now, and tells those that a job loads.
     """
     from threadpoolctl import threadpool_limits
 
@@ -200,34 +198,11 @@ def _columns(job: Job, result: Mapping[str, Any]) -> Columns:
     return {name: np.ascontiguousarray(np.broadcast_to(values, length)) for name, values in columns.items()}
 
 
-Executor = Callable[[Sequence[Job]], Outcomes]
-NAMES = ("processes", "serial", "ray", "gpu")
+# ---- Processes on this machine, and a graphics card ----------------------------------------------------------
+
+
 FEWEST, MOST = 256, 8192  # jobs that a card computes together; a few are faster on a core
 FEWEST_LEFT = 64  # with fewer that go on, a card is given other jobs
-
-
-def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
-    """Return an executor by name.
-
-    name : "processes" (on this machine), "gpu" (these and a graphics card), "serial" (in this process) or "ray".
-    workers : number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
-    address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
-    """
-    if not isinstance(name, str) or name not in NAMES:
-        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}")
-    if address is not None and name != "ray":
-        raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {shown(name)}")
-    if name == "serial":
-        return serial
-    if name in ("processes", "gpu"):
-        return processes(workers, card=name == "gpu")
-    return ray_cluster(None if workers is None else whole("workers", workers, 1, 10**4), address)
-
-
-def serial(jobs: Sequence[Job]) -> Outcomes:
-    """Compute one job after the other, in this process."""
-    for job in jobs:
-        yield job, attempt(job, job.version)
 
 
 def processes(workers: int | None = None, card: bool = False) -> Callable[[Sequence[Job]], Outcomes]:
@@ -274,7 +249,7 @@ class Queue:
     def __init__(self, jobs: Sequence[Job], card: bool) -> None:
         groups: dict[Any, list[Job]] = {}
         for job in jobs:
-            groups.setdefault(together(job) if card else None, []).append(job)
+            groups.setdefault(batch_key(job) if card else None, []).append(job)
         small = [key for key, each in groups.items() if key is None or len(each) < FEWEST]
         self.others = deque(job for key in small for job in groups.pop(key))
         self.groups = deque(sorted(_parts(groups.values()), key=lambda part: -sum(job.cost for job in part)))
@@ -319,7 +294,7 @@ class _Worker:
         self.ready = False
         context = get_context("spawn")  # threads of numerical libraries do not survive a fork
         self.pipe, theirs = context.Pipe()
-        work = partial(attempt_together, fewest=FEWEST_LEFT) if self.on_card else attempt_each
+        work = partial(_run_on_card, fewest=FEWEST_LEFT) if self.on_card else _run_each
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
         self.process.start()
         theirs.close()
@@ -372,3 +347,47 @@ def _serve(pipe: Connection, work: Callable[[Given], Answers]) -> None:
         while True:
             for answer in work(pipe.recv()):
                 pipe.send(answer)
+
+
+# ---- Ray -----------------------------------------------------------------------------------------------------
+
+
+def ray_cluster(workers: int | None = None, address: str | None = None) -> Callable[[Sequence[Job]], Outcomes]:
+    """Return an executor on a Ray cluster: the one at `address`, or one started on this machine for the sweep.
+
+    The address is tried at once. A cluster that is started here listens on this machine only, unless Ray was
+    imported before. Every node needs the same version of rlsvi. Results are sent back to this process, so no
+    shared disk is needed.
+    """
+    if address is not None:
+        check_address(address)
+
+    def run(jobs: Sequence[Job]) -> Outcomes:
+        ray, started = connect_ray(workers, address)
+        task = ray.remote(num_cpus=1)(_ray_task)
+        try:
+            waiting: deque[Job] = deque(jobs)
+            pending: dict[Any, Job] = {}
+            while waiting or pending:
+                room = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)  # a cluster may grow
+                while waiting and len(pending) < room:
+                    job = waiting.popleft()
+                    pending[task.remote(job, job.version, sys.path)] = job
+                for reference in ray.wait(list(pending), num_returns=1)[0]:
+                    try:
+                        outcome = ray.get(reference)
+                    except ray.exceptions.RayError as error:
+                        outcome = Failed(f"Ray lost it ({type(error).__name__})", str(error))
+                    yield pending.pop(reference), outcome
+        finally:
+            if started:
+                ray.shutdown()
+
+    run.dumps = lambda value: import_ray(address).cloudpickle.dumps(value)  # type: ignore[attr-defined]
+    return run
+
+
+def _ray_task(job: Job, expected: str, path: list[str]) -> Done | Failed:
+    """Compute a job with the module search path of the process that sent it; Ray passes on only part of it."""
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    return run_job(job, expected)

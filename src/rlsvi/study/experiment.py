@@ -7,13 +7,13 @@ An experiment is written once, as a generator. It yields what is to be played, a
         history = yield Play(RLSVI(seed=seed), problems.chain(length), 1000)
         return {"regret": history.regret.sum()}
 
-`total_regret(length=10, seed=0)` plays on this processor; `played_together` plays many on a card. An experiment
+`total_regret(length=10, seed=0)` plays on this processor; `play_together` plays many on a card. An experiment
 may play again, with the same agent and problem, and goes on where it stopped. The agent itself is a template that
 is never changed, and an error of playing is raised where the experiment yields.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, NamedTuple
 
 from rlsvi.agents.agent import Agent
@@ -85,10 +85,11 @@ def experiment(steps: Callable[..., Playing]) -> Callable[..., Mapping[str, Any]
         return course.outcome  # type: ignore[return-value]
 
     computed.steps = steps  # type: ignore[attr-defined]
+    computed.play_together = partial(play_together, computed)  # type: ignore[attr-defined]
     return computed
 
 
-def played_together(function: Any, settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list[Outcome | None]:
+def play_together(function: Any, settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list[Outcome | None]:
     """Return the outcomes of an experiment with several settings, of runs of the same kind and size, on a card.
 
     When fewer than `fewest` want to go on, which takes as long on a card as for many, they are ended, and their

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import json
 import math
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.core import files
 from rlsvi.core.checks import positive, shown
-from rlsvi.core.files import source_files
 
 Scalar = str | int | float | bool | None
 Columns = dict[str, NDArray[Any]]
-BELOW = ("core", "mdp", "tetris", "bases", "agents", "callbacks", "offline", "envs", "problems", "simulate")
+ABOVE = {"study", "paper", "theory", "shop", "cli", "html", "progress", "_lazy", "__init__", "__main__"}  # of jobs
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,15 @@ class Job:
     settings : names and plain values (text, numbers, booleans, None).
     cost : approximate duration in any unit; progress bars use it to estimate what is left.
     folder : where `checkpoint()` lets the function store its progress; set by the sweep.
+    given : an object that the function takes before its settings, if not None. It travels as it is, and its pickle
+        is part of the name.
     """
 
     function: str
     settings: Mapping[str, Scalar]
     cost: float = 1.0
     folder: str | None = None
+    given: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, str):
@@ -79,6 +83,8 @@ class Job:
     def name(self) -> str:
         """A digest of function, version and settings: jobs with the same name have the same results."""
         what = {"function": self.function, "version": self.version, "settings": dict(self.settings)}
+        if self.given is not None:
+            what["given"] = hashlib.sha256(pickle.dumps(self.given)).hexdigest()
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:32]
 
     def __str__(self) -> str:
@@ -95,14 +101,10 @@ def version(function: str) -> str:
 
     function : its name as module:function, or that of a module, for all in it.
     """
-    root = Path(__file__).parents[1]
-    below = [path for part in BELOW for path in source_files(root, part)]
-    digest = hashlib.sha256(f"{np.__version__} {installed('numba')}".encode())
-    for path in sorted(below):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    found = sources_of(function)
-    for name in sorted(found):
-        digest.update(name.encode() + b"\0" + found[name])
+    below = sorted({path.stem for path in files.PACKAGE.iterdir()} - ABOVE)
+    digest = hashlib.sha256(f"{np.__version__} {installed('numba')} {files.source_digest(*below)}".encode())
+    for name, source in sorted(sources_of(function).items()):
+        digest.update(name.encode() + b"\0" + source)
     return digest.hexdigest()[:16]
 
 
@@ -121,7 +123,7 @@ def sources_of(function: str) -> dict[str, bytes]:
         package, _, rest = module.partition(".")
         ours = package == "rlsvi"
         place = f"{module}:{name if ours else ''}"
-        if place in found or package not in packages or (ours and rest.partition(".")[0] in ("", *BELOW)):
+        if place in found or package not in packages or (ours and rest.partition(".")[0] not in ABOVE):
             continue
         path = _file_of(module)
         statements = _statements(path.read_bytes()) if path else []

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.core.progress import in_notebook
+from rlsvi.core.machine import in_notebook
 from rlsvi.study.statistics import band
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.core.progress import bar
 from rlsvi.offline.recorder import Recorder
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -157,16 +157,17 @@ def record(
     check_folder(None if path is None else path_of(path))
     recorder = Recorder(env)
     if flag("learning", learning):
-        live = _lived(policy, recorder, {"episodes": episodes} if steps is None else {"steps": steps}, progress)
-        with _kept(recorder, path, all_steps="episodes" not in signature(policy.learn).parameters):
-            live()
+        amount = {"episodes": episodes} if steps is None else {"steps": steps}
+        learn = _learn_call(policy, recorder, amount, progress)
+        with _keep_finished(recorder, path, all_steps="episodes" not in signature(policy.learn).parameters):
+            learn()
         log = recorder.frame()
     else:
         assert episodes is not None
         player = Behaviour(policy, env.action_space, epsilon, flag("deterministic", deterministic), seed)
         starts = np.random.SeedSequence(seed).generate_state(episodes)
         whole("limit", limit, 1)
-        with _kept(recorder, path, player), bar(episodes, "episodes", progress) as advance:
+        with _keep_finished(recorder, path, player), bar(episodes, "episodes", progress) as advance:
             for start in starts:
                 play(player, recorder, int(start), deterministic, limit)
                 advance(1)
@@ -176,7 +177,9 @@ def record(
     return log
 
 
-def _lived(policy: Any, recorder: Recorder, amount: dict[str, Any], progress: bool | None) -> Callable[[], Any]:
+def _learn_call(
+    policy: Any, recorder: Recorder, amount: dict[str, Any], progress: bool | None
+) -> Callable[[], Any]:
     """Return the call that lets an agent learn, after checking that it can be called so."""
     if not callable(getattr(policy, "learn", None)):
         raise TypeError(f"learning=True needs an agent that learns, got {policy!r:.80}")
@@ -196,7 +199,7 @@ def _lived(policy: Any, recorder: Recorder, amount: dict[str, Any], progress: bo
 
 
 @contextmanager
-def _kept(
+def _keep_finished(
     recorder: Recorder, path: Any, player: Behaviour | None = None, all_steps: bool = False
 ) -> Iterator[None]:
     """Context manager that writes what was finished before an error or interrupt, and adds to the error where."""

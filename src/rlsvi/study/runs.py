@@ -27,13 +27,13 @@ CAPTION = (
     "play's regret that is left in the last tenth of the episodes; how many seeds got that below 5% for good, and "
     "after how many episodes."
 )
-
-
 RETURN_COLUMNS = "agent", "return", "95% interval", "last tenth"
 RETURN_CAPTION = (
     "Mean return of all episodes, median over the seeds and its 95% bootstrap interval; the mean return of the "
     "last tenth of the episodes. There is no regret, as the solution of the problem is not known."
 )
+REGRET = "regret", "regret_low", "regret_high", "regret_iqm", "regret_left"
+MAYBE = (*REGRET, "after", "return_low", "return_high")  # columns of the summary that may be null
 FUSED, STEPPED = "fused", "stepped"
 
 
@@ -225,58 +225,51 @@ class Runs:
 
     def cells(self) -> list[tuple[str, ...]]:
         """Return the summary as text, one row per agent, with the columns `columns`."""
+
+        def interval(low: float | None, high: float | None, form: str) -> str:
+            return "-" if low is None else f"{low:{form}} to {high:{form}}"
+
+        rows = self.summary().to_dicts()
         if not self.exact:
-            return [_returns(row) for row in self.summary().to_dicts()]
+            return [
+                (
+                    row["agent"],
+                    f"{row['mean_return']:.4g}",
+                    interval(row["return_low"], row["return_high"], ".4g"),
+                    f"{row['return_last']:.4g}",
+                )
+                for row in rows
+            ]
         return [
             (
                 row["agent"],
                 f"{row['regret']:.1f}",
-                "-" if row["regret_low"] is None else f"{row['regret_low']:.1f} to {row['regret_high']:.1f}",
+                interval(row["regret_low"], row["regret_high"], ".1f"),
                 f"{row['regret_left']:.1%}",
                 f"{row['learned']}/{row['seeds']}",
                 "never" if row["after"] is None else f"{row['after']:.0f}",
             )
-            for row in self.summary().to_dicts()
+            for row in rows
         ]
 
     def _row(self, agent: str) -> dict[str, Any]:
-        from rlsvi.study.statistics import bootstrap, median
-
-        rewards = np.stack([run.history.reward for run in self.of(agent)])
-        returns = bootstrap(median, rewards.mean(axis=1))
-        return {
-            "agent": agent,
-            "seeds": len(self.seeds),
-            **(self._regret(agent) if self.exact else dict.fromkeys(REGRET)),
-            "reward": median(rewards.sum(axis=1)),
-            **(self._learned(agent) if self.exact else {"learned": None, "after": None}),
-            "mean_return": returns.value,
-            "return_low": returns.low if returns.bounded else None,
-            "return_high": returns.high if returns.bounded else None,
-            "return_last": median(rewards[:, -self._last :].mean(axis=1)),
-            "loop": self.loops[agent],
-        }
-
-    @property
-    def _last(self) -> int:
-        """A tenth of the episodes."""
-        return max(self.episodes // 10, 1)
-
-    def _regret(self, agent: str) -> dict[str, Any]:
         from rlsvi.study.statistics import bootstrap, iqm, median
 
-        runs, total = self.of(agent), self.total_regret(agent)
-        regret = bootstrap(median, total)
-        left = [run.history.regret[-self._last :].mean() / (run.random_regret or 1.0) for run in runs]
-        low, high = (regret.low, regret.high) if regret.bounded else (None, None)
-        return dict(zip(REGRET, (regret.value, low, high, iqm(total), median(left)), strict=True))
-
-    def _learned(self, agent: str) -> dict[str, Any]:
-        from rlsvi.study.statistics import median
-
-        times = [run.learned() for run in self.of(agent)]
-        after = median(times)
-        return {"learned": int(np.isfinite(times).sum()), "after": after if np.isfinite(after) else None}
+        runs, last = self.of(agent), max(self.episodes // 10, 1)
+        rewards = np.stack([run.history.reward for run in runs])
+        returns = bootstrap(median, rewards.mean(axis=1))
+        row: dict[str, Any] = {"agent": agent, "seeds": len(self.seeds), **dict.fromkeys(REGRET)}
+        row |= {"reward": median(rewards.sum(axis=1)), "learned": None, "after": None}
+        if self.exact:
+            total, times = self.total_regret(agent), [run.learned() for run in runs]
+            regret, after = bootstrap(median, total), median(times)
+            left = [run.history.regret[-last:].mean() / (run.random_regret or 1.0) for run in runs]
+            ends = (regret.low, regret.high) if regret.bounded else (None, None)
+            row |= zip(REGRET, (regret.value, *ends, iqm(total), median(left)), strict=True)
+            row |= {"learned": int(np.isfinite(times).sum()), "after": after if np.isfinite(after) else None}
+        low, high = (returns.low, returns.high) if returns.bounded else (None, None)
+        row |= {"mean_return": returns.value, "return_low": low, "return_high": high}
+        return row | {"return_last": median(rewards[:, -last:].mean(axis=1)), "loop": self.loops[agent]}
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, ax: "Axes | None" = None) -> "Axes":
         """Draw the cumulative expected regret of every run, with the median and its bootstrap band.
@@ -301,14 +294,3 @@ class Runs:
         if path is not None:
             axes.figure.canvas.print_figure(path, dpi=200)
         return axes
-
-
-REGRET = "regret", "regret_low", "regret_high", "regret_iqm", "regret_left"
-MAYBE = (*REGRET, "after", "return_low", "return_high")
-
-
-def _returns(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return a row of the summary as text, for a problem whose solution is not known."""
-    low, high = row["return_low"], row["return_high"]
-    interval = "-" if low is None else f"{low:.4g} to {high:.4g}"
-    return row["agent"], f"{row['mean_return']:.4g}", interval, f"{row['return_last']:.4g}"

@@ -1,7 +1,7 @@
 """Statistics of runs with different seeds: every estimate has a 95% interval.
 
-Nothing here assumes a normal distribution: learning times have heavy tails, and some are infinite. This module
-re-exports `bootstrap` and `fits`, and adds proportions and power laws.
+Learning times have heavy tails, and some are infinite. Therefore medians and bootstrap intervals come first, and
+only `mean` and `ratio` assume a normal distribution.
 """
 
 import math
@@ -167,12 +167,8 @@ def _bootstrap_summaries(
     return percentiles(value, np.append(found, -unknown), np.append(found, unknown), level)
 
 
-def drawn_medians(cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
-    """Return the medians of cells whose runs are resampled, (resamples, cells)."""
-    return _drawn_summaries(np.median, cells, resamples, seed)
-
-
 def _drawn_summaries(summary: Callable[..., Any], cells: Sequence[Floats], resamples: int, seed: int) -> Floats:
+    """Return the summaries of cells whose runs are resampled, (resamples, cells)."""
     rng = np.random.default_rng(seed)
     drawn = [cell[rng.integers(len(cell), size=(resamples, len(cell)))] for cell in cells]
     return np.column_stack([summary(runs, axis=1) for runs in drawn])
@@ -468,7 +464,7 @@ def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95
     values = inverse @ np.log(medians)
     if min(len(cell) for cell in runs) < 2:
         return [Interval(float(value), -np.inf, np.inf) for value in values]
-    draws = drawn_medians(runs, resamples, seed).T
+    draws = _drawn_summaries(np.median, runs, resamples, seed).T
     known = np.isfinite(draws).all(axis=0)
     found = inverse @ np.log(np.where(known, draws, 1.0))
     least, most = np.where(known, found, -np.inf), np.where(known, found, np.inf)

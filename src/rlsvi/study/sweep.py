@@ -8,8 +8,7 @@ import polars as pl
 
 from rlsvi.core.checks import flag, shown
 from rlsvi.core.machine import uninterrupted
-from rlsvi.study.executors import Executor
-from rlsvi.study.executors import executor as named
+from rlsvi.study.executors import Executor, checked_executor
 from rlsvi.study.job import Failed, Job
 from rlsvi.study.store import Store
 
@@ -64,9 +63,7 @@ def compute(
     advance: Callable[[Job, bool], None] = lambda job, fresh: None,
 ) -> None:
     """Make sure that `store` contains the results of all jobs, given by name. See `sweep`."""
-    run = named(executor) if isinstance(executor, str) else executor
-    if not callable(run):
-        raise TypeError(f"executor must be a name or what executors.executor returns, got {shown(executor)}")
+    run = checked_executor(executor)
     store.tidy()
     todo = list(wanted.values()) if redo else store.missing(wanted.values())
     for job in todo if redo else []:
@@ -90,10 +87,10 @@ def compute(
         if hasattr(outcomes, "close"):
             outcomes.close()
     if failures:
-        raise SweepError(_told(failures, len(wanted)))
+        raise SweepError(_message(failures, len(wanted)))
 
 
-def _told(failures: list[tuple[Job, Failed]], count: int) -> str:
+def _message(failures: list[tuple[Job, Failed]], count: int) -> str:
     job, first = failures[0]
     more = f"; the first: {job}: {first.reason}" if len(failures) > 1 else f": {job}: {first.reason}"
     details = f"\n{first.details}" if first.details else ""

@@ -22,7 +22,7 @@ from rlsvi.bases import Basis
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
-from rlsvi.envs.making import Made
+from rlsvi.envs.description import Made
 from rlsvi.mdp.finite import FiniteMDP, Table
 from rlsvi.mdp.solve import backward_induction, myopic_values
 

@@ -40,10 +40,10 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import flag, one_of, ridge_of, whole
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
-from rlsvi.core.progress import bar
 from rlsvi.core.random import Seed, bits, normal
 from rlsvi.core.regression import solve
 from rlsvi.offline.replay import Replay
+from rlsvi.progress import bar
 
 PAPER, WHITENED, INDEPENDENT, NONE = range(4)
 EXCESS, DIVERGED = range(2)  # indices of Walk.watch

@@ -27,8 +27,8 @@ from rlsvi.agents.noise import ByEvidence
 from rlsvi.agents.task import begun
 from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.core.progress import bar
 from rlsvi.core.random import bits
+from rlsvi.progress import bar
 
 
 def learn_concurrently(

@@ -40,8 +40,8 @@ from rlsvi.agents.contract import (
 )
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
+from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.agents.noise import ByEvidence, Noise, noise_of
-from rlsvi.agents.progress import is_checked, is_explored
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable
@@ -877,7 +877,7 @@ def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U",
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class RLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration.
+    """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
 
     Parameters
     ----------

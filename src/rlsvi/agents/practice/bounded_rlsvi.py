@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.contract import diverged
+from rlsvi.agents.no_progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
 from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes, read_history
@@ -32,7 +33,6 @@ from rlsvi.agents.practice.learner import (
     SweptValues,
 )
 from rlsvi.agents.practice.lookup import Lookup
-from rlsvi.agents.progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Fourier, Observed, Radial, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in

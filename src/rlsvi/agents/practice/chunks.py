@@ -41,9 +41,9 @@ from rlsvi.bases.scaling import Seen
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
-from rlsvi.core.progress import bar
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
+from rlsvi.progress import bar
 
 if TYPE_CHECKING:
     from rlsvi.offline.chunks import Each

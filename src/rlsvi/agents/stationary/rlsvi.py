@@ -22,8 +22,8 @@ from rlsvi.agents.contract import Place, Step, count, diverged, new_counters, we
 from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.rlsvi import all_finite
+from rlsvi.agents.no_progress import is_checked, is_no_wider
 from rlsvi.agents.noise import Model, Noise, noise_of
-from rlsvi.agents.progress import is_checked, is_no_wider
 from rlsvi.agents.stationary.ring import (
     FOREVER,
     KEPT,

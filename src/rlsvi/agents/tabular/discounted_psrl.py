@@ -24,7 +24,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
-from rlsvi.agents.progress import FIRST, earned, is_checked, is_explored, nothing_earned, warn_if_behind
+from rlsvi.agents.no_progress import FIRST, earned, is_checked, is_explored, nothing_earned, warn_if_behind
 from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of

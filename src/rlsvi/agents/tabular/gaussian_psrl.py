@@ -30,7 +30,7 @@ from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, r
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 
 SCALE, ALPHA_P = 5, 6  # indices of mind.numbers, after those of PSRL
 
@@ -41,7 +41,7 @@ class GaussianPSRLMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class GaussianPSRL(TabularAgent):
-    """PSRL with normal instead of Dirichlet noise.
+    """PSRL with normal instead of Dirichlet noise, with a table.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, r
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 
 LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # indices of mind.numbers
 
@@ -34,7 +34,7 @@ class PSRLMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class PSRL(TabularAgent):
-    """Posterior sampling for reinforcement learning.
+    """Posterior sampling for reinforcement learning: an episode acts optimally in a sampled MDP, with a table.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from rlsvi.agents.contract import (
     restored_features,
     values,
 )
-from rlsvi.agents.progress import is_checked, is_explored
+from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.agents.task import Task
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
@@ -35,7 +35,7 @@ from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import prior_factor
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 from rlsvi.mdp.finite import FiniteMDP, Table, mask_of
 
 ROWS = 2  # of the counts, if periods are alike

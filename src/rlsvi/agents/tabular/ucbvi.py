@@ -39,7 +39,7 @@ class UCBVIMind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class UCBVI(TabularAgent):
-    """Upper confidence bound value iteration, which is optimistic through a bonus.
+    """Upper confidence bound value iteration, which is optimistic by a bonus for what is rarely seen.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class UCRL2Mind(TabularMind):
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class UCRL2(TabularAgent):
-    """Optimism over L1 confidence sets.
+    """Optimism over L1 confidence sets of MDPs, with a table.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from rlsvi.core.checks import instead, positive, whole
 from rlsvi.core.compile import Floats
 from rlsvi.paper.bsuite.package import BehaviourEnv, episodes_of, ids_of, number_of, package_version
 from rlsvi.paper.bsuite.scores import Score, score_run, write
-from rlsvi.study.compare import Field
+from rlsvi.study.compare import Comparison
 from rlsvi.study.executors import Executor, executor
 from rlsvi.study.job import Job, version
 from rlsvi.study.store import Store
@@ -48,7 +48,7 @@ def play_setting(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice on other settings: one is for all experiments here
         warnings.simplefilter("default", DivergenceWarning)
-        Field({agent: player(agent)}, lambda: env, episodes).run(agent, seed)
+        Comparison({agent: player(agent)}, lambda: env, episodes).run(agent, seed)
     env.log()
     return {name: np.array([row[name] for row in env.rows]) for name in env.rows[0]}
 

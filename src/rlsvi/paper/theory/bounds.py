@@ -10,7 +10,7 @@ from rlsvi.agents import RLSVI
 from rlsvi.bases import Tabular
 from rlsvi.core.checks import finite, positive, shown, whole
 from rlsvi.core.compile import Floats
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 
 MOST = 2**31 - 1  # states, actions and periods
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rlsvi.core.checks import finite, number, positive, ridge_of, shaped, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
-from rlsvi.mdp.dirichlet import weights_of
+from rlsvi.mdp.examples import weights_of
 from rlsvi.paper.theory.expected_excess import NODES, beta_excess, check_weights, dirichlet_excess, normal_excess
 
 Pair = tuple[Floats, Floats]

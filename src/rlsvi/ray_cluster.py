@@ -1,4 +1,4 @@
-"""The connection to a Ray cluster: one that is started on this machine, or one that is joined."""
+"""The connection to a Ray cluster, for studies and logs: one started on this machine, or one that is joined."""
 
 import os
 import socket
@@ -12,9 +12,9 @@ RAY_HERE = {**RAY, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # on every system:
 RAY_ELSEWHERE = {**RAY, "RAY_NUM_REDIS_GET_RETRIES": "1"}  # by default it retries for 15 minutes
 
 
-def connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
+def connect_ray(workers: int | None, address: str | None) -> tuple[Any, bool]:
     """Return Ray, connected, and whether it was connected by this call."""
-    ray = imported(address)
+    ray = import_ray(address)
     with _settings(address):
         if ray.is_initialized():
             return ray, False
@@ -29,7 +29,7 @@ def connected(workers: int | None, address: str | None) -> tuple[Any, bool]:
         return ray, True
 
 
-def imported(address: str | None) -> Any:
+def import_ray(address: str | None) -> Any:
     """Return Ray, which reads its settings when it is imported."""
     with _settings(address):
         try:
@@ -43,7 +43,7 @@ def _settings(address: str | None) -> AbstractContextManager[None]:
     return environment({**(RAY_HERE if address is None else RAY_ELSEWHERE), **os.environ})
 
 
-def answers(address: str, seconds: float = 5.0) -> None:
+def check_address(address: str, seconds: float = 5.0) -> None:
     """Check that a server listens: Ray itself keeps trying for minutes, and may end the process."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":

@@ -1,0 +1,270 @@
+"""What the user names on the command line: agents and problems of the library, things of a module, and arguments.
+
+Agents and problems are read from the source of the library, where each of them is defined once: importing them
+would load Numba, which takes longer than to list them. Of other modules, only what the user names is imported.
+"""
+
+import ast
+import inspect
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from rlsvi._lazy import exports_of, source_of
+from rlsvi.core.checks import instead
+
+Arguments = dict[str, Any]
+SHORT = {  # names of classes that are shorter than their own in lower case with hyphens, which are understood too
+    "IncrementalRLSVI": "incremental",
+    "EnsembleRLSVI": "ensemble",
+    "LSVIUCB": "lsvi-ucb",
+    "ContextualBandit": "bandit",
+    "OptimalPolicy": "optimal",
+}
+VARIANTS: dict[str, tuple[str, str, Callable[[Arguments], Arguments]]] = {  # class, what it does, its arguments
+    "default": ("agent_for", "The agent that suits the problem, as `rlsvi train` uses it", lambda given: {}),
+    "lsvi-greedy": ("LSVI", "Least-squares value iteration, greedy", lambda given: {}),
+    "lsvi-epsilon": (
+        "LSVI",
+        "Least-squares value iteration, a random action with probability --epsilon",
+        lambda given: {"explore": _exported("EpsilonGreedy")(given["epsilon"])},
+    ),
+    "lsvi-boltzmann": (
+        "LSVI",
+        "Least-squares value iteration, actions in proportion to exp(Q / --eta)",
+        lambda given: {"explore": _exported("Boltzmann")(given["eta"])},
+    ),
+    "myopic": (
+        "OptimalPolicy",
+        "The best policy that looks one step ahead, and knows the problem",
+        lambda given: {"myopic": True},
+    ),
+}
+ANY_ENVIRONMENT = "any environment of Gymnasium, such as FrozenLake-v1 or CartPole-v1; with its own arguments"
+
+
+@cache
+def agents() -> dict[str, str]:
+    """Return the names of all agents, and what they do: variants, and the classes that `rlsvi.agents` exports."""
+    found = {name: what for name, (_, what, _) in VARIANTS.items()}
+    for kind, home in sorted(exports_of("rlsvi.agents").items()):
+        if (node := _agent_class(kind, home)) is not None:
+            found[SHORT.get(kind, _hyphened(kind))] = _summary(node)
+    return found
+
+
+@cache
+def problems() -> dict[str, tuple[str, list[str]]]:
+    """Return the names of all problems, what they are and their arguments: public functions of `rlsvi.problems`.
+
+    A function that requires an argument is no problem but a way to make one.
+    """
+    found = {}
+    for node in source_of("rlsvi.problems").body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            takes = node.args
+            names = [it.arg for it in (*takes.args, *takes.kwonlyargs) if it.arg != "seed"]
+            if len(takes.args) == len(takes.defaults) and None not in takes.kw_defaults:
+                found[_hyphened(node.name)] = _summary(node), names
+    return found
+
+
+def _agent_class(name: str, module: str) -> ast.ClassDef | None:
+    """Return the definition of a class, if it is that of an agent: it derives from Agent, directly or not."""
+    body = _source(module).body
+    node = next((it for it in body if isinstance(it, ast.ClassDef) and it.name == name), None)
+    for base in node.bases if node else ():
+        kind = ast.unparse(base).partition("[")[0]
+        imports = [it for it in body if isinstance(it, ast.ImportFrom) and kind in [a.name for a in it.names]]
+        home = str(imports[0].module) if imports else module
+        if kind == "Agent" or (home.startswith("rlsvi.") and _agent_class(kind, home) is not None):
+            return node
+    return None
+
+
+_source = cache(source_of)
+
+
+def _hyphened(name: str) -> str:
+    """Return the name of a class or function in lower case with hyphens: IncrementalRLSVI is incremental-rlsvi."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).replace("_", "-").lower()
+
+
+def _summary(node: ast.ClassDef | ast.FunctionDef) -> str:
+    return (ast.get_docstring(node) or "").partition("\n")[0].removesuffix(".")
+
+
+def _exported(name: str) -> Any:
+    import rlsvi
+
+    return getattr(rlsvi, name)
+
+
+def agent_class(name: str) -> Any:
+    """Return the class of an agent of the library, by any of its names, or the function that makes the default."""
+    if name in VARIANTS:
+        return _exported(VARIANTS[name][0])
+    for kind, home in exports_of("rlsvi.agents").items():
+        if name and name in (kind, SHORT.get(kind), _hyphened(kind)) and _agent_class(kind, home) is not None:
+            return _exported(kind)
+    there = "`rlsvi list` shows all; an agent of your own is module:name"
+    raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, agents(), there)}")
+
+
+def agent_named(name: str, given: Arguments) -> Any:
+    """Return the agent of a name, made with those arguments that it takes, or what module:thing means."""
+    if is_in_module(name):
+        return found_in_module(name, "--agents")
+    kind = agent_class(name)
+    if not isinstance(kind, type):
+        return kind
+    given = given | {"planned": given["episodes"]} | (VARIANTS[name][2](given) if name in VARIANTS else {})
+    return kind(**{key: given[key] for key in inspect.signature(kind).parameters if key in given})
+
+
+def problem_named(name: str, options: dict[str, Any]) -> Any:
+    """The problem of a name with its arguments, in a form that `rlsvi.compare` takes."""
+    if name in problems():
+        return _with_arguments(problem_maker(name), options, name)
+    if is_in_module(name) and not is_registered(name):
+        found = found_in_module(name, "PROBLEM")
+        if callable(found):
+            return _with_arguments(found, options, name)
+        if options:
+            raise ValueError(
+                f"--problem-arg goes with a function that makes a problem, {name} is a problem already"
+            )
+        return found
+    return _environment(name, options)
+
+
+def is_registered(name: str) -> bool:
+    """Whether importing the module of module:id registers an environment of that id."""
+    import gymnasium
+
+    imported_module(name, "PROBLEM")
+    return name.partition(":")[2] in gymnasium.registry
+
+
+def problem_maker(name: str) -> Callable[..., Any]:
+    """Return the function that makes a problem of the library."""
+    from rlsvi import problems
+
+    made: Callable[..., Any] = getattr(problems, name.replace("-", "_"))
+    return made
+
+
+def _with_arguments(function: Callable[..., Any], options: dict[str, Any], name: str) -> Callable[..., Any]:
+    check_arguments(function, options, name, ("seed",))
+    return partial(function, **options) if options else function
+
+
+def _environment(id: str, options: dict[str, Any]) -> Any:
+    """An environment of Gymnasium; a horizon among its arguments is that of its table, if it has one."""
+    import gymnasium
+
+    from rlsvi import problems as made_by_name
+    from rlsvi.envs.description import like_id
+
+    if ":" in id:
+        look_here_too()
+    try:
+        if "horizon" in options:
+            return made_by_name.gymnasium(id, **options)
+        gymnasium.make(id, **options).close()
+    except (gymnasium.error.Error, ImportError) as error:
+        if isinstance(error, gymnasium.error.UnregisteredEnv):
+            there = (
+                f"there are {', '.join(problems())}, module:name, or {ANY_ENVIRONMENT} (Gymnasium says: {error})"
+            )
+            raise ValueError(f"unknown problem {id!r}: {like_id(id, there, problems())}") from error
+        raise ValueError(f"cannot make the problem {id}: {error}") from error
+    return partial(gymnasium.make, id, **options) if options else id
+
+
+# ---- Things of a module, and arguments ---------------------------------------------------------------------
+
+
+def arguments_of(pairs: list[str] | None, option: str = "--env-arg", example: str = "map_name=8x8") -> Arguments:
+    """NAME=VALUE as arguments: true, false, null, numbers, lists and so on; what is none of these is text."""
+    found: Arguments = {}
+    for pair in pairs or []:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"{option} takes NAME=VALUE, such as {example}, got {pair!r}")
+        found[name] = value_of(text)
+    return found
+
+
+def columns_of(pairs: list[str] | None) -> Arguments:
+    """NAME=COLUMN, or NAME=COLUMN,COLUMN,.. for an observation that has several."""
+    given = {pair.partition("=")[0]: pair.partition("=")[2].split(",") for pair in pairs or []}
+    arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
+    return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}
+
+
+def value_of(text: str) -> Any:
+    """A literal of JSON or Python, else the text as it stands."""
+    try:
+        return ast.literal_eval({"true": "True", "false": "False", "null": "None"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
+
+
+def look_here_too() -> None:
+    """Let modules be imported from the current folder too, but not in place of others of the same name."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+
+
+def is_in_module(name: str) -> bool:
+    """Whether a name may be that of a thing in a module, as module:thing is; a Gymnasium id has a version."""
+    module, colon, thing = name.partition(":")
+    return bool(colon) and all(part.isidentifier() for part in (*module.split("."), thing))
+
+
+def imported_module(name: str, option: str) -> ModuleType:
+    """The module of module:thing; it is looked for in the current folder too."""
+    module = name.partition(":")[0]
+    look_here_too()
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(f"{option} names {name}, which imports {error.name}: install it first") from error
+        raise ValueError(
+            f"{option} names {name}, but there is no module {error.name}: run the command where {module}.py is"
+        ) from error
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
+        raise ValueError(f"{option} names {name}, which cannot be imported: {error} ({where})") from error
+
+
+def found_in_module(name: str, option: str) -> Any:
+    """What module:thing means."""
+    module, thing = imported_module(name, option), name.partition(":")[2]
+    if not hasattr(module, thing):
+        names = [each for each in vars(module) if not each.startswith("_")]
+        near = instead(thing, names, "correct the name")
+        raise ValueError(f"{option} names {name}, but {module.__file__} defines no {thing}: {near}")
+    return getattr(module, thing)
+
+
+def check_arguments(function: Callable[..., Any], given: Arguments, name: str, hidden: tuple[str, ...]) -> None:
+    """Raise an error if a function does not take arguments given as --problem-arg."""
+    takes = inspect.signature(function).parameters
+    if any(it.kind is it.VAR_KEYWORD for it in takes.values()):
+        return
+    names = [key for key in takes if key not in hidden]
+    for argument in given:
+        if argument not in names:
+            known = instead(argument, names, "" if names else "it takes none")
+            raise ValueError(f"--problem-arg {argument} does not go with {name}: {known}")
