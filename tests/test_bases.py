@@ -324,7 +324,7 @@ def test_an_agent_learns_through_a_transformer_of_states_as_through_a_table():
         rlsvi.simulate.finite.simulate(agent, problem, 50)
     for h in range(H):
         for s in range(S):
-            q = [action_values(a, a.plan(True), h, s) for a in agents]
+            q = [action_values(a, a._plan(True), h, s) for a in agents]
             np.testing.assert_allclose(q[0], q[1], rtol=1e-12)
 
 

@@ -7,12 +7,11 @@ from gymnasium.spaces import Box, Dict, Discrete, Text
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
-from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
+from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory
 from rlsvi.agents.practice.learner import BoundedLearner, has_diverged, targets, usual_reward, values_of
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.bases.default import is_table
-from rlsvi.bases.layout import layout_of
-from rlsvi.bases.scaling import scaled
+from rlsvi.bases.layout import layout_of, scaled
+from rlsvi.bases.observed import is_table
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
@@ -554,13 +553,13 @@ def test_waves_follow_the_spread_of_the_data_and_a_length_that_predicts():
     env.observation_space = space
     ours = BoundedRLSVI(seed=0, repeat=1).learn(env, episodes=12)
     learner = ours._learner
-    assert isinstance(learner.lookup.waves, bases.Waves)
+    assert isinstance(learner.lookup.functions, bases.Waves)
     assert ours.rescalings >= 2
     x = learner.history.x[: 1 + learner.history.transitions.row[learner.counters[5] - 1]]
     z = 12 * scaled(learner.lookup.ranges, x) - 6
     assert np.allclose(z[:, [0, 2, 3, 4, 5]].std(axis=0), 1, atol=0.1)
     assert np.allclose(z[:, 1], 0)
-    assert 6 / 16 <= learner.lookup.waves.length <= 6
+    assert 6 / 16 <= learner.lookup.functions.length <= 6
 
 
 def test_long_episodes_are_learned_from_before_they_end():

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rlsvi
+from contract.bases import measured_bases
 from contract.cases import BY_NAME, predictions
 from contract.damage import Damage, bomb, paths_of, replaced, with_header, zipped
 from contract.state import Snapshot, contents, difference, entries_of, everything
@@ -218,13 +219,14 @@ def test_a_small_file_that_declares_huge_sizes_is_refused_before_anything_is_all
 
 
 BASES = {
-    "fourier": bases.Fourier(order=1),
-    "fourier-together": bases.Fourier(order=1, together=1),
-    "polynomial": bases.Polynomial(degree=1),
-    "radial": bases.Radial(features=10),
-    "tiles": bases.Tiles(grids=1, tiles=1),
-    "waves": bases.Waves(features=5),
+    "Fourier": bases.Fourier(order=1),
+    "Fourier-together": bases.Fourier(order=1, together=1),
+    "Polynomial": bases.Polynomial(degree=1),
+    "Radial": bases.Radial(features=10),
+    "Tiles": bases.Tiles(grids=1, tiles=1),
+    "Waves": bases.Waves(features=5),
 }
+BASES = {type(basis).__name__: basis for basis in measured_bases()} | BASES
 
 
 @pytest.mark.usefixtures("_little_memory")

@@ -31,6 +31,7 @@ import pytest
 import jobs
 import rlsvi
 from contract import environments as environments_
+from contract.bases import ARGUMENTS, measured_bases
 from contract.cases import BY_NAME, CASES, exported_agents
 from contract.state import difference, everything
 from rlsvi import bases, envs, mdp, problems, shop, simulate, tetris
@@ -398,17 +399,9 @@ CALLS: dict[str, Call] = {
     "rlsvi.bases.StateFeatures": Call(lambda: {"function": lambda x: [1.0, x[0]]}, _binds),
     "rlsvi.bases.Transformer": Call(lambda: {"transformer": Doubling()}, _binds),
     "rlsvi.bases.Dense": Call(lambda: {"phi": np.ones((4, 3, 2))}, _binds),
-    "rlsvi.bases.Fourier": Call(dict, _learns),
-    "rlsvi.bases.Fourier.rows": Call(lambda: {"self": bases.Fourier(), "x": X}),
     "rlsvi.bases.Observed": Call(
         lambda: {"tree": ["box", [2]], "low": [0.0, 0.0], "high": [1.0, 1.0], "counts": []}
     ),
-    "rlsvi.bases.PixelPairs": Call(lambda: {"height": 1, "width": 2}, _learns),
-    "rlsvi.bases.PixelPairs.rows": Call(lambda: {"self": bases.PixelPairs(1, 2), "x": X}),
-    "rlsvi.bases.Polynomial": Call(dict, _learns),
-    "rlsvi.bases.Polynomial.rows": Call(lambda: {"self": bases.Polynomial(), "x": X}),
-    "rlsvi.bases.Radial": Call(dict, _learns),
-    "rlsvi.bases.Radial.rows": Call(lambda: {"self": bases.Radial(), "x": X}),
     "rlsvi.bases.Recommendation": Call(dict),
     "rlsvi.bases.Tabular": Call(dict),
     "rlsvi.bases.Tetris": Call(
@@ -417,10 +410,6 @@ CALLS: dict[str, Call] = {
             envs.TetrisEnv(4, 4, "O", max_pieces=3), episodes=1
         ),
     ),
-    "rlsvi.bases.Tiles": Call(dict, _learns),
-    "rlsvi.bases.Tiles.rows": Call(lambda: {"self": bases.Tiles(), "x": X}),
-    "rlsvi.bases.Waves": Call(dict, _learns),
-    "rlsvi.bases.Waves.rows": Call(lambda: {"self": bases.Waves(), "x": X}),
     "rlsvi.bases.agnostic": Call(lambda: {"Q": Q, "features": 2, "rho": 0.1}),
     "rlsvi.bases.coherent": Call(lambda: {"Q": Q, "features": 2}),
     "rlsvi.bases.bound": Call(lambda: _bound(bases.Tabular())),
@@ -662,7 +651,18 @@ def _env_calls():
     return found
 
 
-CALLS |= _agent_calls() | _env_calls()
+def _basis_calls():
+    """Every basis of measured numbers, made and let learn, and its features."""
+    found = {}
+    for basis in measured_bases():
+        name = f"rlsvi.bases.{type(basis).__name__}"
+        given = {key: getattr(basis, key) for key in ARGUMENTS.get(type(basis).__name__, {})}
+        found[name] = Call(lambda given=given: dict(given), _learns)
+        found[f"{name}.rows"] = Call(lambda basis=basis: {"self": basis, "x": X})
+    return found
+
+
+CALLS |= _agent_calls() | _env_calls() | _basis_calls()
 AGENTS = exported_agents()
 
 
@@ -672,7 +672,7 @@ OF_THE_LIBRARY = {  # methods that the library calls, or classes that extend it,
     *("adopt", "broken", "check", "check_alike", "check_task", "episodes_on_the_mean", "failure", "features"),
     *("inner", "learner_of", "linear", "mind_class", "mind_for", "new_learner", "numbers", "parameters", "plan"),
     *("prepare", "prior", "prior_weights", "restored_learner", "reward", "sampled", "step_sizes", "take_on"),
-    *("task_in", "task_of", "due", "bind", "planes_in", "spread", "along", "afterstates", "begin", "episode"),
+    *("task_in", "task_of", "due", "bind", "planes_in", "along", "afterstates", "begin", "episode"),
     *(
         "frame",
         "gather",
@@ -704,6 +704,7 @@ def _public():
             if (
                 isinstance(thing, types.ModuleType)
                 or not callable(thing)
+                or thing is bases.MeasuredBasis  # which has no features itself
                 or not thing.__module__.startswith((module.__name__, f"rlsvi.paper.{part}."))
             ):
                 continue
@@ -727,6 +728,8 @@ def _methods(thing):
         method = getattr(thing, name)
         if name.startswith("_") or name in OF_THE_LIBRARY or not callable(method):
             continue
+        if name != "rows" and issubclass(thing, bases.MeasuredBasis) and hasattr(bases.MeasuredBasis, name):
+            continue  # what agents ask of a basis
         if home.__module__.startswith("rlsvi") and set(inspect.signature(method).parameters) - {"self"}:
             yield name, method
 

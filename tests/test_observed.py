@@ -8,11 +8,11 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 
 import rlsvi
+from contract.bases import measured_bases
+from pages import blocks
 from rlsvi import bases
-from rlsvi.agents.practice.lookup import _functions
 from rlsvi.bases.fourier import chosen, count, frequencies
-from rlsvi.bases.layout import layout_of, vector_of
-from rlsvi.bases.scaling import grown, ranges_of, scaled
+from rlsvi.bases.layout import grown, layout_of, ranges_of, scaled, vector_of
 from rlsvi.core.elementary import exp, log, power
 
 RNG = np.random.default_rng(0)
@@ -123,7 +123,7 @@ def test_fourier_features_have_the_same_bits_on_every_processor(smoothness):
     ]
     phi = basis.rows(np.zeros((1, 2)))[0]
     assert np.array_equal(np.unique(phi), expected[::-1])
-    assert np.array_equal(_functions(2, basis)[1]["scale"], phi)
+    assert np.array_equal(basis.arrays(2)["scale"], phi)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +192,70 @@ def test_every_grid_of_tiles_has_one_tile_that_holds_a_point():
     assert np.flatnonzero(phi[2, 1]).tolist() == [2 * 5 + 0]  # shifted by 1/3 and by 0 (3/3) of a tile
     with pytest.raises(ValueError, match="combines fewer numbers"):
         bases.Tiles().rows(np.zeros((1, 12)))
+
+
+# ---- what every basis of measured numbers promises --------------------------------------------------------
+
+
+@pytest.fixture(params=measured_bases(), ids=lambda basis: type(basis).__name__)
+def measured(request):
+    """Every exported basis of measured numbers."""
+    return request.param
+
+
+def test_rows_are_finite_and_do_not_depend_on_one_another(measured):
+    x = RNG.random((30, 2))
+    phi = measured.rows(x)
+    assert phi.dtype == np.float64
+    assert np.isfinite(phi).all()
+    assert phi.shape == (30, measured.size(2, 10**6))
+    assert all(np.array_equal(measured.rows(x[i : i + 1]), phi[i : i + 1]) for i in range(30))
+    assert np.array_equal(measured.rows(np.asfortranarray(x)), phi)
+    with pytest.raises(ValueError, match="x must"):
+        measured.rows(np.zeros(2))
+
+
+class Wind(gymnasium.Env):
+    """A walk on a square, with counted weather; the first number pays."""
+
+    action_space = Discrete(2)
+    observation_space = Dict({"x": Box(-np.inf, np.inf, (2,), np.float64), "weather": Discrete(2)})
+
+    def _look(self):
+        return {"x": self.x, "weather": int(self.np_random.integers(2))}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.t = np.zeros(2), 0
+        return self._look(), {}
+
+    def step(self, action):
+        self.x, self.t = self.x + self.np_random.normal(2 * action - 1, 1.0, 2), self.t + 1
+        return self._look(), float(self.x[0]), False, self.t == 12, {}
+
+
+def test_an_agent_learns_with_it_and_is_saved_at_any_time(measured, tmp_path):
+    whole = rlsvi.BoundedRLSVI(basis=measured, seed=0).learn(Wind(), episodes=5)
+    rlsvi.BoundedRLSVI(basis=measured, seed=0).learn(Wind(), episodes=3).save(tmp_path / "agent")
+    rest = rlsvi.load(tmp_path / "agent").learn(Wind(), episodes=2)
+    assert rest.basis == measured
+    assert np.array_equal(rest._learner.theta, whole._learner.theta)
+
+
+def test_what_it_exports_acts_as_the_agent_does(measured, tmp_path):
+    agent = rlsvi.BoundedRLSVI(basis=measured, seed=0).learn(Wind(), episodes=3)
+    mean = agent._plan(mean=True)
+    agent._mean = mean._replace(theta=RNG.normal(size=mean.theta.shape))  # a policy of many turns
+    if measured.arrays(2) is None:
+        with pytest.raises(ValueError, match=f"{type(measured).__name__}.* cannot be exported, only a table, "):
+            agent.export(tmp_path / "policy.npz")
+        return
+    agent.export(tmp_path / "policy.npz")
+    reader = {}
+    exec(blocks("docs/interoperability.md")[0], reader)
+    act = reader["policy"](tmp_path / "policy.npz")
+    seen = [{"x": RNG.normal(0, 3, 2), "weather": k % 2} for k in range(100)]
+    assert [act(each) for each in seen] == [agent.predict(each, deterministic=True)[0] for each in seen]
 
 
 # ---- spaces to features -----------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from gymnasium.spaces import Box, Dict, Discrete
 import rlsvi
 from rlsvi import bases
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.bases.default import picture_in
-from rlsvi.bases.layout import layout_of
+from rlsvi.bases.layout import layout_of, ranges_of, scaled, seen_in
+from rlsvi.bases.observed import picture_in
 from rlsvi.bases.pixel_pairs import pairs_of
-from rlsvi.bases.scaling import ranges_of, scaled, seen_in
 
 
 def slow_bin(d, most):
@@ -131,7 +130,7 @@ class Rain(gym.Env):
 def test_the_default_agent_takes_pairs_where_pictures_do_not_recur_and_plays_well():
     agent = rlsvi.agent_for(Rain(), seed=0).learn(Rain(), episodes=60)
     assert not agent.uses_table
-    assert agent.acting._learner.lookup.pixels == bases.PixelPairs(6, 6, 2)
+    assert agent.acting._learner.lookup.functions == bases.PixelPairs(6, 6, 2)
     assert agent.acting.rescalings >= 2
     assert rlsvi.evaluate(agent, Rain(), episodes=30, seed=1).mean > 35  # at random 9, with waves 17
 

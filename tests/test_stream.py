@@ -17,7 +17,7 @@ from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.practice import chunks as log_learner
 from rlsvi.agents.practice.chunks import returns_in
 from rlsvi.agents.practice.learner import returns_to_go
-from rlsvi.bases.scaling import grown, ranges_of, seen_in, spread
+from rlsvi.bases.layout import grown, ranges_of, seen_in
 from rlsvi.core.archive import ArchiveError, opened
 from rlsvi.offline.chunks import _received, sources
 from rlsvi.offline.stream import Stream
@@ -47,7 +47,7 @@ def twin(log, chunk, lookup, bounds, sweeps, gamma=0.99, ridge=0.1, alike=0.5):
     """Fitted Q iteration, row by row and with the whole precision matrix."""
     phi, then = (lookup.features(log[name].to_numpy()) for name in ("observation", "next_observation"))
     legal, action, (T, d) = log["next_mask"].to_list(), log["action"].to_list(), phi.shape
-    A, trace = len(legal[0]), 0.5 if lookup.waves is None else 0.8
+    A, trace = len(legal[0]), lookup.traits.trace
     X = np.zeros((T, A * d))
     for i in range(T):
         X[i, action[i] * d : (action[i] + 1) * d] = phi[i]
@@ -86,12 +86,12 @@ def test_samples_have_the_covariance_of_the_last_regression(log):
     known = {"sigma": 0.3, "lam": 0.1 / 0.3**2}  # the ridge is .1
     found = fitted(log.head(60), 7, basis=bases.Polynomial(degree=1), tolerance=0.0, **known)
     _, P, _ = twin(log.head(60), 7, found._learner.lookup, (0.0, 1.0), 1)
-    drawn = np.array([found.plan(False, first=True).theta.ravel() for _ in range(4000)])
+    drawn = np.array([found._plan(False, first=True).theta.ravel() for _ in range(4000)])
     expected = 0.09 * np.linalg.inv(P)
     assert np.allclose(drawn.mean(axis=0), found.planned.theta.ravel(), atol=0.05)
     assert np.allclose(np.cov(drawn.T), expected, atol=0.1 * expected.max())
     unknown = fitted(log, 50)
-    sigmas = [unknown.plan(False, first=True).sigma for _ in range(300)]
+    sigmas = [unknown._plan(False, first=True).sigma for _ in range(300)]
     assert np.mean(sigmas) == pytest.approx(unknown.planned.sigma, rel=0.02)
     assert np.std(sigmas) > 0
 
@@ -101,7 +101,7 @@ def test_one_chunk_gives_what_learning_from_the_log_gives(log):
     basis = bases.of(env(), bases.Polynomial(degree=2), low=[-2, 0], high=[2, 1])
     given = {"basis": basis, "tolerance": 1e-12, "regressions": 20, "repeat": 1}
     lived, read = agent(**given).fit(log, env()), fitted(log, 10**6, **given)
-    assert np.allclose(lived.plan(True).theta, read.planned.theta, atol=1e-6)
+    assert np.allclose(lived._plan(True).theta, read.planned.theta, atol=1e-6)
     assert np.allclose(lived._learner.regression.sums, read._learner.regression.sums, rtol=1e-12)
 
 
@@ -121,9 +121,9 @@ def test_features_are_scaled_by_all_rows(log, basis):
     x = np.concatenate([log["observation"].to_numpy(), ended])
     found, whole = (fitted(log, chunk, basis=basis)._learner.lookup for chunk in (7, 10**6))
     assert np.allclose(found.ranges, whole.ranges, rtol=1e-12)
-    assert found.waves == whole.waves
+    assert found.functions == whole.functions
     if found.centred:
-        assert np.allclose(found.ranges, spread(found.ranges, seen_in(x)), rtol=1e-12)
+        assert np.allclose(found.ranges, found.traits.spread(found.ranges, seen_in(x)), rtol=1e-12)
     else:
         assert np.allclose(found.ranges, grown(ranges_of([-4, -4], [4, 4], observed=True), x))
 
@@ -392,7 +392,7 @@ def test_what_a_worker_receives(monkeypatch):
 
 def test_an_interrupt_leaves_an_agent_that_can_be_fitted(log, monkeypatch):
     reference, new, calls = fitted(log).planned.theta, agent(), []
-    products = log_learner.swept_log
+    products = log_learner.sweep_log
 
     def interrupted(*arguments):
         calls.append(1)
@@ -400,7 +400,7 @@ def test_an_interrupt_leaves_an_agent_that_can_be_fitted(log, monkeypatch):
             raise KeyboardInterrupt
         return products(*arguments)
 
-    monkeypatch.setattr(log_learner, "swept_log", interrupted)
+    monkeypatch.setattr(log_learner, "sweep_log", interrupted)
     with pytest.raises(KeyboardInterrupt):
         new.fit(log, env(), chunk=50)
     assert new.steps == 0

@@ -77,7 +77,7 @@ def test_a_change_that_fails_is_not_reported(caplog, monkeypatch):
     def broken(*arguments):
         raise MemoryError
 
-    monkeypatch.setattr(table_or_features.ChoosingLearner, "_replayed", broken)
+    monkeypatch.setattr(table_or_features.ChoosingLearner, "_replay", broken)
     with caplog.at_level(logging.INFO, "rlsvi"), pytest.raises(MemoryError):
         TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
     assert "from now on" not in caplog.text

@@ -1,9 +1,19 @@
-"""Bases that are wrong in every way a user's own may be, and can be healed."""
+"""All exported bases of measured numbers, and bases that are wrong in every way a user's own may be."""
 
 import numpy as np
 
 from contract.cases import CODE, features
-from rlsvi.bases import ActionFeatures, Features, FeatureTable, StateFeatures
+from rlsvi import bases
+from rlsvi.bases import ActionFeatures, Features, FeatureTable, MeasuredBasis, StateFeatures
+
+ARGUMENTS = {"PixelPairs": {"height": 1, "width": 2}}  # of bases that cannot be made without any, for two numbers
+
+
+def measured_bases():
+    """Every exported basis of measured numbers, for two of them."""
+    kinds = [kind for name in bases.__all__ if isinstance(kind := getattr(bases, name), type)]
+    own = [kind for kind in kinds if issubclass(kind, MeasuredBasis) and kind is not MeasuredBasis]
+    return [kind(**ARGUMENTS.get(kind.__name__, {})) for kind in own]
 
 
 def _edge(block, value):

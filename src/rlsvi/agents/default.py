@@ -3,74 +3,119 @@
 import warnings
 from copy import deepcopy
 from inspect import signature
-from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium import Env, spaces
-from gymnasium.spaces import Discrete
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
-from rlsvi.agents.task import Task, checked_env
+from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import TableOnlyError, layout_of
 from rlsvi.bases.observed import NUMBERS
 from rlsvi.core.checks import instead
 
-# ---- Whether an agent can learn in an environment, found out before anything is played ---------------------
-
-
 ACTIONS = 1000  # the largest number of actions that have a block of features each
 Kind = TypeVar("Kind", bound=Agent)
+Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 
 
-def tried(agent: Kind, env: Any) -> Kind:
+def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
+    """Return an agent that suits an environment and has learned nothing yet.
+
+    If observations are numbered and the environment itself defines the number of periods of an episode
+    (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
+    an environment does not define periods. Other numbered observations, and text, are learned by DiscountedPSRL,
+    which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
+    otherwise continues with BoundedRLSVI and features. If features cannot be made of so many or so large
+    numbers, a warning says so and the agent is DiscountedPSRL.
+
+    `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
+    What the agent could not learn is refused here, with a remedy.
+    """
+    checked_env(env)
+    return preflight(_choice(env, **arguments), env)
+
+
+def _choice(env: Env[Any, Any], **arguments: Any) -> Default:
+    """Return the agent for the observations of an environment and for the arguments."""
+    space = env.observation_space
+    numbered = isinstance(space, spaces.Discrete)
+    if numbered and getattr(env.unwrapped, "horizon", None) is not None:
+        return RLSVI(**_checked(RLSVI, arguments))
+    kind = DiscountedPSRL if numbered else TableOrFeatures
+    if not set(arguments) <= set(signature(kind).parameters):
+        if arguments.get("basis") is None:
+            layout_of(space)  # raises an error if the environment needs a basis
+        return BoundedRLSVI(**_checked(BoundedRLSVI, arguments, kind))
+    if numbered or not _has_numbers(space):
+        return DiscountedPSRL(**arguments)
+    try:
+        preflight(BoundedRLSVI(), env)  # the agent may continue with features
+    except TableOnlyError as error:
+        warnings.warn(
+            "this agent learns a table only, and nothing from observations that never recur. To learn from these "
+            f"too: {error}",
+            stacklevel=3,
+        )
+        return DiscountedPSRL(**arguments)
+    return TableOrFeatures(**arguments)
+
+
+def _checked(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[str, Any]:
+    """Return the arguments if an agent takes them; the error speaks of `agent_for`, which the user called.
+
+    other : another kind of agent, which would have been made of other arguments.
+    """
+    takes = signature(kind).parameters
+    for name in arguments:
+        if name not in takes:
+            others = signature(other).parameters if other else {}
+            made = f", where it makes a {kind.__name__}" if name in others or not other else ""
+            near = instead(name, [*takes, *others])
+            raise TypeError(f"agent_for has no argument {name} for this environment{made}: {near}")
+    return arguments
+
+
+def _has_numbers(space: Any) -> bool:
+    """Return whether the observations of a space consist of numbers, of any number and size."""
+    try:
+        layout_of(space)
+    except TableOnlyError:
+        return True
+    except ValueError:
+        return False
+    return True
+
+
+def preflight(agent: Kind, env: Any) -> Kind:
     """Return the agent, or raise the error that its `learn(env)` would begin with.
 
     A clone takes on the task and looks at one observation of the space, with all the checks of `learn`. A basis
-    given by the user is not tried, because its functions may only be meant for observations that occur.
+    given by the user is left out, because its functions may only be meant for observations that occur.
     """
-    task = agent._task_of(env)
-    if agent.basis is None:
-        _check_actions(task)
-        if agent._takes_basis:
-            _check_numbers(env.observation_space)
-        trial, example = agent.clone(), example_of(env.observation_space)
-        trial._take_on(task, env)
-        trial.new_learner(task, task.checked(example)).look(0, example, None)
-    return agent
-
-
-def _check_actions(task: Task) -> None:
-    """Raise an error if there are too many actions to learn, should it be with features."""
+    task, space = agent._task_of(env), env.observation_space
+    if agent.basis is not None:
+        return agent
     if task.actions > ACTIONS and task.states is None:
         raise ValueError(
             f"env has {task.actions} actions, features can be learned for at most {ACTIONS}: list fewer as "
             "actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
             "gymnasium.spaces.Discrete(len(actions)))"
         )
-
-
-def _check_numbers(space: Any) -> None:
-    """Raise an error if there are too many numbers to learn from with features."""
-    numbers = measured(space)
-    if numbers > NUMBERS:
+    if agent._takes_basis and task.states is None and (numbers := layout_of(space).measured) > NUMBERS:
         raise TableOnlyError(
             f"an observation holds {numbers} numbers, features can be learned of at most {NUMBERS}: make a "
             "picture smaller by gymnasium.wrappers.ResizeObservation and GrayscaleObservation, keep what matters "
             "by TransformObservation, or give a basis, such as bases.StateFeatures(function)"
         )
-
-
-def measured(space: Any) -> int:
-    """Return how many real numbers an observation holds."""
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        parts = space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces
-        return sum(measured(part) for part in parts)
-    return prod(space.shape) if isinstance(space, spaces.Box) else 0
+    clone, example = agent.clone(), example_of(space)
+    clone._take_on(task, env)
+    clone.new_learner(task, task.checked(example)).look(0, example, None)
+    return agent
 
 
 def example_of(space: Any) -> Any:
@@ -90,73 +135,3 @@ def example_of(space: Any) -> Any:
     drawn = deepcopy(space)  # drawing changes a space
     drawn.seed(0)
     return drawn.sample(num_nodes=1) if isinstance(space, spaces.Graph) else drawn.sample()  # without edges: None
-
-
-Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
-
-
-def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
-    """Return an agent that suits an environment and has learned nothing yet.
-
-    If observations are numbered and the environment itself defines the number of periods of an episode
-    (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
-    an environment does not define periods. Other numbered observations, and text, are learned by DiscountedPSRL,
-    which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
-    otherwise continues with BoundedRLSVI and features. If features cannot be made of so many or so large
-    numbers, a warning says so and the agent is DiscountedPSRL.
-
-    `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
-    What the agent could not learn is refused here, with a remedy.
-    """
-    checked_env(env)
-    return tried(_chosen(env, **arguments), env)
-
-
-def _chosen(env: Env[Any, Any], **arguments: Any) -> Default:
-    """Return the agent for the observations of an environment and for the arguments."""
-    numbered = isinstance(env.observation_space, Discrete)
-    if numbered and getattr(env.unwrapped, "horizon", None) is not None:
-        return RLSVI(**_known(RLSVI, arguments))
-    kind = DiscountedPSRL if numbered else TableOrFeatures
-    if not set(arguments) <= set(signature(kind).parameters):
-        if arguments.get("basis") is None:
-            layout_of(env.observation_space)  # raises an error if the environment needs a basis
-        return BoundedRLSVI(**_known(BoundedRLSVI, arguments, kind))
-    if numbered or not _holds_numbers(env.observation_space):
-        return DiscountedPSRL(**arguments)
-    try:
-        tried(BoundedRLSVI(), env)  # the agent may continue with features
-    except TableOnlyError as error:
-        warnings.warn(
-            "this agent learns a table only, and nothing from observations that never recur. To learn from these "
-            f"too: {error}",
-            stacklevel=3,
-        )
-        return DiscountedPSRL(**arguments)
-    return TableOrFeatures(**arguments)
-
-
-def _known(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[str, Any]:
-    """Return the arguments if an agent takes them; the error speaks of `agent_for`, which the user called.
-
-    other : another kind of agent, which would have been made of other arguments.
-    """
-    takes = signature(kind).parameters
-    for name in arguments:
-        if name not in takes:
-            others = signature(other).parameters if other else {}
-            made = f", where it makes a {kind.__name__}" if name in others or not other else ""
-            near = instead(name, [*takes, *others])
-            raise TypeError(f"agent_for has no argument {name} for this environment{made}: {near}")
-    return arguments
-
-
-def _holds_numbers(space: Any) -> bool:
-    """Return whether the observations of a space consist of numbers, of any number and size."""
-    try:
-        layout_of(space)
-    except TableOnlyError:
-        return True
-    except ValueError:
-        return False
-    return True

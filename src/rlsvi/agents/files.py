@@ -147,12 +147,12 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 # `layout` is JSON and says where the numbers of an observation are (bases/layout.py); `counts` is the number of
 # values of each discrete one. Then follows either a table: `actions` (H, S), where H is 1 if all periods are
 # alike, and S runs over the values of all discrete numbers, the last one fastest; or features: `low` and `high`
-# (m,) of the measured numbers, `waves` (m, f) and `scale` (f,) of their cosines, or a 1 followed by radial
-# functions with `centres` (f - 1, m) and `width`, or a 1, the numbers, and cosines with `waves`, `scale` and a
-# `phase`, or of a picture a 1, the squares of pixels times `single`, and sums of products of their pairs, `first`
-# and `second` (P,), each in the sum that `bin` (P,) says, times `scale`; `weights` (A, d), `first_action`, and
-# whether the features are `crossed` with the discrete numbers. The practice agent adds `held`, for how many steps
-# each action is held. docs/interoperability.md has a reader.
+# (m,) of the measured numbers, and what the method `arrays` of their basis returns: `waves` (m, f) and `scale`
+# (f,) of cosines, or a 1 followed by radial functions with `centres` (f - 1, m) and `width`, or a 1, the numbers,
+# and cosines with `waves`, `scale` and a `phase`, or of a picture a 1, the squares of pixels times `single`, and
+# sums of products of their pairs, `first` and `second` (P,), each in the sum that `bin` (P,) says, times `scale`;
+# `weights` (A, d), `first_action`, and whether the features are `crossed` with the discrete numbers. The practice
+# agent adds `held`, for how many steps each action is held. docs/interoperability.md has a reader.
 
 
 MOST = 1_000_000  # the largest number of table cells
@@ -171,8 +171,8 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
     else:
         raise ValueError(
             f"{type(agent).__name__} can be exported where observations are numbered (Discrete), BoundedRLSVI "
-            "also with a table, Fourier, radial features, waves or pixel pairs: save the agent instead, and load "
-            "it by rlsvi.load"
+            "also with a table or with most bases of measured numbers, such as bases.Fourier(): save the agent "
+            "instead, and load it by rlsvi.load"
         )
     whole = {"layout": json.dumps(layout.tree), "counts": np.array(layout.counts, dtype=np.int64), **arrays}
     with whole_file(target) as file:

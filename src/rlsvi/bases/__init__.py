@@ -1,11 +1,10 @@
 """Bases: which weights a state and an action use, and with which features."""
 
-from rlsvi.bases.basis import Basis, Features, FeatureTable, bound
-from rlsvi.bases.default import default
+from rlsvi.bases.basis import Basis, Features, FeatureTable, MeasuredBasis, RowBasis, bound
 from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import ActionFeatures, StateFeatures, Transformer
-from rlsvi.bases.observed import Observed, RowBasis, of
+from rlsvi.bases.observed import Observed, default, of
 from rlsvi.bases.pixel_pairs import PixelPairs
 from rlsvi.bases.polynomial import Polynomial
 from rlsvi.bases.radial import Radial
@@ -22,6 +21,7 @@ __all__ = [
     "FeatureTable",
     "Features",
     "Fourier",
+    "MeasuredBasis",
     "Observed",
     "PixelPairs",
     "Polynomial",

@@ -5,11 +5,14 @@ action, and a table has a block of one number for each state and action.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlsvi.bases.layout import Ranges, Seen
+from rlsvi.core.archive import Archive
 from rlsvi.core.checks import LARGEST, finite, fits, flag, read_only, shown, whole
 from rlsvi.core.compile import Floats, Ints
 
@@ -57,6 +60,67 @@ class Basis(Protocol):
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features of the states 0..states-1, or of observations like `example` if `states` is None."""
         ...
+
+
+class RowBasis(Protocol):
+    """Features of numbers in [0, 1]: those of this package, such as Fourier, or your own."""
+
+    def rows(self, x: Floats) -> Floats:
+        """Return the features (N, d) of x (N, n)."""
+        ...
+
+
+class MeasuredBasis:
+    """The base class of the bases of measured numbers. A new one defines `rows`, and what else differs from here.
+
+    Agents know no class of basis. They ask for what is below, and use these defaults for any other object that has
+    a method `rows`. The rows of a derived class may be computed by several threads at once.
+    """
+
+    centred: ClassVar[bool] = False  # whether numbers are scaled by the mean and spread of all data, by `spread`
+    trace: ClassVar[float] = 0.5  # the lambda of BoundedRLSVI that suits these features, if actions are not held
+
+    def rows(self, x: Floats) -> Floats:
+        """Return the features (N, d) of x (N, n) in [0, 1]. No row depends on the others."""
+        raise NotImplementedError
+
+    def size(self, n: int, most: int) -> int:
+        """Return the number of features of n numbers; where it is above `most`, any number above will do.
+
+        A damaged file may ask for billions of features: not many more than `most` are made to count them.
+        """
+        basis: Any = self
+        if getattr(self, "features", 0) > most:  # as many as it makes within a smaller budget, or more
+            basis = replace(basis, features=most)
+        return int(basis.rows(np.zeros((1, n))).shape[1])
+
+    def arrays(self, n: int) -> dict[str, Any] | None:
+        """Return the arrays that define features of n numbers in an exported policy; None: it cannot be exported.
+
+        They have one of the forms that docs/interoperability.md reads.
+        """
+        return None
+
+    def spread(self, ranges: Ranges, seen: Seen) -> Ranges:
+        """Return the ranges that are scaled to [0, 1], given what all data have in common, if `centred`."""
+        return ranges
+
+    def tune(self, n: int, steps: int, error: Callable[[Self], float] | None) -> Self:
+        """Return the basis for n numbers and so many steps, such as with the length scale of the least error.
+
+        Called if `centred`, whenever the data have doubled.
+
+        error : a function that returns the error of predictions with a basis; None if there are none yet.
+        """
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Return the arrays by which a file remembers what `tune` has changed."""
+        return {}
+
+    def read(self, file: Archive) -> Self:
+        """Return the basis as it was tuned, given the arrays of `state` in a file."""
+        return self
 
 
 def from_table(phi: Floats, block: Ints, blocks: int, name: str) -> Features:

@@ -6,9 +6,11 @@ from functools import cache
 from itertools import combinations, islice, product
 from itertools import count as count_from
 from math import comb, isqrt
+from typing import Any
 
 import numpy as np
 
+from rlsvi.bases.basis import MeasuredBasis
 from rlsvi.bases.waves import fill_waves
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, number, shown, whole
@@ -18,7 +20,7 @@ from rlsvi.core.elementary import exp, log, power
 
 @storable
 @dataclass(frozen=True)
-class Fourier:
+class Fourier(MeasuredBasis):
     """cos(pi c . x) for x in [0, 1]^n, and frequencies c in {0, .., order}^n.
 
     Parameters
@@ -53,6 +55,17 @@ class Fourier:
         fill_waves(numbers, waves, np.zeros(len(divisor)), 1.0, np.empty(len(divisor)), phi)
         phi /= divisor
         return phi
+
+    def size(self, n: int, most: int) -> int:
+        """Return the number of features of n numbers; `together` may exceed the budget."""
+        if self.together is None:
+            return super().size(n, most)
+        return count(n, *chosen(n, self.order, self.features, self.together))
+
+    def arrays(self, n: int) -> dict[str, Any]:
+        """Return the frequencies and the factors of the cosines."""
+        waves, divisor = frequencies(n, self.order, self.features, self.together, self.smoothness)
+        return {"waves": 2 * np.pi * waves, "scale": 1 / divisor}
 
 
 @cache

@@ -1,7 +1,7 @@
-"""Observations of any Gymnasium space as vectors: first the measured numbers, then the discrete ones.
+"""Observations of any Gymnasium space as vectors, and their measured numbers scaled to [0, 1].
 
-A Box is measured; Discrete, MultiDiscrete and MultiBinary are discrete, counted from 0; Dict and Tuple are
-flattened. A layout is plain data that can be stored in a file.
+A vector has first the measured numbers, then the discrete ones. A Box is measured; Discrete, MultiDiscrete and
+MultiBinary are discrete, counted from 0; Dict and Tuple are flattened. A layout is plain data that can be stored.
 """
 
 from math import prod
@@ -11,61 +11,12 @@ import numpy as np
 from gymnasium import spaces
 
 from rlsvi.core.checks import LARGEST, shown, whole
-from rlsvi.core.compile import Floats
-
-# ---- Observations that no features can be made of, and what to do about them -------------------------------
-
-
-SERVED = spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
-KINDS = "Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
-
-
-def refuse_unserved(space: Any) -> None:
-    """Raise an error if a space has a part that is neither numbers nor counted; it names the part and a remedy."""
-    found = _first(space, ())
-    if found is None:
-        return
-    path, part = found
-    where = "observation" + "".join(f"[{key!r}]" for key in path)
-    raise ValueError(
-        f"observations cannot be learned from: {where} is {type(part).__name__}, only {KINDS} become numbers. "
-        f"{_remedy(space, path, part)}, or give a basis such as bases.StateFeatures(function)"
-    )
-
-
-def _first(space: Any, path: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any] | None:
-    """Return the first part that cannot be served, and the keys that lead to it."""
-    if isinstance(space, SERVED):
-        return None
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        items = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
-        return next((found for key, part in items if (found := _first(part, (*path, key)))), None)
-    return path, space
-
-
-def _remedy(space: Any, path: tuple[Any, ...], part: Any) -> str:
-    """Return how to wrap the environment: drop a key, flatten, or turn the observation into numbers."""
-    if isinstance(space, spaces.Dict):
-        kept = [key for key, each in space.spaces.items() if _first(each, ()) is None]
-        if kept:
-            keep = f"gymnasium.wrappers.FilterObservation(env, {kept!r})"
-            return f"If it does not matter, drop {path[0]!r} by {keep}; if it does, {_numbers(part)}"
-    remedy = _numbers(part)
-    return remedy[0].upper() + remedy[1:]
-
-
-def _numbers(part: Any) -> str:
-    """Return how to turn a part into numbers."""
-    if isinstance(part, spaces.Text | spaces.OneOf):
-        return "flatten all to numbers by gymnasium.wrappers.FlattenObservation(env)"
-    return (
-        "turn the observation into a fixed number of numbers by "
-        "gymnasium.wrappers.TransformObservation(env, function, gymnasium.spaces.Box(..))"
-    )
-
+from rlsvi.core.compile import Bools, Floats
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
 EXACT = 2**53  # float64 holds all whole numbers up to this one
+COUNTED = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
+KINDS = "Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
 
 
 class TableOnlyError(ValueError):
@@ -109,41 +60,39 @@ class Layout(NamedTuple):
 
 def layout_of(space: Any) -> Layout:
     """Return the layout of a space, or raise an error that suggests a remedy."""
-    low: list[float | None] = []
-    high: list[float | None] = []
-    counts: list[int] = []
     refuse_unserved(space)
-    tree = _tree(space, low, high, counts)
-    if not low and not counts:
+    layout = Layout(None, [], [], [])
+    layout = layout._replace(tree=_tree(space, layout))
+    if not layout.size:
         raise ValueError(
             f"the observation space {space} holds nothing to learn from: put numbers into it, by "
             "gymnasium.wrappers.TransformObservation"
         )
-    return Layout(tree, low, high, counts)
+    return layout
 
 
-def _tree(space: Any, low: list[float | None], high: list[float | None], counts: list[int]) -> Any:
-    """Flatten a space, appending the possible values of its numbers to the lists."""
+def _tree(space: Any, layout: Layout) -> Any:
+    """Return the tree of a space, and append the possible values of its numbers to the lists of a layout."""
     if isinstance(space, spaces.Box):
         if space.dtype is not None and space.dtype.kind in "iu":
             _check_exact(space, space.low[space.bounded_below], space.high[space.bounded_above])
         for least, most in zip(space.low.ravel().tolist(), space.high.ravel().tolist(), strict=True):
             known = abs(least) < UNBOUNDED and abs(most) < UNBOUNDED and least < most
-            low.append(float(least) if known else None)
-            high.append(float(most) if known else None)
+            layout.low.append(float(least) if known else None)
+            layout.high.append(float(most) if known else None)
         return ["box", list(space.shape)]
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
+    if isinstance(space, COUNTED):
         if isinstance(space, spaces.MultiBinary):
             n, start = np.full(space.shape, 2), np.zeros(space.shape, np.int64)
         else:
             n = np.asarray(space.n if isinstance(space, spaces.Discrete) else space.nvec)
             start = np.asarray(space.start)
         _check_exact(space, n, start)
-        counts.extend(int(k) for k in n.ravel())
+        layout.counts.extend(int(k) for k in n.ravel())
         return ["counted", [int(k) for k in start.ravel()], list(n.shape)]
     if isinstance(space, spaces.Dict):
-        return ["dict", [[key, _tree(part, low, high, counts)] for key, part in space.spaces.items()]]
-    return ["tuple", [_tree(part, low, high, counts) for part in space.spaces]]
+        return ["dict", [[key, _tree(part, layout)] for key, part in space.spaces.items()]]
+    return ["tuple", [_tree(part, layout) for part in space.spaces]]
 
 
 def _sizes(tree: Any) -> tuple[int, int]:
@@ -162,14 +111,13 @@ def _sizes(tree: Any) -> tuple[int, int]:
     return 0, size
 
 
-def _check_exact(space: Any, *bounds: Any) -> None:
-    """Raise an error if a space declares whole numbers that float64 cannot tell apart."""
-    if not all(is_exact(array) for array in bounds):
-        raise TableOnlyError(
-            f"the space {space!s:.80} holds whole numbers beyond 2^53, which float64 cannot tell apart: split or "
-            "divide them by gymnasium.wrappers.TransformObservation, or, if they do not occur, declare narrower "
-            "bounds by TransformObservation(env, lambda x: x, space)"
-        )
+def boxes_in(tree: Any) -> list[Any]:
+    """Return the shapes of all boxes of an observation."""
+    kind, *parts = tree
+    if kind == "box":
+        return [parts[0]]
+    inner = [part for _, part in parts[0]] if kind == "dict" else parts[0] if kind == "tuple" else []
+    return [shape for part in inner for shape in boxes_in(part)]
 
 
 def vector_of(layout: Layout, observation: Any) -> Floats:
@@ -193,6 +141,7 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
 
 
 def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any]) -> None:
+    """Append the numbers of an observation to one of the lists, part by part."""
     kind, *parts = tree
     try:
         if kind == "dict":
@@ -220,6 +169,26 @@ def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any
     (measured if kind == "box" else counted).append(x.ravel() if kind == "box" else x.ravel() - parts[0])
 
 
+def observation_of(layout: Layout, x: Floats) -> Any:
+    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers."""
+    return _part(layout.tree, x, [0, layout.measured])
+
+
+def _part(tree: Any, x: Floats, at: list[int]) -> Any:
+    """Return a part of an observation; `at` is where the next measured and the next discrete number are in x."""
+    kind, *parts = tree
+    if kind == "dict":
+        return {key: _part(part, x, at) for key, part in parts[0]}
+    if kind == "tuple":
+        return tuple(_part(part, x, at) for part in parts[0])
+    which, size = (0 if kind == "box" else 1), prod(parts[-1])
+    found = x[at[which] : at[which] + size]
+    at[which] += size
+    if kind == "box":
+        return found.reshape(parts[-1])
+    return (found.astype(np.int64) + np.array(parts[0], np.int64)).reshape(parts[-1])
+
+
 def is_exact(array: Any) -> bool:
     """Return whether float64 holds the numbers of an array exactly, as far as they are of an integer type."""
     if array.dtype.kind not in "iu":
@@ -227,22 +196,118 @@ def is_exact(array: Any) -> bool:
     return all(abs(int(extreme)) <= EXACT for extreme in (array.min(initial=0), array.max(initial=0)))
 
 
-def observation_of(layout: Layout, x: Floats) -> Any:
-    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers."""
-    at = [0, layout.measured]
-    return _part(layout.tree, x, at)
+def _check_exact(space: Any, *bounds: Any) -> None:
+    """Raise an error if a space declares whole numbers that float64 cannot tell apart."""
+    if not all(is_exact(array) for array in bounds):
+        raise TableOnlyError(
+            f"the space {space!s:.80} holds whole numbers beyond 2^53, which float64 cannot tell apart: split or "
+            "divide them by gymnasium.wrappers.TransformObservation, or, if they do not occur, declare narrower "
+            "bounds by TransformObservation(env, lambda x: x, space)"
+        )
 
 
-def _part(tree: Any, x: Floats, at: list[int]) -> Any:
-    kind, *parts = tree
-    if kind == "dict":
-        return {key: _part(part, x, at) for key, part in parts[0]}
-    if kind == "tuple":
-        return tuple(_part(part, x, at) for part in parts[0])
-    which, shape = (0 if kind == "box" else 1), parts[-1]
-    size = int(np.prod(shape))
-    found = x[at[which] : at[which] + size]
-    at[which] += size
-    if kind == "box":
-        return found.reshape(shape)
-    return (found.astype(np.int64) + np.array(parts[0], np.int64)).reshape(shape)
+# ---- Spaces that no features can be made of ----------------------------------------------------------------
+
+
+def refuse_unserved(space: Any) -> None:
+    """Raise an error if a space has a part that is neither numbers nor counted; it names the part and a remedy."""
+    found = _unserved(space)
+    if found is None:
+        return
+    path, part = found
+    if isinstance(part, spaces.Text | spaces.OneOf):
+        remedy = "flatten all to numbers by gymnasium.wrappers.FlattenObservation(env)"
+    else:
+        remedy = (
+            "turn the observation into a fixed number of numbers by "
+            "gymnasium.wrappers.TransformObservation(env, function, gymnasium.spaces.Box(..))"
+        )
+    inner = space.spaces if isinstance(space, spaces.Dict) else {}
+    kept = [key for key, each in inner.items() if _unserved(each) is None]
+    if kept:
+        keep = f"gymnasium.wrappers.FilterObservation(env, {kept!r})"
+        remedy = f"If it does not matter, drop {path[0]!r} by {keep}; if it does, {remedy}"
+    where = "observation" + "".join(f"[{key!r}]" for key in path)
+    raise ValueError(
+        f"observations cannot be learned from: {where} is {type(part).__name__}, only {KINDS} become numbers. "
+        f"{remedy[0].upper() + remedy[1:]}, or give a basis such as bases.StateFeatures(function)"
+    )
+
+
+def _unserved(space: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], Any] | None:
+    """Return the first part that cannot be served, and the keys that lead to it."""
+    if isinstance(space, spaces.Box | COUNTED):
+        return None
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        items = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        return next((found for key, part in items if (found := _unserved(part, (*path, key)))), None)
+    return path, space
+
+
+# ---- Measured numbers scaled to [0, 1], by given bounds or by the observed range within those of the space -----
+#
+# The bounds of a space often lie far beyond everything that happens, and features of unvisited regions are wasted.
+# A range grows only when an observation leaves it, and then by at least half its width, so this happens O(log)
+# times. All features must then be recomputed from the original observations.
+
+MARGIN, GROWTH = 0.1, 1.5
+SMALLEST = 1e-9  # the least width of a range, relative to its numbers
+
+
+class Ranges(NamedTuple):
+    """The range of each measured number; NaN if nothing is known yet."""
+
+    low: Floats  # (m,)
+    high: Floats
+    least: Floats  # limits of the ranges; infinite if there is no bound
+    most: Floats
+    observed: Bools  # whether it follows what is observed; the others are given
+
+    def around(self, mean: Floats, half: Floats) -> "Ranges":
+        """Return ranges of a half width around a mean, where none are given."""
+        low = np.where(self.observed, mean - half, self.low)
+        return self._replace(low=low, high=np.where(self.observed, mean + half, self.high))
+
+
+class Seen(NamedTuple):
+    """What ranges depend on: the mean, standard deviation, minimum and maximum of each number of many rows."""
+
+    mean: Floats  # (m,)
+    deviation: Floats
+    least: Floats
+    most: Floats
+
+
+def seen_in(x: Floats) -> Seen:
+    """Return what is needed of the numbers x (N, m)."""
+    return Seen(x.mean(axis=0), x.std(axis=0), x.min(axis=0), x.max(axis=0))
+
+
+def ranges_of(low: list[float | None], high: list[float | None], *, observed: bool = False) -> Ranges:
+    """Return the ranges given by bounds (None: no bound); with `observed`, all are unknown within the bounds."""
+    least = np.array([-np.inf if v is None else v for v in low], dtype=np.float64)
+    most = np.array([np.inf if v is None else v for v in high], dtype=np.float64)
+    open_ = np.full(len(least), observed) | np.isinf(least) | np.isinf(most)
+    return Ranges(np.where(open_, np.nan, least), np.where(open_, np.nan, most), least, most, open_)
+
+
+def grown(ranges: Ranges, x: Floats) -> Ranges | None:
+    """Return ranges that also contain x (N, m), as far as the bounds allow, or None if these already do."""
+    if not x.size:
+        return None
+    inside = np.clip(x, ranges.least, ranges.most)
+    least, most = inside.min(axis=0), inside.max(axis=0)
+    new, below, above = np.isnan(ranges.low), least < ranges.low, most > ranges.high
+    if not (new | below | above).any():
+        return None
+    width = ranges.high - ranges.low
+    low = np.where(below, np.fmin(least, ranges.high - GROWTH * width), ranges.low)
+    high = np.where(above, np.fmax(most, ranges.low + GROWTH * width), ranges.high)
+    pad = np.where(most > least, MARGIN * (most - least), np.fmax(1.0, SMALLEST * np.abs(most)))
+    low, high = np.where(new, least - pad, low), np.where(new, most + pad, high)
+    return ranges._replace(low=np.fmax(low, ranges.least), high=np.fmin(high, ranges.most))
+
+
+def scaled(ranges: Ranges, x: Floats) -> Floats:
+    """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
+    return np.clip((x - ranges.low) / (ranges.high - ranges.low), 0.0, 1.0)

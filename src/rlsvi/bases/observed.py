@@ -3,17 +3,19 @@
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium import Space
 
-from rlsvi.bases.basis import Features
+from rlsvi.bases.basis import Features, RowBasis
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import StateFeatures
-from rlsvi.bases.layout import Layout, TableOnlyError, layout_of, vector_of
+from rlsvi.bases.layout import Layout, Ranges, TableOnlyError, boxes_in, layout_of, ranges_of, scaled, vector_of
+from rlsvi.bases.pixel_pairs import MOST as MOST_PIXELS
+from rlsvi.bases.pixel_pairs import PixelPairs
 from rlsvi.bases.radial import Radial
-from rlsvi.bases.scaling import Ranges, ranges_of, scaled
+from rlsvi.bases.tabular import Tabular
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
@@ -22,15 +24,9 @@ CROSSED = 1024  # up to this many features, measured features have separate weig
 MOST = 4096  # the largest number of zeros and ones
 NUMBERS = 2048  # the largest number of measured numbers that have features by default
 GRID = 2  # up to this many measured numbers, a grid of radial functions is fine enough
-SIDE = 15  # functions per side
-
-
-class RowBasis(Protocol):
-    """Features of numbers in [0, 1]: Fourier, Polynomial, Radial, Tiles, or your own."""
-
-    def rows(self, x: Floats) -> Floats:
-        """Return the features (N, d) of x (N, n)."""
-        ...
+FUNCTIONS = 15  # per side of a grid
+CELLS = 10_000  # the largest number of states for a table
+SIDE = 5  # the shortest side of a picture; an array with a shorter one is rather a stack of vectors
 
 
 @storable
@@ -100,15 +96,6 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
     return Observed(layout.tree, low, high, layout.counts, basis)
 
 
-def usual(n: int) -> RowBasis:
-    """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines.
-
-    There is at least one wave for each of up to NUMBERS numbers; Fourier refuses more of them.
-    """
-    most = max(Fourier.features, min(n, NUMBERS) + 1)
-    return Radial(features=SIDE**n + 1) if n <= GRID else Fourier(features=most)
-
-
 def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
     if given is None:
         return list(getattr(layout, name))
@@ -120,25 +107,79 @@ def _bounds(name: str, given: Any, layout: Layout) -> list[float | None]:
     return [float(v) for v in bounds]
 
 
+def usual(n: int) -> RowBasis:
+    """Return local functions, which follow abrupt changes, if a grid is fine enough; otherwise cosines.
+
+    There is at least one wave for each of up to NUMBERS numbers; Fourier refuses more of them.
+    """
+    most = max(Fourier.features, min(n, NUMBERS) + 1)
+    return Radial(features=FUNCTIONS**n + 1) if n <= GRID else Fourier(features=most)
+
+
+def default(env: Any) -> Tabular | Observed:
+    """Return a table if observations are numbered, otherwise radial (up to two numbers) or Fourier features.
+
+    There are at most 256 features.
+
+    `env` is an environment or its observation space. If all numbers are discrete, the features are zeros and ones.
+    """
+    space = getattr(env, "observation_space", env)
+    if not isinstance(space, Space):
+        raise TypeError(f"env must be a Gymnasium environment or an observation space, got {shown(env)}")
+    if len(getattr(space, "shape", None) or ()) == 0 and hasattr(space, "n") and int(space.n) <= CELLS:
+        return Tabular()
+    return of(space)
+
+
+def is_table(layout: Layout) -> bool:
+    """Return whether each observation can have its own weight: one discrete number, or several with few values.
+
+    Only observed values take memory. Several numbers with many values are better kept as separate features.
+    """
+    return not layout.measured and (prod(layout.counts) <= CELLS or len(layout.counts) == 1)
+
+
+def picture_in(layout: Layout) -> PixelPairs | None:
+    """Return pairs of pixels if the measured numbers of an observation are one picture, otherwise None.
+
+    A picture is a Box of two or three dimensions, with sides of at least five, in which all numbers have the same
+    finite bounds. The shortest of three sides counts the channels.
+    """
+    shapes = boxes_in(layout.tree)
+    if len(shapes) != 1 or len(set(layout.low)) != 1 or len(set(layout.high)) != 1 or None in layout.low:
+        return None
+    shape = [*shapes[0], 1] if len(shapes[0]) == 2 else shapes[0]
+    if len(shape) != 3:
+        return None
+    first = shape[0] < shape[2]
+    channels, height, width = shape if first else [shape[2], *shape[:2]]
+    if min(height, width) < SIDE or layout.measured > MOST_PIXELS:
+        return None
+    return PixelPairs(height, width, channels, first)
+
+
 def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Floats:
     """Return the features (N, d) of observations given as vectors (N, n)."""
     m, counts = layout.measured, layout.counts
-    if not counts:
-        return _made_by(basis, scaled(ranges, x))
-    joint = prod(counts)
-    if joint > CROSSED and sum(counts) > MOST:
+    if prod(counts) > CROSSED and sum(counts) > MOST:
         raise TableOnlyError(
             f"the counted numbers of an observation take {sum(counts)} values, features are at most {MOST}: turn "
             "them into a Box by gymnasium.wrappers.TransformObservation, or give a basis, such as "
             "bases.StateFeatures(function)"
         )
-    if not m:
-        return joint_one_hot(x, counts) if joint <= CROSSED else one_hot(x, counts)
-    phi = _made_by(basis, scaled(ranges, x[:, :m]))
-    if joint * phi.shape[1] <= CROSSED:
+    phi = _made_by(basis, scaled(ranges, x[:, :m])) if m else np.ones((len(x), 1))
+    if not counts:
+        return phi
+    if is_crossed(layout, phi.shape[1]):
         which = joint_one_hot(x[:, m:], counts)
         return (which[:, :, None] * phi[:, None, :]).reshape(len(x), which.shape[1] * phi.shape[1])
-    return np.concatenate([phi, one_hot(x[:, m:], counts)], axis=1)
+    ones = one_hot(x[:, m:], counts)
+    return np.concatenate([phi, ones], axis=1) if m else ones
+
+
+def is_crossed(layout: Layout, features: int) -> bool:
+    """Return whether measured features have separate weights for all values of the discrete numbers."""
+    return not layout.counts or prod(layout.counts) * features <= CROSSED
 
 
 def _made_by(basis: RowBasis, x: Floats) -> Floats:
@@ -162,7 +203,7 @@ def one_hot(whole: Floats, counts: list[int]) -> Floats:
 
 def joint_one_hot(whole: Floats, counts: list[int]) -> Floats:
     """Return an array (N, product of counts) with a 1 for the combined values of all numbers."""
-    out = np.zeros((len(whole), int(np.prod(counts))))
+    out = np.zeros((len(whole), prod(counts)))
     index = np.ravel_multi_index(tuple(whole.astype(np.int64).T), tuple(counts))
     out[np.arange(len(whole)), index] = 1.0
     return out

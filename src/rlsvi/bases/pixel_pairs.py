@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.bases.scaling import Ranges, Seen
+from rlsvi.bases.basis import MeasuredBasis
+from rlsvi.bases.layout import Ranges, Seen
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, flag, whole
 from rlsvi.core.compile import Floats, Longs, compiled
@@ -27,7 +28,7 @@ MOST = 2048  # the largest number of pixels in all channels: two million pairs
 
 @storable
 @dataclass(frozen=True)
-class PixelPairs:
+class PixelPairs(MeasuredBasis):
     """1, all pixels squared, and for every displacement the sum of the products of all pairs so far apart.
 
     A square has the sign of the pixel's difference from 0.5. BoundedRLSVI scales pixels so that 0.5 is the mean of
@@ -47,6 +48,8 @@ class PixelPairs:
     channels: int = 1
     channels_first: bool = False
     features: int = 400
+
+    centred = True
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, 1 + n + pairs) of x (N, n), where n is the number of pixels in all channels."""
@@ -100,8 +103,11 @@ class PixelPairs:
         for plane in self.planes_in(mean[None]):
             reach = float(np.fmax(seen.most - mean, mean - seen.least)[plane].max())
             half[plane] = reach if reach > 1e-9 * np.abs(mean[plane]).max() else 1.0
-        low = np.where(ranges.observed, mean - half, ranges.low)
-        return ranges._replace(low=low, high=np.where(ranges.observed, mean + half, ranges.high))
+        return ranges.around(mean, half)
+
+    def arrays(self, n: int) -> dict[str, Any]:
+        """Return the pairs, and the factor of single pixels."""
+        return {**pairs_of(self)._asdict(), "single": SINGLE}
 
 
 class Pairs(NamedTuple):

@@ -8,6 +8,7 @@ from math import comb
 import numpy as np
 from numpy.polynomial.legendre import legvander
 
+from rlsvi.bases.basis import MeasuredBasis
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats, Longs
@@ -15,7 +16,7 @@ from rlsvi.core.compile import Floats, Longs
 
 @storable
 @dataclass(frozen=True)
-class Polynomial:
+class Polynomial(MeasuredBasis):
     """Products of Legendre polynomials of 2 x - 1, up to a total degree.
 
     They span all polynomials of that degree and are far less correlated than powers, so that the regression stays

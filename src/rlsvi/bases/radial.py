@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from rlsvi.bases.basis import MeasuredBasis
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import LARGEST, check_rows, positive, shown, whole
 from rlsvi.core.compile import Floats, compiled
@@ -14,7 +16,7 @@ from rlsvi.core.elementary import exp
 
 @storable
 @dataclass(frozen=True)
-class Radial:
+class Radial(MeasuredBasis):
     """exp(-|x - c|^2 / (2 width^2)) for centres c on a grid, or at random if a grid is too large; and a 1.
 
     Parameters
@@ -40,6 +42,15 @@ class Radial:
         numbers = np.ascontiguousarray(x, dtype=np.float64)
         fill_bumps(numbers, np.ascontiguousarray(centres.T), width * width, phi)
         return phi
+
+    def size(self, n: int, most: int) -> int:
+        """Return the number of features of n numbers; random centres, whose distances take long, are not drawn."""
+        return self.features if 3**n >= self.features else super().size(n, most)
+
+    def arrays(self, n: int) -> dict[str, Any]:
+        """Return the centres and the width."""
+        centres, apart = centres_of(n, self.features, self.seed)
+        return {"centres": centres, "width": self.width or apart}
 
 
 @compiled

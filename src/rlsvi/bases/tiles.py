@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rlsvi.bases.basis import MeasuredBasis
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, shown, whole
 from rlsvi.core.compile import Floats
@@ -11,7 +12,7 @@ from rlsvi.core.compile import Floats
 
 @storable
 @dataclass(frozen=True)
-class Tiles:
+class Tiles(MeasuredBasis):
     """One feature per tile, which is 1 if x lies in it and 0 otherwise.
 
     Grid g is shifted by the fraction (2 i + 1) g / grids of a tile along number i (Miller and Glanz 1996), modulo

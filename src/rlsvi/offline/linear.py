@@ -19,8 +19,8 @@ from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 from scipy.sparse import bsr_matrix, csr_matrix
 
 from rlsvi.bases.basis import bound
+from rlsvi.bases.layout import ranges_of
 from rlsvi.bases.observed import Observed, rows_of
-from rlsvi.bases.scaling import ranges_of
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.offline.doubt import doubts, scales
 from rlsvi.offline.question import MOST, Fitted, Question, folds_of

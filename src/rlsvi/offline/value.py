@@ -10,8 +10,7 @@ from gymnasium import Env
 from gymnasium.spaces import Box, Discrete, Text
 
 from rlsvi.bases import Tabular
-from rlsvi.bases.default import default
-from rlsvi.bases.observed import of
+from rlsvi.bases.observed import default, of
 from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.offline.columns import refuse

@@ -1,19 +1,30 @@
-"""What a log has in common that is read in chunks, and the features that follow from it.
+"""Learning from a log that is read in chunks: nothing is kept but the sums and weights of its regression.
 
-Chunks are summed up one by one and joined in their order. Means and standard deviations are exact up to rounding,
-and so are the returns observed from any step on: rewards are read once more, from the last chunk to the first.
+    scale the features by what all rows have in common                               one pass over the log
+    G_a = the sum of phi phi' over the steps with action a                           one pass
+    until Q changes little                                                           one pass each
+        b_i = the lambda-return from step i, as in learner.py, but not beyond the end of its chunk
+        y_a = the sum of phi b over the steps with action a
+        Q = Phi (posterior mean for y)
+
+Every chunk gives its own sums, and these are added in the order of the chunks. Wherever they are computed, the
+weights therefore have the same bits for the same size of a chunk. Means, standard deviations and the returns
+observed from any step on are exact up to rounding.
+
+The sweeps of learner.py are not those of a log of one chunk: they keep Q of all rows from one sweep to the next,
+and take the misfit from residuals; here it follows from sums. Both give the same mean, but not the same bits.
 """
 
 import math
 from copy import copy
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
 from rlsvi.agents.noise import Model
-from rlsvi.agents.practice.episodes import EpisodeHistory, Transitions
+from rlsvi.agents.practice.history import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
     MEAN_SWEEPS,
     PLANNED,
@@ -22,22 +33,24 @@ from rlsvi.agents.practice.learner import (
     SCALED,
     UNBOUNDED,
     BoundedLearner,
+    Lookup,
+    Planning,
     Sample,
     SweptValues,
-    best_waves,
+    check_size,
     discounted_sums,
     fill_normal,
     judges,
     largest_value,
-    steadied,
+    sweep_safely,
     targets,
     values_of,
     with_margin,
 )
-from rlsvi.agents.practice.lookup import Lookup, warn_outside
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.bases import Observed
-from rlsvi.bases.scaling import Seen
+from rlsvi.agents.task import Task
+from rlsvi.bases.layout import Seen
+from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
@@ -50,6 +63,12 @@ if TYPE_CHECKING:
     from rlsvi.offline.stream import Chunk, Stream
 
 
+DONE = (
+    "this agent was fitted to a log in chunks, of which it has kept only sums: it cannot learn more. Fit a clone, "
+    "agent.clone(), to all of the data, or fit the log without chunk="
+)
+
+
 class Summary(NamedTuple):
     """What all rows of a chunk, or of several, have in common."""
 
@@ -60,7 +79,7 @@ class Summary(NamedTuple):
     most: Floats
     episodes: int  # how many ended
     rewards: tuple[float, float, float]  # number of nonzero ones, sum of the logarithms of their size, the largest
-    x: Floats  # the rows of the steps that judge a length
+    x: Floats  # the rows of the steps that judge a basis
     action: Longs
     odd: Bools  # whether they belong to every other episode
 
@@ -75,9 +94,26 @@ class Summary(NamedTuple):
         some, logarithms, _ = self.rewards
         return math.exp(logarithms / some) if some else 1.0
 
+    def join(self, other: "Summary") -> "Summary":
+        """Return the summary of two successive parts of a log (Chan, Golub and LeVeque, 1983)."""
+        rows, apart = self.rows + other.rows, other.mean - self.mean
+        (some, logarithms, largest), (some2, logarithms2, largest2) = self.rewards, other.rewards
+        return Summary(
+            rows,
+            self.mean + apart * (other.rows / rows),
+            self.squares + other.squares + apart**2 * (self.rows * other.rows / rows),
+            np.fmin(self.least, other.least),
+            np.fmax(self.most, other.most),
+            self.episodes + other.episodes,
+            (some + some2, logarithms + logarithms2, max(largest, largest2)),
+            np.concatenate([self.x, other.x]),
+            np.concatenate([self.action, other.action]),
+            np.concatenate([self.odd, other.odd ^ (self.episodes % 2 == 1)]),
+        )
+
 
 def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
-    """Return the summary of a chunk. `chosen` are the rows of the log that judge a length."""
+    """Return the summary of a chunk. `chosen` are the rows of the log that judge a basis."""
     own = len(chunk.x) - (not chunk.last[-1])  # without the first row of the next chunk
     x, size = chunk.x[:own, :measured], np.abs(chunk.reward)
     mean, ends = x.mean(axis=0), chunk.last.astype(np.int64)
@@ -96,24 +132,6 @@ def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
     )
 
 
-def joined(one: Summary, other: Summary) -> Summary:
-    """Return the summary of two successive parts of a log (Chan, Golub and LeVeque, 1983)."""
-    rows, apart = one.rows + other.rows, other.mean - one.mean
-    (some, logarithms, largest), (some2, logarithms2, largest2) = one.rewards, other.rewards
-    return Summary(
-        rows,
-        one.mean + apart * (other.rows / rows),
-        one.squares + other.squares + apart**2 * (one.rows * other.rows / rows),
-        np.fmin(one.least, other.least),
-        np.fmax(one.most, other.most),
-        one.episodes + other.episodes,
-        (some + some2, logarithms + logarithms2, max(largest, largest2)),
-        np.concatenate([one.x, other.x]),
-        np.concatenate([one.action, other.action]),
-        np.concatenate([one.odd, other.odd ^ (one.episodes % 2 == 1)]),
-    )
-
-
 def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
     """Return the least and greatest discounted return observed from any step on, and that of the chosen steps."""
     least, most, following, found = math.inf, -math.inf, 0.0, np.zeros(len(chosen))
@@ -125,31 +143,6 @@ def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, fl
         here = (chosen >= k * stream.chunk) & (chosen < k * stream.chunk + len(reward))
         found[here] = out[chosen[here] - k * stream.chunk]
     return least, most, found
-
-
-def scaled_by(lookup: Lookup, summary: Summary, b: Floats, ridge: float, alike: float) -> Lookup:
-    """Return a lookup with the features for all rows; the waves are those that the returns b support best."""
-    if not lookup.centred:
-        for x in (summary.least, summary.most):
-            warn_outside(x, lookup.ranges.least, lookup.ranges.most)
-    lookup.follow(np.stack([summary.least, summary.most]))
-    lookup.rescale(summary.seen)
-    if lookup.waves is None:
-        return lookup
-    sample = Sample(summary.x, summary.action, summary.odd, b)
-    return best_waves(lookup, sample, int(summary.rows), ridge, alike)
-
-
-# ---- Value iteration over a log that is read in chunks: nothing is kept but sums and weights ---------------
-#
-#     G_a = the sum of phi phi' over the steps with action a                           one pass over the log
-#     until Q changes little                                                           one pass each
-#         b_i = the lambda-return from step i, as in learner.py, but not beyond the end of its chunk
-#         y_a = the sum of phi b over the steps with action a
-#         Q = Phi (posterior mean for y)
-#
-# Every chunk gives its own sums, and these are added in the order of the chunks. Wherever they are computed, the
-# weights therefore have the same bits for the same size of a chunk.
 
 
 def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
@@ -183,7 +176,7 @@ class Products(NamedTuple):
     clipped: float  # number of values that were clipped to the bounds
     rows: float
 
-    def joined(self, other: "Products") -> "Products":
+    def join(self, other: "Products") -> "Products":
         """Return the sums of two successive parts of a log. What is not a number stays so."""
         return Products(
             self.y + other.y,
@@ -224,7 +217,7 @@ def products_of(
         return Products(y, float(b @ b), change, *span, clipped * rows, rows)
 
 
-def swept_log(
+def sweep_log(
     each: "Each",
     lookup: Lookup,
     regression: FeatureRegression,
@@ -242,7 +235,7 @@ def swept_log(
     before: Floats | None = None
     done, rate = 0, 0.0
     while True:
-        sums: Products = reduce(Products.joined, each(products_of, lookup, theta, before, made))
+        sums: Products = reduce(Products.join, each(products_of, lookup, theta, before, made))
         change = sums.change / max(1e-300, abs(sums.least), abs(sums.greatest))
         if theta is not None and (done >= most or not tolerance < change <= 1e300):
             break
@@ -254,23 +247,12 @@ def swept_log(
     return SweptValues(theta, np.zeros((0, len(theta))), done, change, model.sigma, at_bounds, span), rate
 
 
-# ---- What is learned from a log that is read in chunks: the sums and weights of its regression, and no data ----
-#
-#     scale the features by what all rows have in common
-#     iterate to the posterior mean, one pass over the log per sweep
-#
-# The plan is the posterior mean. A sample of the posterior is one of the last regression: its targets are those of
-# the mean, where a sample in learning would have targets of its own.
-
-
-DONE = (
-    "this agent was fitted to a log in chunks, of which it has kept only sums: it cannot learn more. Fit a clone, "
-    "agent.clone(), to all of the data, or fit the log without chunk="
-)
-
-
 class LogLearner(BoundedLearner):
-    """The posterior of the last regression: weights N(theta, sigma^2 P^-1), and sigma^2 known or not."""
+    """The posterior of the last regression: weights N(theta, sigma^2 P^-1), and sigma^2 known or not.
+
+    The plan is the posterior mean. A sample of the posterior is one of the last regression: its targets are those
+    of the mean, where a sample in learning would have targets of its own.
+    """
 
     theta: Floats
     planned: SweptValues
@@ -279,15 +261,15 @@ class LogLearner(BoundedLearner):
     rate: float
 
     @classmethod
-    def of(cls, begun: BoundedLearner) -> "LogLearner":
+    def of(cls, empty: BoundedLearner) -> Self:
         """Return a learner without experience, like another one, whose features are of this kind."""
-        lookup = begun.lookup
+        lookup = empty.lookup
         if lookup.table or not isinstance(lookup.basis, Observed):
             raise ValueError(
                 "chunk= is for features that are computed from many observations at once: give the agent a basis "
                 "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
             )
-        learner = cls(begun.task, copy(lookup), begun.history.x.shape[1], begun.planning)
+        learner = cls(empty.task, copy(lookup), empty.history.x.shape[1], empty.planning)
         learner.counters[REPEAT] = 1
         return learner
 
@@ -302,9 +284,9 @@ class LogLearner(BoundedLearner):
                     advance(1)
 
             gamma, chosen = planning.noise[-1], judges(stream.rows)
-            summary: Summary = reduce(joined, watched(summary_of, len(self.lookup.ranges.low), chosen))
+            summary: Summary = reduce(Summary.join, watched(summary_of, len(self.lookup.ranges.low), chosen))
             least, greatest, returns = returns_in(stream, gamma, chosen)
-            self.lookup = scaled_by(self.lookup, summary, returns, planning.noise[0], planning.alike)
+            self._scale(summary, returns)
             sums = reduce(np.add, watched(gram_of, self.lookup))
             self.regression = regression = FeatureRegression(len(sums), sums.shape[1], planning.alike)
             regression.sums = sums
@@ -313,16 +295,16 @@ class LogLearner(BoundedLearner):
                 bounds = with_margin(least, greatest, summary.usual_reward)
             made = Targets(self.begin, bounds, gamma, self.trace)
 
-            def swept(model: Model, first: bool) -> SweptValues:
+            def sweeps(model: Model, first: bool) -> SweptValues:
                 self.ridge = model.ridge
-                outcome, self.rate = swept_log(
+                outcome, self.rate = sweep_log(
                     watched, self.lookup, regression, model, made, most, planning.tolerance
                 )
                 return outcome
 
             known = gamma, self.begin, *bounds
-            model = self._model_of(summary, sums.shape[1])
-            outcome = steadied(swept, model, largest_value(summary.rewards[-1], stream.rows, *known))
+            model = self._model_of(sums.shape[1], summary.usual_reward)
+            outcome = sweep_safely(sweeps, model, largest_value(summary.rewards[-1], stream.rows, *known))
         self.shape = model.shape + 0.5 * stream.rows if model.shape else 0.0
         sigma = math.sqrt(self.rate / self.shape) if self.shape else model.sigma
         self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta
@@ -330,11 +312,15 @@ class LogLearner(BoundedLearner):
             self.counters[at] = count
         self.counters[[PLANNED, SCALED]] = stream.rows
 
-    def _model_of(self, summary: Summary, dim: int) -> Model:
-        """Return prior and noise."""
-        model = Model(np.full((self.lookup.actions, dim), self.begin), *self.planning.noise)
-        unit = summary.usual_reward if self.planning.in_usual_rewards else 1.0
-        return model._replace(scale=model.scale * unit**2)
+    def _scale(self, summary: Summary, returns: Floats) -> None:
+        """Choose the features for all rows, so that they predict the returns of some steps best."""
+        lookup, planning = self.lookup, self.planning
+        if not lookup.centred:
+            for x in (summary.least, summary.most):
+                lookup.warn_outside(x)
+        lookup.follow(np.stack([summary.least, summary.most]))
+        sample = Sample(summary.x, summary.action, summary.odd, returns)
+        self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), planning.noise[0], planning.alike)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:
         """Return the posterior mean, or a sample of the last regression."""
@@ -362,42 +348,37 @@ class LogLearner(BoundedLearner):
     def state(self) -> dict[str, Any]:
         """Return the sums, the weights, and how the plan was made."""
         assert self.regression is not None
-        plan, ranges = self.planned, self.lookup.ranges
-        made = [
-            self.ridge,
-            self.shape,
-            self.rate,
-            plan.sweeps,
-            plan.change,
-            plan.sigma,
-            plan.at_bounds,
-            *plan.span,
-        ]
-        arrays: dict[str, Any] = {
-            "log.sums": self.regression.sums,
-            "log.plan": np.array(made, np.float64),
-            "theta": self.theta,
-        }
-        arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "counters": self.counters}
-        if self.lookup.waves is not None:
-            arrays["waves"] = np.array([self.lookup.waves.features, self.lookup.waves.length])
-        return arrays
+        plan = self.planned
+        made = self.ridge, self.shape, self.rate, plan.sweeps, plan.change, plan.sigma, plan.at_bounds, *plan.span
+        arrays = {"log.sums": self.regression.sums, "log.plan": np.array(made, np.float64), "theta": self.theta}
+        return arrays | {"counters": self.counters, **self.lookup.state()}
 
-    def read(self, file: Archive, dim: int) -> None:
-        """Read what was learned from a file. Features and counters have been read before."""
-        A = self.lookup.actions
-        self.regression = FeatureRegression(A, dim, self.planning.alike)
-        self.regression.sums, self.theta = file.take("log.sums", (A, dim, dim)), file.take("theta", (A, dim))
-        self.ridge, self.shape, self.rate, sweeps, *rest = file.take("log.plan", (9,)).tolist()
-        if self.ridge <= 0 or (self.shape != 0 and not (self.shape > 0 and self.rate > 0)):
+    @classmethod
+    def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> Self:
+        """Return what was learned from a log in chunks, of which only sums are in the file."""
+        if lookup.table or not isinstance(lookup.basis, Observed):
+            raise ArchiveError("is damaged: a log in chunks is learned with features")
+        A, dim, layout = task.actions, file.shape("log.sums", 3)[2], lookup.basis.layout
+        if file.shape("log.sums", 3) != (A, dim, dim):
+            raise ArchiveError(f"is damaged: its sums are not those of {task}")
+        learner = cls(task, lookup, layout.size, planning)
+        learner._read_features(file, dim, np.zeros((1, layout.size)))
+        check_size(task, dim)
+        learner.regression = regression = FeatureRegression(A, dim, planning.alike)
+        regression.sums, learner.theta = file.take("log.sums", (A, dim, dim)), file.take("theta", (A, dim))
+        learner.ridge, learner.shape, learner.rate, sweeps, *rest = file.take("log.plan", (9,)).tolist()
+        if learner.ridge <= 0 or (learner.shape != 0 and not (learner.shape > 0 and learner.rate > 0)):
             raise ArchiveError("is damaged: its noise must be positive")
-        if not np.allclose(self.regression.sums, self.regression.sums.transpose(0, 2, 1)):
+        if not np.allclose(regression.sums, regression.sums.transpose(0, 2, 1)):
             raise ArchiveError("is damaged: its sums are not those of features")
         try:
             with one_thread():
-                self.regression.factor(self.ridge)
+                regression.factor(learner.ridge)
         except FactorError as error:
             raise ArchiveError(f"is damaged: {error}") from error
         change, sigma, at_bounds, *span = rest
         empty = np.zeros((0, A))
-        self.planned = SweptValues(self.theta, empty, int(sweeps), change, sigma, at_bounds, (span[0], span[1]))
+        learner.planned = SweptValues(
+            learner.theta, empty, int(sweeps), change, sigma, at_bounds, (span[0], span[1])
+        )
+        return learner

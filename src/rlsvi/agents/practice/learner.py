@@ -1,10 +1,10 @@
-"""The learner of the practice agent: a counted history, and one regression over all of it."""
+"""The learner of the practice agent: a history, and one regression over all of it."""
 
 import logging
 import math
 from collections.abc import Callable
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Wrapper
@@ -12,13 +12,16 @@ from gymnasium import Wrapper
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.noise import Model
-from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
-from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
+from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
 from rlsvi.agents.task import Task, begun, checked_reward, taken
-from rlsvi.core.checks import whole
+from rlsvi.bases.basis import MeasuredBasis, bound
+from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
+from rlsvi.bases.observed import Observed, is_crossed, rows_of
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.checks import fits, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
-from rlsvi.core.machine import one_thread
+from rlsvi.core.machine import blocks, one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
@@ -43,7 +46,6 @@ from rlsvi.offline.replay import Replay
 
 
 MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
-History = CountedHistory | EpisodeHistory
 
 
 class SweptValues(NamedTuple):
@@ -233,26 +235,170 @@ def empirical_prior(
     return level, noise / spread
 
 
-# ---- The length scale of waves: that whose regression on half of the episodes predicts the rest best
-#
-#     for each length n/16, n/16 sqrt 2, n/8, .., n, of n numbers
-#         fit the targets of every other episode, predict those of the rest, and compare
-#
-# at up to `SAMPLE` steps spread evenly over the history. Episodes are held out as a whole: successive steps are
-# alike, and the marginal likelihood, which takes their noise to be independent, prefers lengths that are too
-# short. The number of waves grows with the data, to a quarter of the steps.
+# ---- How observations are represented: as rows that a history can store, and as features of these rows -----
+
+TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
+MOST_NUMBERS = 2**14  # features that any basis may make of a row before their number is known
+COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 
 
-SAMPLE = 2000  # steps that judge a length
-JUDGED = 200  # waves that judge a length
-FEWEST = 64  # waves to begin with
-STEPS_PER_WAVE = 4
-USUAL = 0.25  # length of a single episode, in the same units
-LENGTHS = 2.0 ** np.arange(-4, 0.5, 0.5)  # in units of the number of measured numbers
+class Lookup:
+    """The mapping from observations to rows, and from rows to features.
+
+    With an `Observed` basis, a row is the observation itself; with any other, it is its features. The bounds of
+    a `given` basis are used as they are; those of the environment's space only limit the observed range.
+    """
+
+    def __init__(self, basis: Any, table: bool, task: Task, given: bool) -> None:
+        self.basis, self.table, self.task, self.actions = basis, table, task, task.actions
+        scaled = isinstance(basis, Observed) and not table
+        low, high = (basis.low, basis.high) if scaled else ([], [])
+        self.ranges = ranges_of(low, high, observed=not given)
+        self.functions = basis.basis if len(low) else None  # of the measured numbers, as tuned to the data
+        self._at: Any = None
+
+    @property
+    def traits(self) -> MeasuredBasis:
+        """The basis of measured numbers, or the defaults of such bases where it has a method `rows` alone."""
+        return self.functions if isinstance(self.functions, MeasuredBasis) else MeasuredBasis()
+
+    @property
+    def threads(self) -> bool:
+        """Whether features may be computed in several threads; a user's function may not be made for them."""
+        return isinstance(self.functions, MeasuredBasis)
+
+    @property
+    def centred(self) -> bool:
+        """Whether numbers are scaled by what all data have in common, which changes when the data have doubled."""
+        return self.traits.centred
+
+    def row(self, observation: Any) -> Floats:
+        """Return an observation as a row, after checking it."""
+        if isinstance(self.basis, Observed):
+            x = np.array(vector_of(self.basis.layout, observation))  # environments may reuse their array
+            if not self.centred:  # these do not stop at the bounds
+                self.warn_outside(x[: len(self.ranges.least)])
+            return x
+        state = self.task.checked(observation)
+        if self._at is None:
+            features = bound(self.basis, self.task.states, self.actions, 1, state)
+            if features.blocks != self.actions:
+                raise ValueError(
+                    f"BoundedRLSVI needs a basis with one block of weights per action, {self.basis!r} has "
+                    f"{features.blocks}: use bases.StateFeatures, or StationaryRLSVI(basis=...)"
+                )
+            self._at = features.at
+        return np.array(self._at(0, state)[1][0], dtype=np.float64)
+
+    def warn_outside(self, x: Floats) -> None:
+        """Warn if numbers lie beyond the bounds of their space, by more than a thousandth of the width."""
+        least, most = self.ranges.least, self.ranges.most
+        if (x >= least).all() and (x <= most).all():
+            return
+        slack = TOLERATED * np.where(np.isfinite(most - least), most - least, 0.0)
+        if ((x < least - slack) | (x > most + slack)).any():
+            warn(  # the same words every time, so that Python shows them once
+                "observations lie outside of the bounds of the observation space, and are taken as if they lay on "
+                "the bounds: correct observation_space, or give the environment another one by "
+                "gymnasium.wrappers.TransformObservation(env, lambda x: x, space)",
+            )
+
+    def features(self, x: Floats) -> Floats:
+        """Return the features of rows, (N, d)."""
+        if self.table or not isinstance(self.basis, Observed):
+            return x
+        return rows_of(self.basis.layout, self.functions, self.ranges, x)
+
+    def values(self, theta: Floats, x: Floats) -> Floats:
+        """Return the values of rows and all actions, (N, A), by weights (A, d)."""
+        return np.concatenate([self.features(x[rows]) @ theta.T for rows in blocks(len(x))])
+
+    def check(self, x: Floats) -> None:
+        """Raise an error before the first step if no features can be made of x, or too many."""
+        first = copy(self)
+        first.follow(x[None])
+        first.ranges = first.traits.spread(first.ranges, first.seen(x[None]))
+        dim = first.features(x[None]).shape[1]
+        if not self.table:
+            check_size(self.task, dim)
+
+    def follow(self, x: Floats) -> bool:
+        """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
+        if self.centred:
+            return False
+        ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
+        self.ranges = ranges or self.ranges
+        return ranges is not None
+
+    def seen(self, x: Floats) -> Seen:
+        """Return what scaling depends on, of all rows x."""
+        return seen_in(x[:, : len(self.ranges.low)])
+
+    def tune(self, seen: Seen, sample: "Sample", steps: int, ridge: float, alike: float) -> Self:
+        """Return a lookup scaled by all data, whose features predict best, if they are centred."""
+        tuned = copy(self)
+        tuned.ranges = self.traits.spread(self.ranges, seen)
+
+        def error(functions: Any) -> float:
+            other = copy(tuned)
+            other.functions = functions
+            return held_out_error(other, sample, ridge, alike)
+
+        if self.centred:
+            given = self.basis.basis
+            tuned.functions = given.tune(len(self.ranges.low), steps, error if sample.odd.any() else None)
+        return tuned
+
+    def arrays(self) -> dict[str, Any] | None:
+        """Return the arrays that define the features in an exported policy, or None if there are none."""
+        if not isinstance(self.basis, Observed):
+            return None
+        n = len(self.ranges.low)
+        made = self.traits.arrays(n) if n else {}
+        if made is None:
+            return None
+        crossed = is_crossed(self.basis.layout, self.functions.rows(np.zeros((1, n))).shape[1] if n else 1)
+        if not n:  # a constant, if it is crossed with the discrete numbers
+            made = {"waves": np.zeros((0, int(crossed))), "scale": np.ones(int(crossed))}
+        return {"low": self.ranges.low, "high": self.ranges.high, **made, "crossed": crossed}
+
+    def state(self) -> dict[str, Any]:
+        """Return the arrays that a file must contain."""
+        return {"ranges.low": self.ranges.low, "ranges.high": self.ranges.high, **self.traits.state()}
+
+    def read(self, file: Archive, dim: int) -> None:
+        """Read the scaling, and how the basis was tuned, for `dim` features."""
+        low, high = (file.take(f"ranges.{end}", self.ranges.low.shape) for end in ("low", "high"))
+        if not ((low < high) & np.isfinite(high - low)).all():
+            raise ArchiveError("is damaged: its ranges do not fit the observations")
+        self.ranges = self.ranges._replace(low=low, high=high)
+        if isinstance(self.functions, MeasuredBasis):
+            self.functions = self.functions.read(file)
+            if self.functions.size(len(low), max(dim, MOST_NUMBERS)) > dim:
+                raise ArchiveError(f"is damaged: it has weights of {dim} features, its basis has more")
+
+
+def check_size(task: Task, dim: int) -> None:
+    """Raise an error if there are too many features."""
+    fits(
+        f"the sums and factors of {dim} features of {task.actions} actions",
+        COPIES * task.actions * dim**2,
+        "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
+        "gymnasium.wrappers.TransformAction",
+    )
+
+
+# ---- The error by which a basis is tuned: that of predicting half of the episodes from the rest ------------
+#
+# It is measured at up to `SAMPLE` steps spread evenly over the history. Episodes are held out as a whole:
+# successive steps are alike, and the marginal likelihood, which takes their noise to be independent, prefers
+# lengths that are too short.
+
+SAMPLE = 2000  # steps that judge a basis
 
 
 class Sample(NamedTuple):
-    """Steps that judge a length."""
+    """Steps that judge a basis."""
 
     x: Floats  # (n, width) their rows
     action: Longs
@@ -260,35 +406,16 @@ class Sample(NamedTuple):
     b: Floats  # their targets
 
 
-def rescaled(lookup: Lookup, history: EpisodeHistory, b: Floats, ridge: float, alike: float) -> Lookup:
-    """Return a lookup scaled by all observations; waves are those that the targets b support best."""
-    lookup = copy(lookup)
-    lookup.rescale(lookup.seen(history.x))
-    if lookup.waves is None:  # a picture
-        return lookup
+def sample_of(history: EpisodeHistory, b: Floats) -> Sample:
+    """Return the steps of a history that judge a basis by the targets b."""
     steps, ends, chosen = history.transitions, history.last.astype(np.int64), judges(len(b))
     odd = (ends.cumsum() - ends)[chosen] % 2 == 1
-    sample = Sample(history.x[steps.row[chosen]], steps.action[chosen], odd, b[chosen])
-    return best_waves(lookup, sample, len(b), ridge, alike)
+    return Sample(history.x[steps.row[chosen]], steps.action[chosen], odd, b[chosen])
 
 
 def judges(steps: int) -> Longs:
-    """Return which of all steps judge a length."""
+    """Return which of all steps judge a basis."""
     return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
-
-
-def best_waves(lookup: Lookup, sample: Sample, steps: int, ridge: float, alike: float) -> Lookup:
-    """Return a lookup with as many waves as the steps allow, of the length that predicts best."""
-    given = lookup.basis.basis
-    count = min(given.features, max(FEWEST, steps // STEPS_PER_WAVE))
-    few = min(count, JUDGED)
-
-    def error(length: float) -> float:
-        return held_out_error(lookup.with_waves(few, length), sample, ridge, alike)
-
-    n = lookup.basis.layout.measured
-    best = min(n * LENGTHS, key=error) if sample.odd.any() else n * USUAL
-    return lookup.with_waves(count, float(best) if given.length is None else given.length)
 
 
 def held_out_error(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> float:
@@ -319,7 +446,7 @@ HELD = 4  # steps
 FEWEST_STEPS = 30  # steps that are needed to tell
 
 
-class Repeated(Wrapper[Any, Any, Any, Any]):
+class ActionRepeat(Wrapper[Any, Any, Any, Any]):
     """An environment in which actions are held for `times` steps, or until illegal, or until the episode ends."""
 
     def __init__(self, env: Any, times: int, task: Task) -> None:
@@ -341,16 +468,27 @@ class Repeated(Wrapper[Any, Any, Any, Any]):
         return observation, total, terminated, truncated, info
 
 
-class Holding(Agent):
-    """An agent that holds each action for `held` steps, in learning and in prediction."""
+class PracticeAgent(Agent):
+    """An agent that knows the layout of observations, and holds each action for `held` steps."""
 
     @property
     def held(self) -> int:
         """For how many steps each action is held."""
         return 1
 
+    def _take_layout(self, layout: Observed | None) -> None:
+        """Begin with a layout of observations, or check that it is the one learned so far."""
+        if self.steps == 0:
+            self._problem_basis = layout
+        elif layout and self._problem_basis and layout.layout != self._problem_basis.layout:
+            raise ValueError(
+                f"this agent has learned {self._task} with other observations, it cannot go on with these: "
+                f"{self._advice}"
+            )
+
     def _hold_once(self) -> None:
         """Take a new action in every step from now on, as a log does."""
+        self._learner.counters[REPEAT] = 1
 
     def _relive(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
@@ -368,7 +506,7 @@ class Holding(Agent):
                 self._hold_once()
             return super()._episode(env)
         assert self._task is not None
-        played: Any = env if self.held == 1 else Repeated(env, self.held, self._task)
+        played: Any = env if self.held == 1 else ActionRepeat(env, self.held, self._task)
         return super()._episode(played)
 
     def _predict(
@@ -390,7 +528,7 @@ class Holding(Agent):
         return self._task.first_action + action, ((h + 1) * self.held + left - 1) * self._task.actions + action
 
 
-def proposed_repeat(x: Floats, following: Floats) -> int:
+def repeat_of(x: Floats, following: Floats) -> int:
     """Return for how many steps to hold an action, given measured observations (T, m) and those that followed."""
     if len(x) < FEWEST_STEPS:
         return 1
@@ -403,7 +541,7 @@ def proposed_repeat(x: Floats, following: Floats) -> int:
 
 
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
-TRIALS = 6  # ridges to try, each ten times the one before, when values diverge
+ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
 MANY = 5000  # steps up to which every episode has a plan of its own
 SHARE = 0.05  # growth of the data after which to plan again then, with features
@@ -448,7 +586,7 @@ class BoundedLearner:
         """Lambda of the returns; docs/practice-evidence.md has the measurements that it was chosen by."""
         if self.planning.trace is not None:
             return self.planning.trace
-        return 0.8 if self.lookup.waves is not None and self.counters[REPEAT] == 1 else 0.5
+        return self.lookup.traits.trace if self.counters[REPEAT] == 1 else MeasuredBasis.trace
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Convert an observation to a row of the history, after checking it."""
@@ -533,7 +671,8 @@ class BoundedLearner:
             model, bounds = self._model(Q), self._bounds()
             V, _ = values_of(history, Q, bounds)
             b = targets(history, V, model.gamma, self.trace, self.lookup.centred)
-            self.lookup = rescaled(old, history, b, model.ridge, self.planning.alike)
+            sample = sample_of(history, b)
+            self.lookup = old.tune(old.seen(history.x), sample, len(b), model.ridge, self.planning.alike)
         self.counters[RESCALINGS] += self.counters[SCALED] > 0
         self.counters[SCALED] = self.counters[STEPS]
         self.regression, self.start = None, Q
@@ -546,7 +685,7 @@ class BoundedLearner:
         steps, measured = history.transitions, len(self.lookup.ranges.low)
         x = history.x[:, :measured]
         goes_on = steps.next != END
-        self.counters[REPEAT] = proposed_repeat(x[steps.row[goes_on]], x[steps.next[goes_on]])
+        self.counters[REPEAT] = repeat_of(x[steps.row[goes_on]], x[steps.next[goes_on]])
         if self.counters[REPEAT] > 1:
             log.info("observations change slowly: every action is held for %d steps", self.counters[REPEAT])
 
@@ -582,7 +721,7 @@ class BoundedLearner:
                 self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
             )
 
-        return steadied(swept, self._model(Q), self._largest(gamma, within))
+        return sweep_safely(swept, self._model(Q), self._largest(gamma, within))
 
     def _bounds(self) -> tuple[float, float]:
         """Return the bounds of values."""
@@ -598,37 +737,101 @@ class BoundedLearner:
 
     def _model(self, Q: Floats) -> Model:
         """Return prior and noise; with a table, the prior that the values Q support best, unless it was given."""
-        shape = (self.lookup.actions, 1 if self.regression is None else self.regression.dim)
-        mean, unit = np.full(shape, self.begin), usual_reward(self.history)
-        model = Model(mean, *self.planning.noise)
-        if self.planning.in_usual_rewards:
-            model = model._replace(scale=model.scale * unit**2)
+        unit = usual_reward(self.history)
+        model = self._model_of(1 if self.regression is None else self.regression.dim, unit)
         if not (isinstance(self.history, CountedHistory) and self.planning.by_evidence):
             return model
         b = targets(self.history, values_of(self.history, Q, self._bounds())[0], model.gamma)
         level, ridge = empirical_prior(self.history, b, self.planning.mean, unit, model)
-        return model._replace(mean=np.full_like(mean, level), ridge=ridge)
+        return model._replace(mean=np.full_like(model.mean, level), ridge=ridge)
 
-    def exported(self, plan: SweptValues) -> Policy:
+    def _model_of(self, dim: int, unit: float) -> Model:
+        """Return prior and noise of `dim` weights of every action, given the usual reward."""
+        model = Model(np.full((self.lookup.actions, dim), self.begin), *self.planning.noise)
+        return model._replace(scale=model.scale * unit**2) if self.planning.in_usual_rewards else model
+
+    def exported(self, plan: SweptValues) -> tuple[Layout, dict[str, Any]]:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
-        policy = counted_policy if self.lookup.table else feature_policy
-        layout, arrays = policy(self.task, self.lookup, self.history, plan.theta)
-        return layout, arrays | {"held": self.counters[REPEAT]}
+        basis, held = self.lookup.basis, {"held": self.counters[REPEAT]}
+        if self.lookup.table:
+            return basis.layout, {"actions": self._actions(plan.theta)} | held
+        arrays = self.lookup.arrays()
+        if arrays is None:
+            shown = basis.basis if isinstance(basis, Observed) else basis
+            raise ValueError(
+                f"the basis {shown!r} cannot be exported, only a table, {exportable()}: save the agent "
+                "instead, and load it by rlsvi.load"
+            )
+        return basis.layout, arrays | {"weights": plan.theta, "first_action": self.task.first_action} | held
+
+    def _actions(self, theta: Floats) -> Longs:
+        """Return the action of every combination of discrete numbers; the first one where it is unknown."""
+        counts, first, history = self.lookup.basis.layout.counts, self.task.first_action, self.history
+        actions = np.full((1, math.prod(counts)), first, dtype=np.int64)
+        for x, legal, Q in zip(history.x, history.legal, theta.T, strict=False):
+            cell = np.ravel_multi_index(tuple(x.astype(np.int64)), tuple(counts))
+            actions[0, cell] = first + int(np.argmax(np.where(legal, Q, -np.inf)))
+        return actions
 
     def state(self) -> dict[str, Any]:
         """Return the history, the values where sweeps continue, and sums; features are recomputed on loading."""
-        history, ranges, regression = self.history, self.lookup.ranges, self.regression
+        history, regression = self.history, self.regression
         assert regression is not None
         arrays: dict[str, Any] = {f"history.{name}": v for name, v in history.transitions._asdict().items()}
         arrays |= {"history.x": history.x, "history.legal": history.legal, "sums": regression.sums}
-        arrays |= {"ranges.low": ranges.low, "ranges.high": ranges.high, "counters": self.counters}
+        arrays |= {"counters": self.counters, **self.lookup.state()}
         if isinstance(history, EpisodeHistory):
             del arrays["history.times"]
             arrays["history.last"] = history.last
-        if self.lookup.waves is not None:
-            arrays["waves"] = np.array([self.lookup.waves.features, self.lookup.waves.length])
         kept = {"theta": self.theta, "start": self.start}
         return arrays | {name: array for name, array in kept.items() if array is not None}
+
+    @classmethod
+    def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> "BoundedLearner":
+        """Return what was learned, given a file with all experience, and the features to begin with."""
+        history = (CountedHistory if lookup.table else EpisodeHistory).read(file, task.actions)
+        (N, width), A = history.x.shape, task.actions
+        dim = N if lookup.table else file.shape("sums", 3)[2]
+        held = file.take("sums", (A, N) if lookup.table else (A, dim, dim))
+        if isinstance(lookup.basis, Observed) and width != lookup.basis.layout.size:
+            raise ArchiveError("is damaged: its history is not one of such observations")
+        learner = cls(task, lookup, width, planning)
+        learner.history = history
+        learner._read_features(file, dim, history.x[:1])
+        learner.build()
+        assert learner.regression is not None
+        sums = learner.regression.sums
+        if not np.allclose(held, sums):
+            raise ArchiveError("is damaged: its sums do not fit its observations")
+        sums[:] = held  # equal up to rounding before, and now bit for bit
+        if "start" in file and not lookup.table:
+            if learner.counters[SCALED] <= learner.counters[PLANNED]:
+                raise ArchiveError("is damaged: its plan does not fit its features")
+            rows, _ = file.shape("start", 2)  # episodes that came after the features changed have none yet
+            learner.start = file.take("start", (min(rows, N), A))
+        if "theta" in file:
+            _, d = file.shape("theta", 2)
+            if d > learner.regression.dim:
+                raise ArchiveError("is damaged: its weights do not fit its observations")
+            if not lookup.table and learner.start is None and d != learner.regression.dim:
+                raise ArchiveError("is damaged: its weights do not fit its features")
+            learner.theta = file.take("theta", (A, d))
+        return learner
+
+    def _read_features(self, file: Archive, dim: int, example: Floats) -> None:
+        """Read the counters, and how `dim` features are made of a row, such as the example."""
+        self.lookup.read(file, dim)
+        self.counters[:] = file.take_within("counters", (7,), np.int64, 0, 2**62)
+        whole("repeat", int(self.counters[REPEAT]), 1, 2**16)
+        if not self.lookup.table and self.lookup.features(example).shape[1] != dim:
+            raise ArchiveError("is damaged: its sums do not fit its features")
+
+
+def exportable() -> str:
+    """Return the bases of this package that can be exported."""
+    kinds = [kind for kind in MeasuredBasis.__subclasses__() if kind.arrays is not MeasuredBasis.arrays]
+    *most, last = sorted(f"{kind.__name__}()" for kind in kinds if kind.__module__.startswith("rlsvi."))
+    return f"bases.{', '.join(most)} or {last}"
 
 
 def largest_value(reward: float, steps: float, gamma: float, *known: float) -> float:
@@ -637,16 +840,16 @@ def largest_value(reward: float, steps: float, gamma: float, *known: float) -> f
     return max(abs(v) for v in ((reward or 1.0) * longest, *known) if np.isfinite(v))
 
 
-def steadied(swept: Callable[[Model, bool], SweptValues], model: Model, largest: float) -> SweptValues:
+def sweep_safely(sweeps: Callable[[Model, bool], SweptValues], model: Model, largest: float) -> SweptValues:
     """Return the result of sweeps; if values diverge, that of others with ten times the ridge.
 
-    swept : a function of the model, and of whether this is the first attempt.
+    sweeps : a function of the model, and of whether this is the first attempt.
     """
-    for trial in range(TRIALS):
+    for attempt in range(ATTEMPTS):
         with np.errstate(over="ignore", invalid="ignore"):
-            outcome = swept(model, trial == 0)
+            outcome = sweeps(model, attempt == 0)
         if not has_diverged(outcome, largest):
-            return outcome._replace(recoveries=trial)
+            return outcome._replace(recoveries=attempt)
         least, greatest = outcome.span
         warn(
             f"the values diverged ({least:.3g} to {greatest:.3g}, which no policy has): planned anew with ten "

@@ -12,6 +12,10 @@ correlation `alike`. Their joint precision P has the shape of an arrow,
 and so does its factor: A actions with d features cost A d^3, not (A d)^3. With one weight per state, Phi is I and
 P is diagonal, and `alike` is ignored.
 
+core/regression.py is another algorithm for the same posterior. It updates the factors of separate blocks by one
+row at a time, in compiled code; here features change as data come, hundreds of them are summed by matrix products,
+and actions share u.
+
 Phi is kept in blocks of rows, which several cores share (core/machine.py), and in double precision. Products in
 single precision move the values of the posterior mean by up to .3 of their standard deviation (MountainCar, 20,000
 steps), because the condition of P multiplies their errors. Phi kept in single precision for products in double
