@@ -10,14 +10,12 @@ from benchmarks.practice import __main__ as command
 from benchmarks.practice import blackjack, blackjack_floor, q_learning, results, rivals
 from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.drawing import curve
-from benchmarks.practice.evaluation import play
-from benchmarks.practice.exact import Exact
+from benchmarks.practice.evaluation import Exact, play, random_return
 from benchmarks.practice.overview import BEGIN, END, cells, details, put_into, tables
-from benchmarks.practice.random_play import random_return
 from benchmarks.practice.reported import REPORTED
+from benchmarks.practice.results import TASKS
 from benchmarks.practice.summary import line, markdown, summary, text
-from benchmarks.practice.tasks import TASKS
-from benchmarks.practice.variants import FiftyActions
+from benchmarks.practice.worlds import FiftyActions
 from gymnasium.utils.env_checker import check_env
 
 
@@ -214,8 +212,6 @@ def test_random_play_is_as_bad_as_stated(name):
 
 @pytest.mark.parametrize("name", ["MountainCar-v0", "Taxi-v4", "DeepSea-20", "Rooms-20", "Headings-8", "Catch"])
 def test_tasks_can_be_made(name):
-    if name in ("Rooms-20", "Headings-8", "Catch"):
-        pytest.importorskip("benchmarks.practice.worlds")
     env = TASKS[name].make()
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)

@@ -27,9 +27,8 @@ from benchmarks.practice import rivals
 from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.overview import details, put_into, tables
 from benchmarks.practice.reported import REPORTED
-from benchmarks.practice.results import LEARNERS, measure, notes, path_of, read, takes_part
+from benchmarks.practice.results import LEARNERS, TASKS, measure, notes, path_of, read, takes_part
 from benchmarks.practice.summary import markdown, text
-from benchmarks.practice.tasks import TASKS
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 LISTS = {"choose": CHOSEN, "report": REPORTED, "summary": TASKS, "random": TASKS}
@@ -129,7 +128,7 @@ def write(results, out, docs):
 def main(arguments=None):
     options = options_of(arguments)
     if options.what == "random":
-        from benchmarks.practice.random_play import levels
+        from benchmarks.practice.evaluation import levels
 
         for task in options.tasks:
             print(levels(TASKS[task]), flush=True)

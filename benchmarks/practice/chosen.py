@@ -14,23 +14,12 @@ import gymnasium as gym
 
 import rlsvi
 from benchmarks.practice.task import Task, budgets, by_name, made
-from benchmarks.practice.variants import FiftyActions, scaled_rewards
+from benchmarks.practice.worlds import Catch, DeepSeaPicture, FiftyActions, Headings, Rooms, scaled_rewards
 from rlsvi.envs import Discretized
 
 TAXI = "Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3"
 SMALL = 1e-6
 CART_GRID = ((-2.4, 2.4, 3), (-3.0, 3.0, 5), (-0.21, 0.21, 10), (-3.0, 3.0, 10))
-
-
-def world(name: str, **arguments: Any) -> Callable[[], Any]:
-    """How to make one of our small worlds."""
-
-    def make() -> Any:
-        from benchmarks.practice import worlds
-
-        return getattr(worlds, name)(**arguments)
-
-    return make
 
 
 def cart_pole(factor: float) -> Callable[[], Any]:
@@ -106,7 +95,7 @@ CHOSEN = by_name(
     ),
     Task(
         "Rooms-20",
-        world("Rooms", size=20),
+        lambda: Rooms(size=20),
         lambda _: (0.95,),
         (5, 10, 25, 50),
         random=0.01,
@@ -116,7 +105,7 @@ CHOSEN = by_name(
     ),
     Task(
         "Headings-8",
-        world("Headings", size=8),
+        lambda: Headings(size=8),
         lambda _: (0.94,),
         (5, 10, 25, 50),
         random=0.004,
@@ -186,7 +175,7 @@ CHOSEN = by_name(
     ),
     Task(
         "Catch",
-        world("Catch", rows=10, columns=5),
+        lambda: Catch(rows=10, columns=5),
         lambda _: (1.0,),
         (25, 50, 100, 200),
         random=-0.62,
@@ -195,7 +184,7 @@ CHOSEN = by_name(
     ),
     Task(
         "DeepSea-picture-20",
-        world("DeepSeaPicture", size=20),
+        lambda: DeepSeaPicture(size=20),
         lambda _: (0.99 - SMALL,),
         (100, 200, 400, 800),
         random=-0.005,
@@ -203,7 +192,7 @@ CHOSEN = by_name(
     ),
     Task(
         "DeepSea-picture-30",
-        world("DeepSeaPicture", size=30),
+        lambda: DeepSeaPicture(size=30),
         lambda _: (0.99 - SMALL,),
         (200, 400, 800, 1600),
         random=-0.005,

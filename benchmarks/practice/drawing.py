@@ -4,9 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.practice.record import score
-from benchmarks.practice.results import LEARNERS
-from benchmarks.practice.tasks import TASKS
+from benchmarks.practice.evaluation import score
+from benchmarks.practice.results import LEARNERS, TASKS
 from rlsvi.study.plot import COLOURS, INK, styled
 
 BLUE, ORANGE, GREEN, PURPLE = COLOURS[:4]

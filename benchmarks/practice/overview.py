@@ -6,7 +6,7 @@ The list of details says why each task is there, which agent was chosen, what it
 import numpy as np
 
 from benchmarks.practice.chosen import CHOSEN
-from benchmarks.practice.record import score
+from benchmarks.practice.evaluation import score
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.summary import line, number, value
 

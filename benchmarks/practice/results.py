@@ -12,10 +12,12 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.practice import ours, q_learning, rivals
-from benchmarks.practice.record import EPISODES, Record
-from benchmarks.practice.tasks import TASKS
+from benchmarks.practice.chosen import CHOSEN
+from benchmarks.practice.evaluation import EPISODES, Record
+from benchmarks.practice.reported import REPORTED
 from rlsvi.core.files import write_file
 
+TASKS = CHOSEN | REPORTED
 # Learners by the name of the command line: what tables call them, and their setting.
 LEARNERS = {
     "ours": ("RLSVI (ours)", ours.SETTING),

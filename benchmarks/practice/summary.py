@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.practice.record import score
+from benchmarks.practice.evaluation import score
 from benchmarks.practice.results import LEARNERS
 
 COLUMNS = ["learner", "setting", "reached", "episodes", "steps", "wall s", "cpu s", "last: median", "last: worst"]
