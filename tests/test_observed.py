@@ -194,6 +194,18 @@ def test_every_grid_of_tiles_has_one_tile_that_holds_a_point():
         bases.Tiles().rows(np.zeros((1, 12)))
 
 
+def test_hashed_tiles_are_tiles_each_with_a_place_of_its_own():
+    """Points share as many features as they share tiles, where there are many more places than tiles."""
+    x = np.random.default_rng(0).random((60, 3))
+    tiles, hashed = bases.Tiles(grids=4, tiles=2, features=4 * 27), bases.HashedTiles(4, 2, features=2**14, seed=1)
+    same, found = tiles.rows(x) @ tiles.rows(x).T, hashed.rows(x) @ hashed.rows(x).T
+    assert np.array_equal(found, same)  # two of the seeds 0 to 9 have a pair of tiles in one place
+    few = bases.HashedTiles(4, 2, features=20).rows(x)
+    assert (few @ few.T >= same).all()
+    assert not np.array_equal(hashed.rows(x), bases.HashedTiles(4, 2, features=2**14, seed=4).rows(x))
+    assert bases.HashedTiles().rows(RNG.random((5, 50))).sum(axis=1).tolist() == [8.0] * 5  # where Tiles refuse
+
+
 # ---- what every basis of measured numbers promises --------------------------------------------------------
 
 

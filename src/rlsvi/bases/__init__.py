@@ -4,6 +4,7 @@ from rlsvi.bases.basis import Basis, Features, FeatureTable, MeasuredBasis, RowB
 from rlsvi.bases.dense import Dense, agnostic, coherent
 from rlsvi.bases.fourier import Fourier
 from rlsvi.bases.functions import ActionFeatures, StateFeatures, Transformer
+from rlsvi.bases.hashed_tiles import HashedTiles
 from rlsvi.bases.observed import Observed, default, of
 from rlsvi.bases.pixel_pairs import PixelPairs
 from rlsvi.bases.polynomial import Polynomial
@@ -21,6 +22,7 @@ __all__ = [
     "FeatureTable",
     "Features",
     "Fourier",
+    "HashedTiles",
     "MeasuredBasis",
     "Observed",
     "PixelPairs",
