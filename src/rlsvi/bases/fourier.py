@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from rlsvi.bases.basis import MeasuredBasis
-from rlsvi.bases.waves import fill_waves
 from rlsvi.core.archive import storable
 from rlsvi.core.checks import check_rows, number, shown, whole
-from rlsvi.core.compile import Floats
-from rlsvi.core.elementary import exp, log, power
+from rlsvi.core.compile import Floats, compiled
+from rlsvi.core.elementary import cosine, exp, log, power
 
 
 @storable
@@ -66,6 +65,21 @@ class Fourier(MeasuredBasis):
         """Return the frequencies and the factors of the cosines."""
         waves, divisor = frequencies(n, self.order, self.features, self.together, self.smoothness)
         return {"waves": 2 * np.pi * waves, "scale": 1 / divisor}
+
+
+@compiled
+def fill_waves(z: Floats, waves: Floats, phase: Floats, scale: float, turns: Floats, phi: Floats) -> None:
+    """Set the last columns of phi to cosines. No matrix product: the bits of a row must not depend on others."""
+    first = phi.shape[1] - phase.size
+    for row in range(z.shape[0]):
+        for j in range(phase.size):
+            turns[j] = phase[j]
+        for i in range(z.shape[1]):
+            number = z[row, i]
+            for j in range(phase.size):
+                turns[j] += number * waves[i, j]
+        for j in range(phase.size):
+            phi[row, first + j] = scale * cosine(turns[j])
 
 
 @cache

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.bases.basis import MeasuredBasis
+from rlsvi.bases.fourier import fill_waves
 from rlsvi.bases.layout import Ranges, Seen
 from rlsvi.core.archive import Archive, storable
 from rlsvi.core.checks import check_rows, positive, whole
-from rlsvi.core.compile import Floats, compiled
-from rlsvi.core.elementary import cosine
+from rlsvi.core.compile import Floats
 from rlsvi.core.random import normal, stream, uniform
 
 WIDTH = 6.0  # [0, 1] covers this many standard deviations on each side of the mean
@@ -98,21 +98,6 @@ class Waves(MeasuredBasis):
         features, length = file.take("waves", (2,))
         count = whole("features", int(features), 1, self.features)
         return replace(self, features=count, length=positive("length", float(length)))
-
-
-@compiled
-def fill_waves(z: Floats, waves: Floats, phase: Floats, scale: float, turns: Floats, phi: Floats) -> None:
-    """Set the last columns of phi to cosines. No matrix product: the bits of a row must not depend on others."""
-    first = phi.shape[1] - phase.size
-    for row in range(z.shape[0]):
-        for j in range(phase.size):
-            turns[j] = phase[j]
-        for i in range(z.shape[1]):
-            number = z[row, i]
-            for j in range(phase.size):
-                turns[j] += number * waves[i, j]
-        for j in range(phase.size):
-            phi[row, first + j] = scale * cosine(turns[j])
 
 
 @lru_cache(maxsize=32)

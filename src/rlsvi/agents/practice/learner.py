@@ -317,7 +317,8 @@ class Lookup:
         """Raise an error before the first step if no features can be made of x, or too many."""
         first = copy(self)
         first.follow(x[None])
-        first.ranges = first.traits.spread(first.ranges, first.seen(x[None]))
+        if self.centred:
+            first.ranges = self.traits.spread(self.ranges, self.seen(x[None]))
         dim = first.features(x[None]).shape[1]
         if not self.table:
             check_size(self.task, dim)
@@ -337,6 +338,8 @@ class Lookup:
     def tune(self, seen: Seen, sample: "Sample", steps: int, ridge: float, alike: float) -> Self:
         """Return a lookup scaled by all data, whose features predict best, if they are centred."""
         tuned = copy(self)
+        if not self.centred:
+            return tuned
         tuned.ranges = self.traits.spread(self.ranges, seen)
 
         def error(functions: Any) -> float:
@@ -344,9 +347,8 @@ class Lookup:
             other.functions = functions
             return held_out_error(other, sample, ridge, alike)
 
-        if self.centred:
-            given = self.basis.basis
-            tuned.functions = given.tune(len(self.ranges.low), steps, error if sample.odd.any() else None)
+        given = self.basis.basis
+        tuned.functions = given.tune(len(self.ranges.low), steps, error if sample.odd.any() else None)
         return tuned
 
     def arrays(self) -> dict[str, Any] | None:
