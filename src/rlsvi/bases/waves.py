@@ -82,12 +82,10 @@ class Waves(MeasuredBasis):
     def tune(self, n: int, steps: int, error: Callable[[Self], float] | None) -> Self:
         """Return one wave for every four steps, of the length whose predictions are best, unless it was given."""
         count, length = min(self.features, max(FEWEST, steps // STEPS_PER_WAVE)), self.length
-        if length is None and error is None:
-            length = n * USUAL
-        elif length is None:
+        if length is None and error is not None:
             judged = [replace(self, features=min(count, JUDGED), length=float(each)) for each in n * LENGTHS]
             length = min(judged, key=error).length
-        return replace(self, features=count, length=length)
+        return replace(self, features=count, length=n * USUAL if length is None else length)
 
     def state(self) -> dict[str, Any]:
         """Return the number of waves and their length."""
