@@ -254,7 +254,7 @@ class Lookup:
         scaled = isinstance(basis, Observed) and not table
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
-        self.functions = basis.basis if len(low) else None  # of the measured numbers, as tuned to the data
+        self.functions: Any = basis.basis if len(low) else None  # of the measured numbers, as tuned to the data
         self._at: Any = None
 
     @property
