@@ -15,10 +15,10 @@ from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
-from rlsvi.agents.task import Task, checked_env
 from rlsvi.bases.layout import TableOnlyError, layout_of
 from rlsvi.bases.observed import NUMBERS
 from rlsvi.core.checks import instead
+from rlsvi.envs.task import Task, check_env
 
 # ---- Whether an agent can learn in an environment, found out before anything is played ---------------------
 
@@ -108,7 +108,7 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     What the agent could not learn is refused here, with a remedy.
     """
-    checked_env(env)
+    check_env(env)
     return tried(_chosen(env, **arguments), env)
 
 

@@ -25,12 +25,12 @@ from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.learner import REPEAT, Holding
 from rlsvi.agents.record import Record, no_record, read_record
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
-from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
+from rlsvi.envs.task import Task
 
 LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
 FIRST = 30  # the number of steps that a decision is based on, at least

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlsvi.agents.contract import row_of
+from rlsvi.envs.task import one_observation
 from rlsvi.offline.observations import written
 from rlsvi.offline.recorder import column_of
 
@@ -22,7 +22,7 @@ def episodes_of(data: Any) -> "Iterator[pl.DataFrame]":
     copied = written(data.observation_space)
     for episode in data.iterate_episodes():
         steps = len(episode.rewards)
-        seen = [copied(row_of(episode.observations, i)) for i in range(steps + 1)]
+        seen = [copied(one_observation(episode.observations, i)) for i in range(steps + 1)]
         yield pl.DataFrame(
             {
                 "episode": np.full(steps, int(episode.id), np.int64),

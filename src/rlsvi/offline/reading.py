@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from gymnasium import Env, spaces
 
-from rlsvi.agents.task import checked_env
 from rlsvi.core.compile import Longs
 from rlsvi.envs.spaces import Spaces
+from rlsvi.envs.task import check_env
 from rlsvi.offline.columns import Columns, depth
 from rlsvi.offline.episodes import checked, ordered
 from rlsvi.offline.pieces import joined, naming_pieces, pieces_of
@@ -26,11 +26,11 @@ def replay_of(log: Any, env: Env[Any, Any] | None = None, columns: Mapping[str, 
     if isinstance(log, Replay):
         return Replay(log.log, log.env)
     if env is not None:
-        checked_env(env)
+        check_env(env)
     if env is None and all(hasattr(log, name) for name in ("observation_space", "action_space")):
         env = Spaces(log.observation_space, log.action_space)  # a Minari data set knows them, and often more
         env.spec = getattr(log, "env_spec", None)
-        checked_env(env)
+        check_env(env)
     pieces = pieces_of(log)
     with naming_pieces(pieces):
         found = ordered(joined(pieces), columns)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import is_exact
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.envs.task import check_env
 from rlsvi.offline.columns import OPTIONAL, REQUIRED, Columns
 from rlsvi.offline.episodes import actions_of, masks_of, places_in, propensities_of
 from rlsvi.offline.observations import Observations, read
@@ -56,7 +56,7 @@ class Stream:
                 "a log that is read in chunks does not say which observations and actions there are: give the "
                 "environment by fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
             )
-        checked_env(env)
+        check_env(env)
         self.observation_space, self.action_space = env.observation_space, env.action_space
         self.chunk, self.names = whole("chunk", chunk, 1, 2**31), names
         self.frame = _scanned(log, names)

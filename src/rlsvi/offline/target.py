@@ -7,9 +7,9 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.playing import check_function
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats
+from rlsvi.envs.task import check_function
 from rlsvi.offline.observations import Observations
 
 TOLERANCE = 1e-6  # of probabilities and of their sum

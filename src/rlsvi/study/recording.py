@@ -12,13 +12,12 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.playing import check_function, play
-from rlsvi.agents.task import checked_env
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.core.progress import bar
+from rlsvi.envs.task import check_env, check_function, play
 from rlsvi.offline.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def record(
     limit : the maximum number of steps of an episode. A longer one is cut off there.
     progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
-    checked_env(env)
+    check_env(env)
     if steps is not None and (episodes is not None or not learning):
         raise ValueError("steps goes with learning=True and without episodes")
     if steps is None:

@@ -33,7 +33,6 @@ from rlsvi.agents.practice.learner import (
 )
 from rlsvi.agents.practice.lookup import Lookup
 from rlsvi.agents.progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
-from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Fourier, Observed, Radial, RowBasis, Tabular, Waves, of
 from rlsvi.bases.default import is_table, picture_in
 from rlsvi.bases.fourier import chosen, count
@@ -41,6 +40,7 @@ from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, in_unit_interval, positive, shaped, shown, whole
 from rlsvi.core.random import Seed
+from rlsvi.envs.task import Task
 
 # ---- Reading what the practice agent has learned from a file, with all checks ------------------------------
 

@@ -15,13 +15,13 @@ from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
 from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.task import Task, begun, checked_reward, taken
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
+from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
 from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
@@ -328,13 +328,13 @@ class Repeated(Wrapper[Any, Any, Any, Any]):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         """Begin an episode."""
-        return begun(self.env, seed)
+        return reset_env(self.env, seed)
 
     def step(self, action: int) -> Any:
         """Take an action and return the last observation, with the sum of the rewards."""
         total, a = 0.0, action - self.task.first_action
         for _ in range(self.times):
-            observation, reward, terminated, truncated, info = taken(self.env, action)
+            observation, reward, terminated, truncated, info = step_env(self.env, action)
             total += checked_reward(reward)
             if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
                 break

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from rlsvi.agents.contract import warn
-from rlsvi.agents.task import Task
 from rlsvi.bases import Fourier, Observed, PixelPairs, Radial, Waves
 from rlsvi.bases.basis import bound
 from rlsvi.bases.fourier import frequencies
@@ -22,6 +21,7 @@ from rlsvi.bases.scaling import Seen, grown, ranges_of, seen_in, spread
 from rlsvi.bases.waves import directions
 from rlsvi.core.compile import Floats
 from rlsvi.core.machine import blocks
+from rlsvi.envs.task import Task
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
 OWN = Fourier | PixelPairs | Radial | Waves
