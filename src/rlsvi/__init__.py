@@ -21,13 +21,12 @@ if TYPE_CHECKING:
     from rlsvi.agents.finite.rlsvi import evidence
     from rlsvi.core.regression import Posterior
     from rlsvi.mdp import FiniteMDP
-    from rlsvi.offline.result import OfflineValue
-    from rlsvi.offline.value import value_of
+    from rlsvi.offline.recorder import record
+    from rlsvi.offline.value import OfflineValue, value_of
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
     from rlsvi.study.evaluation import Evaluation, evaluate
     from rlsvi.study.job import Job
-    from rlsvi.study.recording import record
     from rlsvi.study.runs import Runs
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep
@@ -100,7 +99,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "Evaluation": "study.evaluation",
     "FiniteMDP": "mdp",
     "Job": "study.job",
-    "OfflineValue": "offline.result",
+    "OfflineValue": "offline.value",
     "Posterior": "core.regression",
     "Problem": "problems",
     "Runs": "study.runs",
@@ -108,7 +107,7 @@ _HOME = {name: "agents" for name in __all__ if name not in _MODULES} | {
     "compare": "study.compare",
     "evaluate": "study.evaluation",
     "evidence": "agents.finite.rlsvi",
-    "record": "study.recording",
+    "record": "offline.recorder",
     "sweep": "study.sweep",
     "value_of": "offline.value",
 }

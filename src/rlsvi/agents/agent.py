@@ -48,7 +48,7 @@ from rlsvi.envs.making import Made
 from rlsvi.envs.task import Task, checked_reward, endless_task_of, one_observation, reset_env, step_env, task_of
 from rlsvi.html import html_table, short
 from rlsvi.mdp.finite import FiniteMDP
-from rlsvi.offline.replay import Replay
+from rlsvi.offline.replay import Replay, replay_of
 
 LONG = 10_000  # steps of one episode that call for a warning
 P = ParamSpec("P")
@@ -443,8 +443,6 @@ class Agent:
         progress : as for `learn`.
         chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
         """
-        from rlsvi.offline.reading import replay_of  # which knows of tasks
-
         if chunk is not None or executor is not None:
             raise ValueError(
                 f"{type(self).__name__} reads a log as a whole: for chunk= and executor=, use rlsvi.BoundedRLSVI"

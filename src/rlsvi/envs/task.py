@@ -1,7 +1,6 @@
 """Gymnasium environments: the task that one poses, its steps with checks, and playing it without learning."""
 
 from collections.abc import Callable, Mapping
-from inspect import signature
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -246,16 +245,6 @@ def one_observation(observations: Any, i: int) -> Any:
     if isinstance(observations, tuple):
         return tuple(one_observation(part, i) for part in observations)
     return observations[i]
-
-
-def check_function(policy: Any) -> None:
-    """Raise an error if a function cannot be called with one observation."""
-    try:
-        signature(policy).bind(None)
-    except TypeError as error:
-        raise TypeError(f"policy must be a function of one observation, got {policy!r:.80}: {error}") from None
-    except ValueError:
-        return  # it does not tell what it takes
 
 
 def check_player(agent: Any) -> None:

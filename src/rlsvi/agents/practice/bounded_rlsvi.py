@@ -41,6 +41,7 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, in_unit_interval, positive, shaped, shown, whole
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
+from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 
 # ---- Reading what the practice agent has learned from a file, with all checks ------------------------------
 
@@ -314,9 +315,6 @@ class BoundedRLSVI(Holding):
             the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
             The weights do not depend on it: they have the same bits for the same chunk size.
         """
-        from rlsvi.offline.chunks import all_chunks  # which knows of tasks
-        from rlsvi.offline.stream import CHUNK, Stream
-
         if chunk is None and executor is None:
             return super().fit(log, env, columns=columns, progress=progress)
         if self.steps:

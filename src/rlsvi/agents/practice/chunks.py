@@ -7,7 +7,7 @@ and so are the returns observed from any step on: rewards are read once more, fr
 import math
 from copy import copy
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -44,10 +44,7 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.progress import bar
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
-
-if TYPE_CHECKING:
-    from rlsvi.offline.chunks import Each
-    from rlsvi.offline.stream import Chunk, Stream
+from rlsvi.offline.stream import Chunk, Each, Stream
 
 
 class Summary(NamedTuple):
@@ -76,7 +73,7 @@ class Summary(NamedTuple):
         return math.exp(logarithms / some) if some else 1.0
 
 
-def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
+def summary_of(chunk: Chunk, measured: int, chosen: Longs) -> Summary:
     """Return the summary of a chunk. `chosen` are the rows of the log that judge a length."""
     own = len(chunk.x) - (not chunk.last[-1])  # without the first row of the next chunk
     x, size = chunk.x[:own, :measured], np.abs(chunk.reward)
@@ -114,7 +111,7 @@ def joined(one: Summary, other: Summary) -> Summary:
     )
 
 
-def returns_in(stream: "Stream", gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
+def returns_in(stream: Stream, gamma: float, chosen: Longs) -> tuple[float, float, Floats]:
     """Return the least and greatest discounted return observed from any step on, and that of the chosen steps."""
     least, most, following, found = math.inf, -math.inf, 0.0, np.zeros(len(chosen))
     for k in reversed(range(len(stream))):
@@ -152,7 +149,7 @@ def scaled_by(lookup: Lookup, summary: Summary, b: Floats, ridge: float, alike: 
 # weights therefore have the same bits for the same size of a chunk.
 
 
-def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
+def features_of(chunk: Chunk, lookup: Lookup) -> tuple[EpisodeHistory, FeatureRegression]:
     """Return a chunk as a history, and the features of its rows."""
     steps = Transitions(
         np.arange(len(chunk.action)), chunk.action, chunk.reward, chunk.next, np.ones(len(chunk.action))
@@ -163,7 +160,7 @@ def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, Feature
     return history, regression
 
 
-def gram_of(chunk: "Chunk", lookup: Lookup) -> Floats:
+def gram_of(chunk: Chunk, lookup: Lookup) -> Floats:
     """Return the sums of phi phi' over the steps of each action, (A, d, d)."""
     with one_thread():
         history, regression = features_of(chunk, lookup)
@@ -206,7 +203,7 @@ class Targets(NamedTuple):
 
 
 def products_of(
-    chunk: "Chunk", lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
+    chunk: Chunk, lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
 ) -> Products:
     """Return the sums of a chunk with targets under theta, and how its values differ from those before."""
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
@@ -225,7 +222,7 @@ def products_of(
 
 
 def swept_log(
-    each: "Each",
+    each: Each,
     lookup: Lookup,
     regression: FeatureRegression,
     model: Model,
@@ -291,7 +288,7 @@ class LogLearner(BoundedLearner):
         learner.counters[REPEAT] = 1
         return learner
 
-    def fit(self, stream: "Stream", each: "Each", progress: bool | None = None) -> None:
+    def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
         most, planning = self.planning.most * MEAN_SWEEPS, self.planning
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:

@@ -10,11 +10,21 @@ from scipy.stats import t as student_t
 
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Floats
-from rlsvi.offline.episodes import LoggedEpisodes
-from rlsvi.offline.question import FEW, Question
-from rlsvi.offline.result import FITTED, ROBUST, WEIGHTED, OfflineValue
-from rlsvi.offline.value import diverged, interval_of
-from rlsvi.offline.weighting import EpisodeWeights, weighted, weighted_sum
+from rlsvi.core.interval import Interval
+from rlsvi.offline.log import LoggedEpisodes
+from rlsvi.offline.off_policy import OffPolicyProblem
+from rlsvi.offline.value import (
+    FEW,
+    FITTED,
+    ROBUST,
+    WEIGHTED,
+    EpisodeWeights,
+    OfflineValue,
+    divergence,
+    interval_of,
+    sum_estimate,
+    weighted_estimate,
+)
 from rlsvi.shop.catalogue import with_features
 from rlsvi.shop.events import Event, Events, row_of
 from rlsvi.shop.judging.fitted import FittedSamples, fitted_samples
@@ -22,7 +32,6 @@ from rlsvi.shop.judging.visits import JudgedSteps, steps_of
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import a_list, an_instance
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.study.statistics import Interval
 
 AT_ONCE = 20_000  # events that are read at once
 UNCALIBRATED = (
@@ -140,9 +149,9 @@ def _judged(
 
 def value_of_samples(steps: JudgedSteps, slots: int, level: float) -> OfflineValue:
     """Return the value of a policy that draws one of the samples for each visit, by steps of other policies."""
-    question, estimates, absent = _question(steps, slots), dict[str, Interval](), dict[str, str]()
-    found = fitted_samples(steps, question, level)
-    if why := diverged(question, found.fitted):
+    problem, estimates, absent = _problem(steps, slots), dict[str, Interval](), dict[str, str]()
+    found = fitted_samples(steps, problem, level)
+    if why := divergence(problem, found.fitted):
         absent[FITTED] = why
     else:
         estimates[FITTED] = interval_of(found.fitted, steps.visits)
@@ -156,15 +165,15 @@ def value_of_samples(steps: JudgedSteps, slots: int, level: float) -> OfflineVal
     )
 
 
-def _question(steps: JudgedSteps, slots: int) -> Question:
-    """Return the question of the value of an episode of so many slots, without observations: they are features."""
+def _problem(steps: JudgedSteps, slots: int) -> OffPolicyProblem:
+    """Return the problem of the value of an episode of so many slots, without observations: they are features."""
     none: Any = None
     rows = np.arange(len(steps.shown))
     never = np.zeros(len(rows), np.bool_)
     log = LoggedEpisodes(
-        steps.start, none, none, steps.shown, steps.reward, steps.last, never, [], [], steps.propensity, rows
+        steps.start, none, none, steps.shown, steps.reward, steps.last, never, none, none, steps.propensity, rows
     )
-    return Question(log, none, none, 1.0, slots, per_period=False)
+    return OffPolicyProblem(log, none, none, 1.0, slots, per_period=False)
 
 
 def _add_weighted(
@@ -190,7 +199,7 @@ def _add_weighted(
     if reached < row.shape[1]:
         absent[WEIGHTED] = f"no visit shows what a sample would show in more than {reached} slots"
     else:
-        estimates[WEIGHTED] = Interval(*weighted(weights, steps.reward, nothing, level))
+        estimates[WEIGHTED] = weighted_estimate(weights, steps.reward, nothing, level)
     if FITTED in absent:
         absent[ROBUST] = "it needs fitted Q evaluation"
     elif not reached:
@@ -199,7 +208,7 @@ def _add_weighted(
         error = np.where(row[:, :, None] < 0, 0.0, found.error[row])
         first, terms = found.fitted.first, (share * error).sum(axis=2)
         size = float(np.abs(first).max() + np.abs(error).max(axis=(0, 2)).sum())
-        estimates[ROBUST] = Interval(*weighted_sum(weights, terms, size, first, level))
+        estimates[ROBUST] = sum_estimate(weights, terms, size, first, level)
     if reached and weights.effective < FEW:
         warnings.warn(
             f"importance sampling rests on {weights.effective:.1f} effective visits of {steps.visits}: the "
