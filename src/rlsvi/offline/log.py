@@ -119,7 +119,7 @@ def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpis
     action = columns.whole("action") - first
     outside = (action < 0) | (action >= n)
     columns.refuse(columns.name("action"), outside, f"actions are {first} to {first + n - 1}")
-    mask, own = (_masks(columns, name, n) for name in ("mask", "next_mask"))
+    mask, next_mask = (_masks(columns, name, n) for name in ("mask", "next_mask"))
     barred = ~mask.legal[np.arange(len(action)), action]
     columns.refuse(columns.name("action"), barred, "the mask does not allow this action")
     observation = read_observations(columns, "observation", env.observation_space, np.ones(len(last), np.bool_))
@@ -127,12 +127,13 @@ def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpis
     apart = np.append(~observation.continues(following), False) & ~last
     what = "it is not the observation of the next step of the episode: a step is missing, or out of order"
     columns.refuse(columns.of("next_observation")[0], apart, what)
-    next_legal = np.where(last[:, None], own.legal, np.roll(mask.legal, -1, axis=0))
-    next_known = np.where(last, own.is_known, np.roll(mask.is_known, -1))
+    if mask.is_known.any() or next_mask.is_known.any():
+        legal = np.where(last[:, None], next_mask.legal, np.roll(mask.legal, -1, axis=0))
+        next_mask = Masks(legal, np.where(last, next_mask.is_known, np.roll(mask.is_known, -1)))
     return LoggedEpisodes(
         np.append(0, np.flatnonzero(last) + 1),
         *(observation, following, action, columns.real("reward"), terminated, truncated),
-        *(mask, Masks(next_legal, next_known), _propensities(columns), columns.rows),
+        *(mask, next_mask, _propensities(columns), columns.rows),
     )
 
 
@@ -178,7 +179,7 @@ def _check_order(columns: "Columns", begins: bool) -> tuple[Bools, Bools, Bools]
 def _masks(columns: "Columns", name: str, actions: int) -> Masks:
     rows = columns.frame.height
     if not columns.has(name):
-        return Masks(np.ones((rows, actions), np.bool_), np.zeros(rows, np.bool_))
+        return Masks(np.broadcast_to(np.True_, (rows, actions)), np.zeros(rows, np.bool_))
     column = columns.of(name)[0]
     known = columns.frame[column].is_not_null().to_numpy()
     masks = columns.vectors(name, actions, known)
