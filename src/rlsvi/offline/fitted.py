@@ -387,11 +387,11 @@ class Regression(NamedTuple):
 def regress(design: Design, ridge: float, reward: Floats) -> Regression:
     """Return the regression on the rows of a design."""
     factors = factor_blocks(design, ridge)
-    after = [_crossed(design, each, factors) for each in design.after]
+    after = [_transitions(design, each, factors) for each in design.after]
     return Regression(factors, factors.solve(design.taken.T @ reward), after)
 
 
-def _crossed(design: Design, after: Any, factors: Factors) -> Any:
+def _transitions(design: Design, after: Any, factors: Factors) -> Any:
     """Return P^-1 Phi'Phi_pi, block by block."""
     size, d = design.taken.shape[1], design.dim
     blocks, columns, lines = [], [], np.zeros(size // d, np.int64)
@@ -611,7 +611,7 @@ class LogFeatures:
         self.start = int(space.start) if isinstance(space, Discrete) else None
         self.actions = np.arange(actions)
         self.per_period, periods = problem.per_period, max(problem.horizon, 1)
-        example = self._counted(problem.log.observation.at(0))
+        example = self._from_zero(problem.log.observation.at(0))
         self.features = bound(basis, states, actions, periods, example, factors=False)
         self.dim = self.features.dim
         self.columns = self.features.blocks * self.dim * (periods if self.per_period else 1)
@@ -635,11 +635,11 @@ class LogFeatures:
             return self.actions + h * self.features.blocks, np.broadcast_to(x, (len(self.actions), self.dim))
         key = h, source.key(i)
         if key not in self._known:
-            block, x = self.features.at(h, self._counted(source.at(i)))
+            block, x = self.features.at(h, self._from_zero(source.at(i)))
             self._known[key] = block.astype(np.int64) + h * self.features.blocks, x
         return self._known[key]
 
-    def _counted(self, observation: Any) -> Any:
+    def _from_zero(self, observation: Any) -> Any:
         """Return a state counted from 0, and any other observation as it is."""
         return observation if self.start is None else observation - self.start
 

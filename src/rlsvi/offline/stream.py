@@ -130,10 +130,10 @@ def _lazy_frame(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
         return log
     if not isinstance(log, str | PathLike):
         return join_pieces(pieces_of(log)).lazy()
-    return pl.scan_parquet(_ordered(files_in(Path(log).absolute()), names), hive_partitioning=False)
+    return pl.scan_parquet(_sorted_files(files_in(Path(log).absolute()), names), hive_partitioning=False)
 
 
-def _ordered(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
+def _sorted_files(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
     """Return files in the order of the episode and step that each begins with, without those that are empty."""
     import polars as pl
 
