@@ -93,8 +93,8 @@ def ours(folder, sweeps, clock):
     from gymnasium.spaces import Box, Discrete
 
     import rlsvi
+    from rlsvi.agents.practice import bounded_rlsvi as passes
     from rlsvi.agents.practice import chunks as log_learner
-    from rlsvi.offline import chunks as passes
 
     plain = passes.all_chunks
 

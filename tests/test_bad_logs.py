@@ -133,9 +133,9 @@ def test_files_that_are_cut_and_logs_that_are_empty(table, tmp_path):
     data = (tmp_path / "log.parquet").read_bytes()
     for size in (0, 3, len(data) // 2, len(data) - 1):
         (tmp_path / "cut.parquet").write_bytes(data[:size])
-        refuses(tmp_path / "cut.parquet", "cut.parquet is not a whole Parquet file", tmp_path)
-    refuses(tmp_path, "cut.parquet is not a whole Parquet file", tmp_path)
-    refuses(pl.scan_parquet(tmp_path / "cut.parquet"), "the log cannot be read, is it of whole Parquet", tmp_path)
+        refuses(tmp_path / "cut.parquet", "cut.parquet cannot be read, is it a whole Parquet file", tmp_path)
+    refuses(tmp_path, "cut.parquet cannot be read, is it a whole Parquet file", tmp_path)
+    refuses(pl.scan_parquet(tmp_path / "cut.parquet"), "the log cannot be read, is it a whole Parquet", tmp_path)
     refuses(tmp_path / "none.parquet", "there is no log", tmp_path, error=FileNotFoundError)
     (tmp_path / "folder").mkdir()
     refuses(tmp_path / "folder", "no Parquet file in the folder", tmp_path, error=FileNotFoundError)

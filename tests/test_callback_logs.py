@@ -14,8 +14,7 @@ import pytest
 
 import rlsvi
 from contract.state import assert_equal, everything
-from rlsvi.callbacks import CSV, TensorBoard
-from rlsvi.callbacks.csv_log import COLUMNS, HEADER
+from rlsvi.callbacks import COLUMNS, CSV, HEADER, TensorBoard
 
 TIMES = ("seconds", "cpu_seconds")
 RUN = """

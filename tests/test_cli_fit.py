@@ -158,7 +158,7 @@ def test_observations_in_several_columns(tmp_path):
         (("log.parquet", "--agent", "json:loads"), "is called with env and seed"),
         (("log.parquet", "--column", "rewards=r"), "columns has 'rewards'"),
         (("log.parquet", "--column", "reward"), "--column takes NAME=VALUE, such as reward=r"),
-        (("cut.parquet",), "cut.parquet is not a whole Parquet file"),
+        (("cut.parquet",), "cut.parquet cannot be read, is it a whole Parquet file"),
     ],
 )
 def test_what_cannot_be_fitted_is_said_in_a_line(arguments, said, tmp_path):

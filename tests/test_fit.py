@@ -14,8 +14,8 @@ from contract.cases import BY_NAME, predictions
 from contract.environments import drifting, numbered
 from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
-from rlsvi.offline.reading import replay_of
 from rlsvi.offline.recorder import Recorder
+from rlsvi.offline.replay import replay_of
 
 NAMES = list(BY_NAME)
 
@@ -312,8 +312,10 @@ class Recorded:
 def test_a_data_set_tells_masks_and_periods(monkeypatch):
     monkeypatch.setattr(Recorded, "__module__", "minari.dataset")
     replay = replay_of(Recorded([[1, 1], [0, 1], [1, 0]]))
-    assert np.array(replay.log.mask).tolist() == [[True, True], [False, True]] * 2
-    assert np.array(replay.log.next_mask).tolist() == [[False, True], [True, False]] * 2
+    assert replay.log.mask.is_known.all()
+    assert replay.log.mask.legal.tolist() == [[True, True], [False, True]] * 2
+    assert replay.log.next_mask.is_known.all()
+    assert replay.log.next_mask.legal.tolist() == [[False, True], [True, False]] * 2
     assert rlsvi.RLSVI(seed=0).fit(Recorded([[1, 1]] * 3))._task.horizon == 2
     with pytest.raises(ValueError, match=r"episode 0 .* masks of shape \(2, 2\), .* each of its 3 observations"):
         replay_of(Recorded([[1, 1]] * 2))

@@ -10,13 +10,20 @@ import pytest
 import rlsvi
 from contract.environments import LEGAL, MDP, drifting, numbered
 from rlsvi.envs import FiniteMDPEnv, Spaces
-from rlsvi.offline.linear import designed, influences, leverages, regressed, weights_of
-from rlsvi.offline.question import Fitted, Question
-from rlsvi.offline.reading import replay_of
-from rlsvi.offline.table import drawn_model, swept, tabled
-from rlsvi.offline.target import Target
-from rlsvi.offline.value import diverged
-from rlsvi.offline.weighting import weights_of as shares_of
+from rlsvi.offline.fitted import (
+    Fitted,
+    design_of,
+    draw_model,
+    evaluate_draws,
+    influences,
+    leverages,
+    regress,
+    solve_weights,
+    table_of,
+)
+from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy
+from rlsvi.offline.replay import replay_of
+from rlsvi.offline.value import divergence, episode_weights
 
 CHANCES = np.array([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.6, 0.4], [1 / 3, 1 / 3, 1 / 3]])
 pytestmark = pytest.mark.filterwarnings("ignore:importance sampling rests on")
@@ -52,7 +59,9 @@ def log_of(episodes, seed=0):
 
 def asked(log, env=None, gamma=1.0, horizon=3, per_period=False, judged=policy):
     replay = replay_of(log, numbered() if env is None else env)
-    return Question(replay.log, replay.env, Target(judged, replay.action_space), gamma, horizon, per_period)
+    return OffPolicyProblem(
+        replay.log, replay.env, TargetPolicy(judged, replay.action_space), gamma, horizon, per_period
+    )
 
 
 # ---- tables -----------------------------------------------------------------------------------------------
@@ -64,10 +73,10 @@ def test_a_drawn_model_is_solved_exactly(per_period, horizon, gamma):
     """Against dense linear algebra, draw by draw."""
     if per_period and not horizon:
         return
-    question = asked(log_of(40), gamma=gamma, horizon=horizon, per_period=per_period)
-    model, B = tabled(question), 3
-    transition, reward = drawn_model(model, B, np.random.default_rng(1))
-    *_, (_, V, _) = swept(model, transition, reward, gamma, horizon)
+    problem = asked(log_of(40), gamma=gamma, horizon=horizon, per_period=per_period)
+    model, B = table_of(problem), 3
+    transition, reward = draw_model(model, B, np.random.default_rng(1))
+    *_, (_, V, _) = evaluate_draws(model, transition, reward, gamma, horizon)
     S, C = model.states + 1, len(model.cell_state)
     P = transition.toarray().reshape(C, B, S, B)
     acting = np.zeros((S, C))
@@ -83,9 +92,9 @@ def test_a_drawn_model_is_solved_exactly(per_period, horizon, gamma):
 
 
 def test_the_mean_of_drawn_models_is_the_share_of_outcomes():
-    question = asked(log_of(3000))
-    model = tabled(question)
-    transition, reward = drawn_model(model, 400, np.random.default_rng(2))
+    problem = asked(log_of(3000))
+    model = table_of(problem)
+    transition, reward = draw_model(model, 400, np.random.default_rng(2))
     C, S = len(model.cell_state), model.states + 1
     P = sum(transition[b::400, b::400].toarray() for b in range(400)) / 400
     counts, sums = np.zeros((C, S)), np.zeros(C)
@@ -148,9 +157,9 @@ def test_an_action_that_was_never_tried():
 # ---- features ---------------------------------------------------------------------------------------------
 
 
-def dense_twin(question, ridge):
+def dense_twin(problem, ridge):
     """Fitted Q evaluation with one weight per state and action, as dense matrices."""
-    log, n = question.log, question.log.steps
+    log, n = problem.log, problem.log.steps
     taken, after = np.zeros((n, 12)), np.zeros((n, 12))
     for i in range(n):
         taken[i, log.observation.at(i) * 3 + log.action[i]] = 1
@@ -169,16 +178,14 @@ ONE_HOT = rlsvi.bases.StateFeatures(lambda s: np.eye(4)[s])
 
 @pytest.mark.parametrize(("horizon", "gamma"), [(3, 1.0), (4, 0.7), (0, 0.7)])
 def test_features_agree_with_a_dense_twin(horizon, gamma):
-    question = asked(log_of(40), gamma=gamma, horizon=horizon)
-    taken, after, first, G = dense_twin(question, 0.1)
-    theta = (
-        np.zeros(12) if horizon else np.linalg.solve(G - gamma * taken.T @ after, taken.T @ question.log.reward)
-    )
+    problem = asked(log_of(40), gamma=gamma, horizon=horizon)
+    taken, after, first, G = dense_twin(problem, 0.1)
+    theta = np.zeros(12) if horizon else np.linalg.solve(G - gamma * taken.T @ after, taken.T @ problem.log.reward)
     for _ in range(horizon):
-        theta = np.linalg.solve(G, taken.T @ (question.log.reward + gamma * after @ theta))
-    design = designed(question, ONE_HOT, np.arange(question.log.steps))
-    regression = regressed(design, 0.1, question.log.reward)
-    leverage, found = leverages(design, regression.factors), weights_of(question, regression)
+        theta = np.linalg.solve(G, taken.T @ (problem.log.reward + gamma * after @ theta))
+    design = design_of(problem, ONE_HOT, np.arange(problem.log.steps))
+    regression = regress(design, 0.1, problem.log.reward)
+    leverage, found = leverages(design, regression.factors), solve_weights(problem, regression)
     assert design.first @ found[0] == pytest.approx(first @ theta, abs=1e-10)
     assert leverage == pytest.approx(np.einsum("ij,ij->i", taken, np.linalg.solve(G, taken.T).T), abs=1e-12)
 
@@ -186,9 +193,9 @@ def test_features_agree_with_a_dense_twin(horizon, gamma):
 @pytest.mark.parametrize(("horizon", "gamma"), [(3, 1.0), (0, 0.7)])
 def test_influences_are_derivatives(horizon, gamma):
     """The value of a log with more weight on one row, by finite differences."""
-    question = asked(log_of(12), gamma=gamma, horizon=horizon)
-    taken, after, first, _ = dense_twin(question, 0.1)
-    reward = question.log.reward
+    problem = asked(log_of(12), gamma=gamma, horizon=horizon)
+    taken, after, first, _ = dense_twin(problem, 0.1)
+    reward = problem.log.reward
 
     def value(weight):
         weighted = taken.T * weight
@@ -200,9 +207,9 @@ def test_influences_are_derivatives(horizon, gamma):
             theta = np.linalg.solve(M, weighted @ (reward + gamma * after @ theta))
         return (first @ theta).mean()
 
-    design = designed(question, ONE_HOT, np.arange(len(reward)))
-    regression = regressed(design, 0.1, reward)
-    found, _ = influences(question, design, regression, reward, weights_of(question, regression))
+    design = design_of(problem, ONE_HOT, np.arange(len(reward)))
+    regression = regress(design, 0.1, reward)
+    found, _ = influences(problem, design, regression, reward, solve_weights(problem, regression))
     for i in range(len(reward)):
         more = 1e-6 * (np.arange(len(reward)) == i)
         assert found[i] == pytest.approx((value(1 + more) - value(1 - more)) / 2e-6, abs=1e-7)
@@ -226,13 +233,13 @@ def test_default_features_of_vectors():
 
 @pytest.mark.parametrize(("horizon", "gamma", "most"), [(3, 1.0, "3"), (2, 0.5, "1.5"), (0, 0.5, "2")])
 def test_what_the_rewards_do_not_allow_is_not_reported(monkeypatch, horizon, gamma, most):
-    question, log = asked(log_of(40), horizon=horizon, gamma=gamma), log_of(40)
+    problem, log = asked(log_of(40), horizon=horizon, gamma=gamma), log_of(40)
     fitted = Fitted(float(most), 0.0, 9.0, np.zeros(40), np.zeros(log.height), 0.0)
-    assert diverged(question, fitted) == ""
-    assert f"gives 3.5, but the rewards of the log allow 0 to {most}" in diverged(
-        question, fitted._replace(value=3.5)
+    assert divergence(problem, fitted) == ""
+    assert f"gives 3.5, but the rewards of the log allow 0 to {most}" in divergence(
+        problem, fitted._replace(value=3.5)
     )
-    monkeypatch.setattr("rlsvi.offline.value.fitted_table", lambda *_: fitted._replace(value=3.5))
+    monkeypatch.setattr("rlsvi.offline.value.fit_table", lambda *_: fitted._replace(value=3.5))
     found = rlsvi.value_of(policy, log, numbered())
     assert found.fitted is None
     assert found.absent["doubly robust"] == "it needs fitted Q evaluation"
@@ -267,7 +274,7 @@ def test_weighted_importance_sampling_agrees_with_its_definition(gamma):
 
 def test_weights_that_overflow():
     log = log_of(50).with_columns(propensity=pl.lit(1e-300))
-    shares = shares_of(asked(log)).share
+    shares = episode_weights(asked(log)).share
     assert np.isfinite(shares).all()
     assert shares.sum(axis=0) == pytest.approx(np.ones(3))
 

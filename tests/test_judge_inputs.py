@@ -57,14 +57,24 @@ def test_policies(log):
     refuses(log, "policy must be an agent", policy=rlsvi.RLSVI, error=TypeError)
     refuses(log, "has learned nothing yet", policy=rlsvi.RLSVI(), error=RuntimeError)
     for action in (-1, 3):
-        refuses(log, f"row .* of the log: actions are 0 to 2, it gives {action}", policy=lambda s, a=action: a)
+        refuses(
+            log,
+            f"row .* of the log: policy gives action {action}: actions are 0 to 2",
+            policy=lambda s, a=action: a,
+        )
     refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: 0.5)
     refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: np.ones(4) / 4)
     refuses(log, "must give an action, 0 to 2, or 3 probabilities", policy=lambda s: "left")
-    refuses(log, "add up to 1; they add up to 0.9", policy=lambda s: [0.4, 0.5, 0.0])
+    refuses(
+        log, "add up to 0.9: they must not be negative, and must add up to 1", policy=lambda s: [0.4, 0.5, 0.0]
+    )
     refuses(log, "must not be negative", policy=lambda s: [1.5, -0.5, 0.0])
     refuses(log, "must not be negative", policy=lambda s: [np.nan, 0.5, 0.5])
-    refuses(log, r"takes action 2 at the observation of row \d+ of the log, but the mask", policy=lambda s: 2)
+    refuses(
+        log,
+        r"at the observation of row \d+ of the log: policy gives action 2: the mask does not allow",
+        policy=lambda s: 2,
+    )
 
     class Recurrent:
         def predict(self, observation, state=None, deterministic=False, action_mask=None):

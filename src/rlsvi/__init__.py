@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from rlsvi.agents.finite.rlsvi import evidence
     from rlsvi.core.regression import Posterior
     from rlsvi.mdp import FiniteMDP
-    from rlsvi.offline.result import OfflineValue
-    from rlsvi.offline.value import value_of
+    from rlsvi.offline.recorder import record
+    from rlsvi.offline.value import OfflineValue, value_of
     from rlsvi.problems import Problem
     from rlsvi.study.compare import compare
     from rlsvi.study.evaluation import Evaluation, evaluate
     from rlsvi.study.job import Job
-    from rlsvi.study.recording import record
     from rlsvi.study.runs import Runs
     from rlsvi.study.store import Store
     from rlsvi.study.sweep import sweep

@@ -30,25 +30,24 @@ from rlsvi.agents.contract import (
     Step,
     broken,
     checked_values,
-    row_of,
     warn,
 )
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.no_progress import NoProgressWarning, warn_of_no_reward
-from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
+from rlsvi.agents.on_episode import Numbers, OnEpisode, callbacks_of, open_callbacks
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
 from rlsvi.bases.layout import Layout
-from rlsvi.callbacks.calling import Numbers, OnEpisode, begun_callbacks, callbacks_of
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.envs.description import Made
+from rlsvi.envs.task import Task, checked_reward, endless_task_of, one_observation, reset_env, step_env, task_of
 from rlsvi.html import html_table, short
 from rlsvi.mdp.finite import FiniteMDP
-from rlsvi.offline.replay import Replay
+from rlsvi.offline.replay import Replay, replay_of
 from rlsvi.progress import bar
 
 LONG = 10_000  # steps of one episode that call for a warning
@@ -206,7 +205,7 @@ class Agent:
         assert self._task is not None
         total, played, rewarded = 0.0, 0, self._found_reward
         with self._restore_streams():
-            observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+            observation, info = reset_env(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             self._settle()
             learner = self._learner
             if learner is None:
@@ -260,7 +259,7 @@ class Agent:
                 raise self._broken()
             if isinstance(env, Replay):
                 a = env.next_action
-            observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
+            observation, reward, terminated, truncated, info = step_env(env, self._task.first_action + a)
             paid = checked_reward(reward)
             over = terminated or place.h + 1 == self._task.horizon
             following = None if over else learner.look(place.h + 1, observation, info.get("action_mask"))
@@ -383,17 +382,13 @@ class Agent:
         checkpoint_every, checkpoint : save the agent to the file `checkpoint` whenever the number of episodes is a
             multiple of `checkpoint_every`: short for `callbacks.Checkpoint`.
         """
-        from rlsvi.callbacks.shorthands import evaluating, saving  # which know of tasks
-
         unit, amount = amount_of(episodes, steps)
-        callbacks = [
-            *evaluating(evaluate_every, evaluation_env, keep_best),
-            *callbacks_of(on_episode),
-            *saving(checkpoint_every, checkpoint, keep_best),
-        ]
+        callbacks = callbacks_of(
+            on_episode, evaluate_every, evaluation_env, keep_best, checkpoint_every, checkpoint
+        )
         self._take_on(self._task_of(env), env)
         begin, goal = getattr(self, unit), amount - (self._overshoot if unit == "steps" else 0)
-        with begun_callbacks(callbacks, self, env) as tell, bar(max(goal, 0), unit, progress) as advance:
+        with open_callbacks(callbacks, self, env) as tell, bar(max(goal, 0), unit, progress) as advance:
             while getattr(self, unit) < begin + goal:
                 before, counted = self._now(), getattr(self, unit)
                 total = self._episode(env)
@@ -448,8 +443,6 @@ class Agent:
         progress : as for `learn`.
         chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
         """
-        from rlsvi.offline.reading import replay_of  # which knows of tasks
-
         if chunk is not None or executor is not None:
             raise ValueError(
                 f"{type(self).__name__} reads a log as a whole: for chunk= and executor=, use rlsvi.BoundedRLSVI"
@@ -569,7 +562,9 @@ class Agent:
             return self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
         found = np.zeros((2, count), np.int64)
         for i in range(count):
-            found[:, i] = self._predict(i, row_of(observation, i), states[i], starts[i], deterministic, masks[i])
+            found[:, i] = self._predict(
+                i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i]
+            )
         return found[0], found[1]
 
     def _can_predict(self) -> bool:

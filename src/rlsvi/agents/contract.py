@@ -21,7 +21,6 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features, Tabular
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import ArchiveError
@@ -29,6 +28,7 @@ from rlsvi.core.checks import read_only, shown
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled, generic, unsigned
 from rlsvi.core.random import only_maximum
 from rlsvi.core.regression import FactorError
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table
 
 POSTERIOR, ACTION, EPISODE, PREDICT = range(4)  # the random streams of an agent
@@ -102,15 +102,6 @@ def checked_values(Q: Floats, place: Place) -> Floats:
     if given.shape != place.legal.shape:
         raise ValueError(f"a learner's values must have shape {place.legal.shape}, got {given.shape}")
     return given
-
-
-def row_of(observations: Any, i: int) -> Any:
-    """Return the observation of one environment."""
-    if isinstance(observations, dict):
-        return {key: row_of(part, i) for key, part in observations.items()}
-    if isinstance(observations, tuple):
-        return tuple(row_of(part, i) for part in observations)
-    return observations[i]
 
 
 REGISTRY: dict[str, Any] = {}  # all classes of agents, by their names in files

@@ -13,10 +13,10 @@ from rlsvi.agents.finite.rlsvi import RLSVI
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
-from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import TableOnlyError, layout_of
 from rlsvi.bases.observed import NUMBERS
 from rlsvi.core.checks import instead
+from rlsvi.envs.task import check_env
 
 ACTIONS = 1000  # the largest number of actions that have a block of features each
 Kind = TypeVar("Kind", bound=Agent)
@@ -36,7 +36,7 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     What the agent could not learn is refused here, with a remedy.
     """
-    checked_env(env)
+    check_env(env)
     return preflight(_choice(env, **arguments), env)
 
 

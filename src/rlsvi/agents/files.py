@@ -13,13 +13,13 @@ import numpy as np
 
 from rlsvi import __version__
 from rlsvi.agents import contract
-from rlsvi.agents.task import Task
 from rlsvi.bases.layout import Layout
 from rlsvi.core import archive
 from rlsvi.core.archive import Archive, ArchiveError, checked_target, from_plain, to_plain
 from rlsvi.core.checks import whole
 from rlsvi.core.files import whole_file
 from rlsvi.envs.description import Made
+from rlsvi.envs.task import Task
 
 ELSEWHERE = {"type": "given on loading"}  # stands for a basis that is code, which is not stored
 WRONG = (KeyError, TypeError, IndexError, AttributeError, ValueError, ArithmeticError, AssertionError)

@@ -25,13 +25,13 @@ from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.practice.learner import REPEAT, PracticeAgent
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
-from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.random import Seed
+from rlsvi.envs.task import Task
 
 LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
 FIRST = 30  # the number of steps that a decision is based on, at least

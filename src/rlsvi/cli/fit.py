@@ -77,7 +77,7 @@ def fit(
     """
     with report_errors(lambda: f"{out} was not written"):
         check_folder(out)
-        from rlsvi.offline.reading import replay_of
+        from rlsvi.offline.replay import replay_of
 
         made = named(env, env_arg, max_episode_steps) if env is not None else None
         world, columns = made.make() if made else None, columns_of(column)

@@ -61,15 +61,9 @@ def judge(
         made = _environment(file, agent, env, env_arg, max_episode_steps)
         import rlsvi
 
-        asked: dict[str, Any] = {
-            "gamma": gamma,
-            "horizon": horizon,
-            "per_period": per_period,
-            "level": level,
-            "seed": seed,
-        }
-        world = made.make() if made is not None else None
-        found = rlsvi.value_of(agent, log, world, columns=columns_of(column), **asked)
+        world, columns = made.make() if made is not None else None, columns_of(column)
+        options: Any = {"gamma": gamma, "horizon": horizon, "per_period": per_period, "level": level, "seed": seed}
+        found = rlsvi.value_of(agent, log, world, columns=columns, **options)
         print(json.dumps(found.summary(), indent=1) if as_json else found)
 
 

@@ -20,10 +20,10 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 
 import rlsvi
-from rlsvi.agents.playing import play
 from rlsvi.cli.train import chart
 from rlsvi.core.cache import is_kept
 from rlsvi.core.files import write_file
+from rlsvi.envs.task import play
 from rlsvi.html import document, style_of
 from rlsvi.paper.report.page import style_name
 from rlsvi.paper.report.records import ClaimRecord, read_figure

@@ -1,10 +1,18 @@
-"""A log that is read in chunks of rows, each of which can be read and checked without the others.
+"""A log that is larger than memory: chunks of rows, and functions of all of them in this process or on Ray.
 
-The rows must be in the order of episodes and steps. A chunk is read together with the first row of the next one:
-every pair of successive rows is checked, and this whenever it is read, because a file may change.
+Each chunk can be read and checked without the others. The rows must be in the order of episodes and steps. A chunk
+is read together with the first row of the next one: every pair of successive rows is checked, and this whenever it
+is read, because a file may change.
+
+The results of a function come in the order of the chunks, so that sums of them have the same bits wherever they
+are computed. Ray's tasks are enough for this: a chunk is read by one task and stays in the memory of the cluster,
+and each later pass is a task per chunk. Ray moves it to where there is room, and repeats what a worker has lost.
 """
 
-from collections.abc import Iterator, Mapping
+import pickle
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -12,25 +20,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.task import checked_env
 from rlsvi.bases.layout import is_exact
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.offline.columns import OPTIONAL, REQUIRED, Columns
-from rlsvi.offline.episodes import actions_of, masks_of, places_in, propensities_of
-from rlsvi.offline.observations import Observations, read
-from rlsvi.offline.pieces import files_in, frame_of
+from rlsvi.core.files import source_digest
+from rlsvi.envs.task import check_env
+from rlsvi.offline.log import (
+    OPTIONAL,
+    REQUIRED,
+    Columns,
+    collect,
+    episodes_of,
+    files_in,
+    join_pieces,
+    pieces_of,
+    read_errors,
+    read_observations,
+)
+from rlsvi.ray_cluster import check_address, connect_ray
 
 if TYPE_CHECKING:
     import polars as pl
 
 CHUNK = 65_536  # rows
-END = -1
-SORT = (
-    "rows that are read in chunks must be in the order of episodes and steps: sort the log once, such as by "
-    "polars.scan_parquet(log).sort('episode', 'step').sink_parquet('sorted.parquet')"
-)
-APART = "it is not the observation of the next step of the episode: a step is missing, or out of order"
 
 
 class Chunk(NamedTuple):
@@ -56,15 +68,15 @@ class Stream:
                 "a log that is read in chunks does not say which observations and actions there are: give the "
                 "environment by fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
             )
-        checked_env(env)
+        check_env(env)
         self.observation_space, self.action_space = env.observation_space, env.action_space
         self.chunk, self.names = whole("chunk", chunk, 1, 2**31), names
-        self.frame = _scanned(log, names)
+        self.frame = _lazy_frame(log, names)
         columns = self._columns(0, 0)
         used = (*REQUIRED, *(name for name in OPTIONAL if columns.has(name)))
         self.frame = self.frame.select([column for name in used for column in columns.of(name)])
         self.paid = columns.name("episode"), columns.name("reward")
-        self.rows = int(_collected(self.frame.select(pl.len())).item())
+        self.rows = int(collect(self.frame.select(pl.len())).item())
         if self.rows == 0:
             raise ValueError("the log is empty: it has no rows")
 
@@ -72,11 +84,12 @@ class Stream:
         return -(-self.rows // self.chunk)
 
     def _columns(self, start: int, rows: int) -> Columns:
-        return Columns(_collected(self.frame.slice(start, rows)), self.names, start)
+        return Columns(collect(self.frame.slice(start, rows)), self.names, start)
 
     def first_observation(self) -> Any:
         """Return the observation of the first row, checked."""
-        return read(self._columns(0, 1), "observation", self.observation_space, np.ones(1, np.bool_)).at(0)
+        needed = np.ones(1, np.bool_)
+        return read_observations(self._columns(0, 1), "observation", self.observation_space, needed).at(0)
 
     def read(self, k: int) -> Chunk:
         """Return chunk k, or raise an error that names the column and row."""
@@ -86,82 +99,46 @@ class Stream:
             raise ValueError(
                 f"the log had {self.rows} rows, now it ends at row {start + found}: it must not change"
             )
-        last = _check_order(columns)[:T]
-        propensities_of(columns)  # which are not used, and wrong ones are refused as everywhere
-        action, reward = actions_of(columns, self.action_space)[:T], columns.real("reward")[:T]
-        mask, next_mask = (masks_of(columns, name, int(self.action_space.n))[0] for name in ("mask", "next_mask"))
-        barred = ~mask[np.arange(T), action]
-        columns.refuse(columns.name("action"), _padded(barred, found), "the mask does not allow this action")
-        terminated = columns.flags("terminated")
-        seen = self._observed(columns, "observation", np.ones(found, np.bool_))
-        followed = self._observed(columns, "next_observation", ~terminated)
-        apart = ~seen.continues(followed) & ~last[: found - 1]
-        columns.refuse(columns.of("next_observation")[0], _padded(apart, found), APART)
+        log = episodes_of(columns, self, begins=start == 0)
+        for name, observations in (("observation", log.observation), ("next_observation", log.following)):
+            if not is_exact(observations.values):
+                column = columns.of(name)[0]
+                raise ValueError(f"the log is wrong in column {column!r}: it holds whole numbers beyond 2^53")
+        last, terminated = log.last[:T], log.terminated[:T]
         cut = last | (np.arange(T) == T - 1)  # the next observation is not in another row of the chunk
-        extra = np.flatnonzero(cut & ~terminated[:T])
-        following = np.where(terminated[:T], END, np.arange(1, T + 1))
+        extra = np.flatnonzero(cut & ~terminated)
+        following = np.where(terminated, -1, np.arange(1, T + 1))
         following[extra] = T + np.arange(len(extra))
-        if not last[-1]:
-            next_mask[T - 1] = mask[T]  # the next chunk continues the episode
-        x = np.concatenate([seen.vectors()[:T], followed.vectors()[extra]])
-        return Chunk(x, np.concatenate([mask[:T], next_mask[extra]]), action, reward, following, last, start)
-
-    def _observed(self, columns: Columns, name: str, needed: Bools) -> Observations:
-        """Return observations that float64 holds exactly."""
-        found = read(columns, name, self.observation_space, needed)
-        if not is_exact(found.values):
-            column = columns.of(name)[0]
-            raise ValueError(f"the log is wrong in column {column!r}: it holds whole numbers beyond 2^53")
-        return found
+        x = np.concatenate([log.observation.vectors()[:T], log.following.vectors()[extra]])
+        legal = np.concatenate([log.mask.legal[:T], log.next_mask.legal[extra]])
+        return Chunk(x, legal, log.action[:T], log.reward[:T], following, last, start)
 
     def rewards(self, k: int) -> tuple[Floats, Bools]:
         """Return the rewards of chunk k, and which steps are the last of their episodes."""
-        frame = _collected(self.frame.select(self.paid).slice(k * self.chunk, self.chunk + 1))
+        frame = collect(self.frame.select(self.paid).slice(k * self.chunk, self.chunk + 1))
         episode, reward = frame.get_columns()
         last = np.append((episode[1:] != episode[:-1]).to_numpy(), True)
         return reward.to_numpy().astype(np.float64)[: self.chunk], last[: self.chunk]
 
 
-def _check_order(columns: Columns) -> Bools:
-    """Return whether a row is the last one of its episode, after checking that rows are in order, without gaps."""
-    episode, step = places_in(columns)
-    new = np.append(columns.rows[0] == 0, (episode[1:] != episode[:-1]).to_numpy())
-    back = np.append(False, (episode[1:] < episode[:-1]).to_numpy())
-    before = np.append(step[0] - 1, step[:-1])
-    columns.refuse(episode.name, back, SORT)
-    columns.refuse(columns.name("step"), ~new & (step == before), "this step of the episode is there twice")
-    columns.refuse(columns.name("step"), ~new & (step < before), SORT)
-    wrong = step != np.where(new, 0, before + 1)
-    columns.refuse(columns.name("step"), wrong, "a step before it is missing: steps must be 0, 1, 2, ..")
-    last = np.append(new[1:], True)
-    ended = (columns.flags("terminated") | columns.flags("truncated")) & ~last
-    columns.refuse(columns.name("step"), np.append(False, ended[:-1]), "it comes after the end of its episode")
-    return last
-
-
-def _padded(wrong: Bools, rows: int) -> Bools:
-    """Return flags for all rows, False where there are none."""
-    return np.append(wrong, np.zeros(rows - len(wrong), np.bool_))
-
-
-def _scanned(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
+def _lazy_frame(log: Any, names: Mapping[str, Any] | None) -> "pl.LazyFrame":
     """Return a log as a frame that is read when it is asked for rows."""
     import polars as pl
 
     if isinstance(log, pl.LazyFrame):
         return log
     if not isinstance(log, str | PathLike):
-        return frame_of(log).lazy()
-    return pl.scan_parquet(_ordered(files_in(Path(log).absolute()), names), hive_partitioning=False)
+        return join_pieces(pieces_of(log)).lazy()
+    return pl.scan_parquet(_sorted_files(files_in(Path(log).absolute()), names), hive_partitioning=False)
 
 
-def _ordered(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
+def _sorted_files(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
     """Return files in the order of the episode and step that each begins with, without those that are empty."""
     import polars as pl
 
     begin, first = [], None
     for file in files:
-        with _readable(str(file)):
+        with read_errors(str(file)):
             frame = pl.scan_parquet(file, hive_partitioning=False).head(1).collect()
         first = frame if first is None else first
         if frame.schema != first.schema:
@@ -175,17 +152,90 @@ def _ordered(files: list[Path], names: Mapping[str, Any] | None) -> list[Path]:
     return [file for *_, file in sorted(begin)] or files[:1]
 
 
-def _collected(frame: "pl.LazyFrame") -> "pl.DataFrame":
-    with _readable("the log"):
-        return frame.collect()
+# ---- A function of every chunk -----------------------------------------------------------------------------
+
+
+Each = Callable[..., Iterator[Any]]  # each(function, *arguments) yields function(chunk, *arguments) of all chunks
 
 
 @contextmanager
-def _readable(what: str) -> Iterator[None]:
-    """Context manager that turns errors of reading into ours."""
-    import polars as pl
+def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
+    """Yield the function that computes other functions of all chunks, one pass over the log each.
 
+    executor : None for this process; "ray" for a Ray cluster that is started on this machine; or the address of
+        one to join: "HOST:PORT", "ray://HOST:PORT" or "auto". All its nodes must be able to read the log.
+    """
+    if executor is None:
+        yield lambda function, *arguments: (function(stream.read(k), *arguments) for k in range(len(stream)))
+        return
+    if not isinstance(executor, str):
+        raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
+    address = None if executor == "ray" else executor
+    if address is not None:
+        check_address(address)
+    ray, started = connect_ray(None, address)
     try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise ValueError(f"{what} cannot be read, is it a whole Parquet file? {error!s:.200}") from error
+        yield _tasks(ray, stream, address)
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _tasks(ray: Any, stream: Stream, address: str | None) -> Each:
+    """Return the function that computes other functions of all chunks by tasks of Ray."""
+    here, send = (sources(), list(sys.path)), ray.cloudpickle.dumps
+    read, compute = (ray.remote(num_cpus=1)(task) for task in (_read, _compute))
+    head = ray.get_runtime_context().gcs_address if address in (None, "auto") else address
+    source, chunks = ray.put(send(stream)), dict[int, Any]()
+
+    def result(reference: Any) -> Any:
+        """Wait only as long as there is a cluster: without one, Ray would wait too, and then end this process."""
+        try:
+            while not ray.wait([reference], timeout=1.0)[0]:
+                check_address(head)
+            check_address(head)
+            return ray.get(reference)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except (ray.exceptions.RayError, ConnectionError) as error:
+            lost = f"{type(error).__name__}: {error!s:.200}"
+            raise ConnectionError(f"the Ray cluster was lost while it computed from the log ({lost})") from error
+
+    def each(function: Any, *arguments: Any) -> Iterator[Any]:
+        work, pending = ray.put(send((function, arguments))), deque[Any]()
+        room = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        for k in range(len(stream)):
+            chunks[k] = chunks.get(k) or read.remote(here, source, k)
+            pending.append(compute.remote(here, work, chunks[k]))
+            if len(pending) >= room:
+                yield result(pending.popleft())
+        while pending:
+            yield result(pending.popleft())
+
+    return each
+
+
+def _read(here: tuple[str, list[str]], source: bytes, k: int) -> Any:
+    """Task: read a chunk."""
+    stream: Stream = _receive(here, source)
+    return stream.read(k)
+
+
+def _compute(here: tuple[str, list[str]], work: bytes, chunk: Any) -> Any:
+    """Task: compute a function of a chunk."""
+    function, arguments = _receive(here, work)
+    return function(chunk, *arguments)
+
+
+def sources() -> str:
+    """Return a digest of the sources that chunks are read and computed with."""
+    return source_digest("core", "mdp", "tetris", "bases", "envs", "offline", "agents", "simulate")
+
+
+def _receive(here: tuple[str, list[str]], sent: bytes) -> Any:
+    """Return what was sent to a worker, whose sources must be the same, and which must find the same modules."""
+    stamp, path = here
+    if sources() != stamp:
+        raise RuntimeError("a worker of Ray has other sources of rlsvi: have the same everywhere")
+    sys.path.extend(folder for folder in path if folder not in sys.path)
+    return pickle.loads(sent)

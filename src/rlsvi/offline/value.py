@@ -3,27 +3,29 @@
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import Env
 from gymnasium.spaces import Box, Discrete, Text
+from scipy import stats
 
 from rlsvi.bases import Tabular
 from rlsvi.bases.observed import default, of
 from rlsvi.core.checks import flag, in_unit_interval, positive, shown, whole
-from rlsvi.core.compile import Floats
-from rlsvi.offline.columns import refuse
-from rlsvi.offline.episodes import LoggedEpisodes
-from rlsvi.offline.linear import fitted_linear
-from rlsvi.offline.question import FEW, MOST, ROUNDING, Fitted, Question, step_of
-from rlsvi.offline.reading import replay_of
-from rlsvi.offline.result import FITTED, ROBUST, WEIGHTED, OfflineValue
-from rlsvi.offline.table import fitted_table
-from rlsvi.offline.target import Target
-from rlsvi.offline.weighting import SOME, EpisodeWeights, weighted, weights_of
+from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.core.interval import Interval
+from rlsvi.html import html_table
+from rlsvi.offline.fitted import MOST, Fitted, fit_features, fit_table
+from rlsvi.offline.log import LoggedEpisodes, refuse
+from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy, step_of
+from rlsvi.offline.replay import replay_of
 from rlsvi.progress import bar
-from rlsvi.study.statistics import Interval, check_bootstrap
+
+FITTED, WEIGHTED, ROBUST = "fitted Q evaluation", "weighted importance sampling", "doubly robust"
+ROUNDING = 1e-9  # differences that are none, as a share of the numbers
+FEW = 100  # episodes below which no spread is no certainty, and importance sampling is not to be trusted
+SOME = 10.0  # effective episodes that a horizon without an interval should have
 
 
 def value_of(
@@ -41,7 +43,7 @@ def value_of(
     draws: int = 1000,
     seed: int = 0,
     progress: bool | None = None,
-) -> OfflineValue:
+) -> "OfflineValue":
     """Estimate what a policy is worth from a log of episodes of other policies, without playing it.
 
     What is estimated is the expected sum of gamma^t r_t in an episode of the policy, over its first `horizon`
@@ -75,51 +77,64 @@ def value_of(
     ------
     ValueError, TypeError : an argument, the log or what the policy returns is wrong; the message names it.
     """
-    checks(gamma, level, draws, horizon)
+    _check_arguments(gamma, level, draws, horizon)
     replay = replay_of(log, env, columns)
-    target = Target(policy, replay.action_space)  # type: ignore[arg-type]
-    periods, own = periods_of(horizon, replay.env, target, gamma)
+    target = TargetPolicy(policy, replay.action_space)  # type: ignore[arg-type]
+    periods, own = _periods_of(horizon, replay.env, target, gamma)
     if per_period is None:
-        alone = own or target.periods > 0 or ends_at(replay.log, periods)
+        alone = own or target.periods > 0 or _ends_at(replay.log, periods)
     else:
         alone = flag("per_period", per_period)
-    question = Question(replay.log, replay.env, target, float(gamma), periods, alone)
-    if question.per_period and not periods:
+    problem = OffPolicyProblem(replay.log, replay.env, target, float(gamma), periods, alone)
+    if problem.per_period and not periods:
         raise ValueError("per_period=True needs a horizon: give horizon=")
-    _check_propensities(question, columns)
+    if replay.log.propensity is not None:
+        name, unknown = (columns or {}).get("propensity", "propensity"), np.isnan(replay.log.propensity)
+        refuse(name, replay.log.row, unknown, "there is no value: fill it in, or drop the column")
     ridge, seed, weights = positive("ridge", ridge), whole("seed", seed, 0), None
     estimates: dict[str, Interval] = {}
     absent: dict[str, str] = {}
-    table = has_table(question, basis)
-    goes_on = int((question.used & ~question.over).sum())
-    asked = draws if table else goes_on * (periods - 1 if question.periodic else 1)
+    table = _has_table(problem, basis)
+    goes_on = int((problem.used & ~problem.over).sum())
+    asked = draws if table else goes_on * (periods - 1 if problem.periodic else 1)
     work = asked + (0 if replay.log.propensity is None else replay.log.steps)
     with bar(work, "judging", progress) as advance:
-        question = question._replace(advance=advance)
+        problem = problem._replace(advance=advance)
         if replay.log.propensity is None:
             absent |= dict.fromkeys((WEIGHTED, ROBUST), "the log has no column propensity")
         else:
-            weights = weights_of(question)
-            absent |= hopeless(question, weights, level)
+            weights = episode_weights(problem)
+            absent |= _missing_estimates(problem, weights, level)
         robust = ROBUST not in absent
         if table:
-            fitted = fitted_table(question, draws, level, np.random.default_rng(seed), robust)
+            fitted = fit_table(problem, draws, level, np.random.default_rng(seed), robust)
         else:
-            chosen = _observed(question) if basis is None else basis
-            fitted = fitted_linear(question, chosen, ridge, level, robust)
+            chosen = _default_basis(problem) if basis is None else basis
+            fitted = fit_features(problem, chosen, ridge, level, robust)
     if fitted.untried > MOST:
         warnings.warn(
             f"{fitted.untried:.0%} of the policy's actions were never tried in the log, which says little about "
             "what they are worth: judge a policy that is closer to the log",
             stacklevel=2,
         )
-    if why := diverged(question, fitted):
+    if why := divergence(problem, fitted):
         absent[FITTED] = why
         absent.setdefault(ROBUST, "it needs fitted Q evaluation")
     else:
         estimates[FITTED] = interval_of(fitted, replay.log.episodes)
     if weights is not None:
-        _add_weighted(question, weights, fitted, level, estimates, absent)
+        if WEIGHTED not in absent:
+            nothing = np.zeros(replay.log.episodes)
+            estimates[WEIGHTED] = weighted_estimate(weights, replay.log.reward, nothing, level)
+        if ROBUST not in absent:
+            estimates[ROBUST] = weighted_estimate(weights, fitted.error, fitted.first, level)
+        if {WEIGHTED, ROBUST} & set(estimates) and weights.effective < FEW:
+            warnings.warn(
+                f"importance sampling rests on {weights.effective:.1f} effective episodes of "
+                f"{replay.log.episodes}: the policy differs much from the one that made the log. Trust these "
+                "intervals less, or take a shorter horizon",
+                stacklevel=2,
+            )
     absent = {name: absent[name] for name in (FITTED, WEIGHTED, ROBUST) if name in absent}
     counts = replay.log.episodes, replay.log.steps
     effective = None if weights is None else weights.effective
@@ -128,21 +143,97 @@ def value_of(
     )
 
 
-def checks(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
+class OfflineValue(NamedTuple):
+    """Estimates of the value of a policy, each with its interval, from a log of other policies."""
+
+    estimates: dict[str, Interval]
+    absent: dict[str, str]  # why an estimate is missing
+    level: float  # of the intervals
+    gamma: float
+    horizon: int | None  # the number of steps whose rewards count; None: all
+    episodes: int
+    steps: int
+    effective: float | None  # the effective number of episodes of importance sampling; None without propensities
+    untried: float  # the share of the policy's actions never tried in the same state; with features, never at all
+
+    @property
+    def fitted(self) -> Interval | None:
+        """The value by fitted Q evaluation; None if it has diverged, which only features can."""
+        return self.estimates.get(FITTED)
+
+    @property
+    def weighted(self) -> Interval | None:
+        """The value by weighted importance sampling, if there is one."""
+        return self.estimates.get(WEIGHTED)
+
+    @property
+    def robust(self) -> Interval | None:
+        """The doubly robust value, if there is one."""
+        return self.estimates.get(ROBUST)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values, with None for an end that is not known."""
+        estimates = {
+            name.replace(" ", "_"): {end: v if np.isfinite(v) else None for end, v in found._asdict().items()}
+            for name, found in self.estimates.items()
+        }
+        absent = {name.replace(" ", "_"): why for name, why in self.absent.items()}
+        others = {name: v for name, v in self._asdict().items() if name not in ("estimates", "absent")}
+        return {"estimates": estimates, "absent": absent, **others}
+
+    @property
+    def meaning(self) -> str:
+        """What is estimated, in words."""
+        rewards = "rewards" if self.gamma == 1 else f"rewards discounted by {self.gamma:g}"
+        steps = "all steps" if self.horizon is None else f"at most {self.horizon} steps"
+        return f"expected sum of {rewards} in {steps} of an episode that begins as those of the log"
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be kept in mind."""
+        found = [f"log: {self.episodes} episodes, {self.steps} steps"]
+        if self.effective is not None:
+            found.append(f"effective number of episodes: {self.effective:.1f}")
+        if self.untried > 0:
+            found.append(f"{self.untried:.1%} of the policy's actions were never tried")
+        return found
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return a line for each estimator: its name, the value, and the interval, or why there is none."""
+        found = []
+        for name, interval in self.estimates.items():
+            value, _, ends = str(interval).partition(" (")
+            found.append((name, value, ends.rstrip(")")))
+        return found + [(name, "", f"none: {why}") for name, why in self.absent.items()]
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}: {interval}" for name, interval in self.estimates.items())
+        return f"OfflineValue({values})"
+
+    def __str__(self) -> str:
+        header = "", "value", f"{100 * self.level:.4g}% interval"
+        lines = [header, *self.rows()]
+        widths = [max(len(line[k]) for line in lines) for k in range(2)]
+        table = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c}".rstrip() for a, b, c in lines]
+        return "\n".join([self.meaning, *table, *self.notes])
+
+    def _repr_html_(self) -> str:
+        header = "", "value", f"{100 * self.level:.4g}% interval"
+        return html_table("Value", self.rows(), header, f"{self.meaning}; {'; '.join(self.notes)}")
+
+
+def _check_arguments(gamma: Any, level: Any, draws: Any, horizon: Any) -> None:
     """Raise an error that names the first argument that is wrong."""
     in_unit_interval("gamma", gamma, closed=True)
-    if isinstance(level, bool) or not isinstance(level, int | float | np.integer | np.floating):
+    is_number = isinstance(level, int | float | np.integer | np.floating) and not isinstance(level, bool)
+    if not is_number or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, such as 0.95, got {shown(level)}")
-    whole("draws", draws, 1, 10**6)
-    try:
-        check_bootstrap(draws, float(level))
-    except ValueError as error:
-        raise ValueError(str(error).replace("resamples", "draws")) from None
+    whole("draws", draws, math.ceil(round(2 / (1 - level), 9)), 10**6)  # at least one beyond either end
     if horizon is not None:
         whole("horizon", horizon, 1, 10**6)
 
 
-def periods_of(horizon: int | None, env: Any, target: Target, gamma: float) -> tuple[int, bool]:
+def _periods_of(horizon: int | None, env: Any, target: TargetPolicy, gamma: float) -> tuple[int, bool]:
     """Return the number of steps that count, 0 if all do, and whether it is the environment's own."""
     own = getattr(env.unwrapped, "horizon", None)
     limit = getattr(env.spec, "max_episode_steps", None)
@@ -161,22 +252,15 @@ def periods_of(horizon: int | None, env: Any, target: Target, gamma: float) -> t
     return 0, False
 
 
-def ends_at(log: LoggedEpisodes, horizon: int) -> bool:
+def _ends_at(log: LoggedEpisodes, horizon: int) -> bool:
     """Return whether episodes terminate at the horizon, if they come so far, and never before: time ends them."""
     step = step_of(log)
     return bool(log.terminated.any() and np.array_equal(log.terminated, step == horizon - 1))
 
 
-def _check_propensities(question: Question, columns: Mapping[str, Any] | None) -> None:
-    log = question.log
-    if log.propensity is not None:
-        name = (columns or {}).get("propensity", "propensity")
-        refuse(name, log.row, np.isnan(log.propensity), "there is no value: fill it in, or drop the column")
-
-
-def has_table(question: Question, basis: Any) -> bool:
+def _has_table(problem: OffPolicyProblem, basis: Any) -> bool:
     """Return whether fitted Q evaluation has a table, or raise an error if there can be none, or no features."""
-    space = question.env.observation_space
+    space = problem.env.observation_space
     if isinstance(basis, Tabular) and not isinstance(space, Discrete):
         raise ValueError(f"the tabular basis needs observations that are numbered, not {space}: leave basis out")
     if isinstance(space, Text) and basis is not None:
@@ -184,9 +268,9 @@ def has_table(question: Question, basis: Any) -> bool:
     return isinstance(basis, Tabular) or (basis is None and isinstance(space, Discrete | Text))
 
 
-def _observed(question: Question) -> Any:
+def _default_basis(problem: OffPolicyProblem) -> Any:
     """Return the default features, with the range that is observed in the log."""
-    log, space = question.log, question.env.observation_space
+    log, space = problem.log, problem.env.observation_space
     if not isinstance(space, Box):
         return default(space)
     x = np.concatenate([log.observation.values, log.following.values[~log.terminated]])
@@ -202,11 +286,11 @@ def interval_of(fitted: Fitted, episodes: int) -> Interval:
     return Interval(fitted.value, fitted.low, fitted.high)
 
 
-def diverged(question: Question, fitted: Fitted) -> str:
+def divergence(problem: OffPolicyProblem, fitted: Fitted) -> str:
     """Return why fitted values cannot be right, if they lie outside of what the rewards of the log allow."""
-    if question.allows(fitted.value):
+    if problem.allows(fitted.value):
         return ""
-    low, high = question.possible
+    low, high = problem.possible
     instead = f"give {fitted.instead}, or " if fitted.instead else "take a shorter horizon, "
     return (
         f"the regression gives {fitted.value:.3g}, but the rewards of the log allow {low:.3g} to {high:.3g}: "
@@ -214,21 +298,104 @@ def diverged(question: Question, fitted: Fitted) -> str:
     )
 
 
-def hopeless(question: Question, weights: EpisodeWeights, level: float) -> dict[str, str]:
-    """Return why estimates that need propensities can say nothing, and what would give an answer."""
-    log, reached, steps = question.log, int(weights.followed.sum()), weights.share.shape[1]
+# ---- Importance sampling: the episodes of a log, weighted by how likely the policy makes them ---------------
+#
+# The weight of an episode after t steps is the product of pi(a|s) / propensity up to there. Weights are divided by
+# their sum over all episodes, for each t. An episode that has ended keeps its weight, and receives nothing more.
+
+
+class EpisodeWeights(NamedTuple):
+    """Episodes by steps, up to the horizon."""
+
+    share: Floats  # (E, T) adding up to one for each step; 0 where no episode follows the policy that far
+    row: Longs  # (E, T) -1 after the end of an episode
+    discount: Floats  # (T,)
+
+    @property
+    def effective(self) -> float:
+        """The effective number of episodes at the last step that is followed; 0 if none is."""
+        last = int(self.followed.sum()) - 1
+        return float(1 / np.square(self.share[:, last]).sum()) if last >= 0 else 0.0
+
+    @property
+    def followed(self) -> Bools:
+        """The steps up to which some episode does what the policy would do."""
+        followed: Bools = np.asarray(self.share.any(axis=0))
+        return followed
+
+    def up_to(self, steps: int) -> "EpisodeWeights":
+        """Return the weights of a shorter horizon."""
+        return EpisodeWeights(self.share[:, :steps], self.row[:, :steps], self.discount[:steps])
+
+    def spread_over(self, numbers: Floats) -> Floats:
+        """Return numbers of rows (N,) by episode and step, 0 after the end."""
+        return np.where(self.row < 0, 0.0, numbers[self.row])
+
+
+def episode_weights(problem: OffPolicyProblem) -> EpisodeWeights:
+    """Return the weights of all episodes, after asking for the policy in every row up to the horizon."""
+    log = problem.log
+    assert log.propensity is not None
     lengths = np.diff(log.start)
-    cut = ~log.terminated[log.start[1:] - 1] & (lengths < (question.horizon or math.inf))
+    T = int(min(lengths.max(), problem.horizon or lengths.max()))
+    steps = np.arange(T)
+    row = np.where(steps < lengths[:, None], log.start[:-1, None] + steps, -1)
+    ratio = np.ones(log.steps)
+    for first, last in zip(log.start[:-1].tolist(), log.start[1:].tolist(), strict=True):
+        for i in range(first, min(last, first + T)):
+            ratio[i] = problem.policy_at(i, i - first)[log.action[i]] / log.propensity[i]
+            if not ratio[i]:  # all later steps of the episode have no weight either
+                break
+        problem.advance(last - first)
+    with np.errstate(divide="ignore"):
+        logs = np.cumsum(np.where(row < 0, 0.0, np.log(ratio[row])), axis=1)
+    top = logs.max(axis=0)
+    share = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+    total = share.sum(axis=0)
+    return EpisodeWeights(
+        share / np.where(total > 0, total, 1.0), row, np.power(problem.gamma, steps, dtype=np.float64)
+    )
+
+
+def weighted_estimate(weights: EpisodeWeights, numbers: Floats, first: Floats, level: float) -> Interval:
+    """Return the mean of `first` (E,) plus the weighted sum of numbers of rows (N,), with an interval.
+
+    The interval is Student's with the effective number of episodes: the estimate is linearised in the episodes. It
+    is unknown for fewer than two of them, and for a few that are all alike.
+    """
+    table = weights.spread_over(numbers)
+    size = np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum()
+    return sum_estimate(weights, weights.share * table, float(size), first, level)
+
+
+def sum_estimate(weights: EpisodeWeights, terms: Floats, size: float, first: Floats, level: float) -> Interval:
+    """Return the same of terms that are weighted already, (E, T), of which the largest sum is of this size."""
+    means = terms.sum(axis=0)
+    value = float(first.mean() + (means * weights.discount).sum())
+    parts = (first - first.mean()) / len(first) + (terms - weights.share * means) @ weights.discount
+    freedom = weights.effective - 1
+    if freedom < 1 or (freedom < FEW and np.abs(parts).max() <= ROUNDING * size):
+        return Interval(value, -np.inf, np.inf)
+    spread = np.sqrt(np.square(parts).sum() * weights.effective / freedom)
+    half = float(stats.t.ppf((1 + level) / 2, freedom) * spread)
+    return Interval(value, value - half, value + half)
+
+
+def _missing_estimates(problem: OffPolicyProblem, weights: EpisodeWeights, level: float) -> dict[str, str]:
+    """Return why estimates that need propensities can say nothing, and what would give an answer."""
+    log, reached, steps = problem.log, int(weights.followed.sum()), weights.share.shape[1]
+    lengths = np.diff(log.start)
+    cut = ~log.terminated[log.start[1:] - 1] & (lengths < (problem.horizon or math.inf))
     if cut.any():
         shortest = int(lengths[cut].min())
         why = (
             f"{int(cut.sum())} of {log.episodes} episodes are cut off before their return is known, the shortest "
-            f"after {shortest} steps: {remedy(weights.up_to(shortest), log.reward, level)}"
+            f"after {shortest} steps: {_remedy(weights.up_to(shortest), log.reward, level)}"
         )
         return {WEIGHTED: why, ROBUST: why}
     if reached == steps:
         return {}
-    instead = remedy(weights, log.reward, level)
+    instead = _remedy(weights, log.reward, level)
     why = f"no episode does what the policy would do for more than {reached} steps: {instead}"
     if not reached:
         return {WEIGHTED: why, ROBUST: f"no episode begins with an action of the policy: {instead}"}
@@ -237,7 +404,7 @@ def hopeless(question: Question, weights: EpisodeWeights, level: float) -> dict[
     return {WEIGHTED: why}
 
 
-def remedy(weights: EpisodeWeights, reward: Floats, level: float) -> str:
+def _remedy(weights: EpisodeWeights, reward: Floats, level: float) -> str:
     """Return the longest horizon, up to that of the weights, with which importance sampling has an answer."""
     nothing = np.zeros(len(weights.share))
     for known in (True, False):
@@ -247,29 +414,6 @@ def remedy(weights: EpisodeWeights, reward: Floats, level: float) -> str:
                 continue
             if not known:
                 return f"give horizon={steps}, for a value without an interval, or a log of more episodes"
-            if np.isfinite(weighted(shorter, reward, nothing, level)).all():
+            if np.isfinite(weighted_estimate(shorter, reward, nothing, level)).all():
                 return f"give horizon={steps}"
     return "judge a policy that is closer to the log, or by a log of more episodes"
-
-
-def _add_weighted(
-    question: Question,
-    weights: EpisodeWeights,
-    fitted: Fitted,
-    level: float,
-    found: dict[str, Interval],
-    absent: dict[str, str],
-) -> None:
-    """Add the estimates that need propensities, unless it is known why one is missing."""
-    log = question.log
-    if WEIGHTED not in absent:
-        found[WEIGHTED] = Interval(*weighted(weights, log.reward, np.zeros(log.episodes), level))
-    if ROBUST not in absent:
-        found[ROBUST] = Interval(*weighted(weights, fitted.error, fitted.first, level))
-    if {WEIGHTED, ROBUST} & set(found) and weights.effective < FEW:
-        warnings.warn(
-            f"importance sampling rests on {weights.effective:.1f} effective episodes of {log.episodes}: the "
-            "policy differs much from the one that made the log. Trust these intervals less, or take a shorter "
-            "horizon",
-            stacklevel=3,
-        )

@@ -15,19 +15,28 @@ from scipy.sparse import csr_matrix
 
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.offline.doubt import scales
-from rlsvi.offline.episodes import LoggedEpisodes
-from rlsvi.offline.question import FEW, MOST, Fitted, Question, folds_of
-from rlsvi.offline.result import FITTED, ROBUST, WEIGHTED, OfflineValue
-from rlsvi.offline.value import diverged, interval_of
-from rlsvi.offline.weighting import EpisodeWeights, weighted, weighted_sum
+from rlsvi.core.interval import Interval
+from rlsvi.offline.fitted import Fitted, fit_folds, half_width, weight_scales
+from rlsvi.offline.log import LoggedEpisodes
+from rlsvi.offline.off_policy import OffPolicyProblem
+from rlsvi.offline.value import (
+    FEW,
+    FITTED,
+    ROBUST,
+    WEIGHTED,
+    EpisodeWeights,
+    OfflineValue,
+    divergence,
+    interval_of,
+    sum_estimate,
+    weighted_estimate,
+)
 from rlsvi.shop.catalogue import with_features
 from rlsvi.shop.events import Event, Events, row_of
 from rlsvi.shop.model.draws import Draws, best_by_sample, customer_row
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.requests import check_type, list_of
 from rlsvi.shop.settings import ShopSettings
-from rlsvi.study.statistics import Interval
 
 AT_ONCE = 20_000  # events that are read at once
 UNCALIBRATED = (
@@ -284,13 +293,12 @@ def _join(visits: list[list[tuple[_Step, float]]], draws: Draws) -> LoggedSteps:
 #     (Phi_a' Phi_a + ridge I) theta[h, a] = Phi_a' (r + Q_{h+1} of what follows, with the choice of s)
 #
 # for every product a, where Phi_a has the features of the steps in which a was shown. A visit draws a sample at
-# random, so the value is the mean over samples. The interval is that of `offline.linear`: errors are carried to
-# the first slot, divided by 1 - leverage, summed over each visit, and the prior adds its own doubt. It is not that
-# function, whose features are dense: here they are sparse, and products are solved one after another, so that
-# memory grows with the answers alone.
+# random, so the value is the mean over samples. The interval is that of `offline.fitted`: errors are carried to
+# the first slot, divided by 1 - leverage, summed over each visit, and the prior adds its own uncertainty. The
+# solver is another one: features are sparse, and products are solved one after another, so that memory grows with
+# the answers alone.
 
 RIDGE = 0.1  # the precision of the prior of a weight, in steps
-CERTAIN = 1e-9  # the least value of 1 - leverage
 
 
 class FittedSamples(NamedTuple):
@@ -333,25 +341,25 @@ class _Model(NamedTuple):
         return found
 
 
-def fitted_samples(steps: LoggedSteps, question: Question, level: float) -> FittedSamples:
+def fitted_samples(steps: LoggedSteps, problem: OffPolicyProblem, level: float) -> FittedSamples:
     """Return the value, its interval, and what the doubly robust estimate needs."""
     model, E, R = _model(steps, np.ones(len(steps.shown), np.bool_)), steps.visits, len(steps.shown)
-    theta = model.weights(steps.reward, question.horizon)
+    theta = model.weights(steps.reward, problem.horizon)
     first = _first(steps, theta[0]).mean(axis=1)
     value, visit = float(first.mean()), np.repeat(np.arange(E), np.diff(steps.start))
-    influence, doubt = _influences(steps, model, theta, question.horizon)
-    share = influence / np.maximum(1 - _leverages(steps, model), CERTAIN)
-    parts = np.bincount(visit, weights=share, minlength=E) + (first - value) / E
-    variance = np.square(parts).sum() * E / max(E - 1, 1)
-    variance += np.square(doubt * scales(question, steps.features)).sum()
+    influence, prior = _influences(steps, model, theta, problem.horizon)
     untried = float(np.isin(steps.chosen, list(model.factors), invert=True).mean())
-    half = float(stats.t.ppf((1 + level) / 2, E - 1) * np.sqrt(variance)) if E > 1 and untried <= MOST else np.inf
-    error = _own_errors(steps, model, theta, question)
-    for left_out in folds_of(question.log) if steps.propensity is not None else []:
-        mine = left_out[visit]
-        theta = _model(steps, ~mine).weights(np.where(mine, 0.0, steps.reward), question.horizon)
-        first[left_out] = _first(steps, theta[0])[left_out].mean(axis=1)
-        error[mine] = _own_errors(steps, model, theta, question)[mine]
+    prior, leverage = prior * weight_scales(problem, steps.features), _leverages(steps, model)
+    half = half_width(influence, leverage, visit, first, prior, level, untried)
+    error = _own_errors(steps, model, theta, problem)
+
+    def refit(mine: Bools, left_out: Bools) -> tuple[Floats, Floats]:
+        theta = _model(steps, ~mine).weights(np.where(mine, 0.0, steps.reward), problem.horizon)
+        found = _first(steps, theta[0])[left_out].mean(axis=1)
+        return found, _own_errors(steps, model, theta, problem)[mine]
+
+    if steps.propensity is not None:
+        fit_folds(problem.log, np.arange(R), first, error, refit)
     return FittedSamples(Fitted(value, value - half, value + half, first, np.zeros(R), untried), error)
 
 
@@ -393,27 +401,27 @@ def _first(steps: LoggedSteps, theta: Floats) -> Floats:
 def _influences(steps: LoggedSteps, model: _Model, theta: Floats, horizon: int) -> tuple[Floats, Floats]:
     """Return how the value changes with the weight of each step, (R,), and with the prior in each slot, (H,)."""
     R, S = steps.chosen.shape
-    unknown, first = _doubts(steps, model), np.zeros(R)
+    unknown, first = _prior_uncertainty(steps, model), np.zeros(R)
     first[steps.start[:-1]] = 1.0 / steps.visits
     rows = first > 0
     at_first = [_block_features(steps.features, chosen, rows, steps.products) for chosen in steps.chosen.T]
     visits = np.stack([features.T @ first for features in at_first], axis=1)
-    influence, doubt = np.zeros(R), np.zeros(horizon)
-    doubt[0] = (first @ unknown).mean()
+    influence, prior = np.zeros(R), np.zeros(horizon)
+    prior[0] = (first @ unknown).mean()
     following = np.where(steps.last[:, None], 0.0, np.roll(unknown, -1, axis=0))
     for h in range(horizon):
         weight = model.taken @ model.solve(visits)
         influence += (weight * model.errors(steps.reward, theta, h)).mean(axis=1)
         visits = np.stack([after.T @ weight[:, s] for s, after in enumerate(model.after)], axis=1)
         if h + 1 < horizon:
-            doubt[h + 1] = (weight * following).sum() / S
-    return influence, doubt
+            prior[h + 1] = (weight * following).sum() / S
+    return influence, prior
 
 
-def _own_errors(steps: LoggedSteps, model: _Model, theta: Floats, question: Question) -> Floats:
+def _own_errors(steps: LoggedSteps, model: _Model, theta: Floats, problem: OffPolicyProblem) -> Floats:
     """Return r + V(next) - Q of every step in its own slot, (R, S)."""
-    number, found = question.step, np.zeros(steps.chosen.shape)
-    for h in range(min(question.horizon, int(number.max()) + 1)):
+    number, found = problem.step, np.zeros(steps.chosen.shape)
+    for h in range(min(problem.horizon, int(number.max()) + 1)):
         at = number == h
         found[at] = model.errors(steps.reward, theta, h)[at]
     return found
@@ -428,7 +436,7 @@ def _leverages(steps: LoggedSteps, model: _Model) -> Floats:
     return found
 
 
-def _doubts(steps: LoggedSteps, model: _Model) -> Floats:
+def _prior_uncertainty(steps: LoggedSteps, model: _Model) -> Floats:
     """Return ridge |P^-1 phi| of every step at the product that each sample would show there, (R, S)."""
     found = np.zeros(steps.chosen.shape)
     for a in np.unique(steps.chosen).tolist():
@@ -445,9 +453,9 @@ def _doubts(steps: LoggedSteps, model: _Model) -> Floats:
 
 def value_of_samples(steps: LoggedSteps, slots: int, level: float) -> OfflineValue:
     """Return the value of a policy that draws one of the samples for each visit, by steps of other policies."""
-    question, estimates, absent = _question(steps, slots), dict[str, Interval](), dict[str, str]()
-    found = fitted_samples(steps, question, level)
-    if why := diverged(question, found.fitted):
+    problem, estimates, absent = _problem(steps, slots), dict[str, Interval](), dict[str, str]()
+    found = fitted_samples(steps, problem, level)
+    if why := divergence(problem, found.fitted):
         absent[FITTED] = why
     else:
         estimates[FITTED] = interval_of(found.fitted, steps.visits)
@@ -461,15 +469,15 @@ def value_of_samples(steps: LoggedSteps, slots: int, level: float) -> OfflineVal
     )
 
 
-def _question(steps: LoggedSteps, slots: int) -> Question:
-    """Return the question of the value of an episode of so many slots, without observations: they are features."""
+def _problem(steps: LoggedSteps, slots: int) -> OffPolicyProblem:
+    """Return the problem of the value of an episode of so many slots, without observations: they are features."""
     none: Any = None
     rows = np.arange(len(steps.shown))
     never = np.zeros(len(rows), np.bool_)
     log = LoggedEpisodes(
-        steps.start, none, none, steps.shown, steps.reward, steps.last, never, [], [], steps.propensity, rows
+        steps.start, none, none, steps.shown, steps.reward, steps.last, never, none, none, steps.propensity, rows
     )
-    return Question(log, none, none, 1.0, slots, per_period=False)
+    return OffPolicyProblem(log, none, none, 1.0, slots, per_period=False)
 
 
 def _add_weighted(
@@ -495,7 +503,7 @@ def _add_weighted(
     if reached < row.shape[1]:
         absent[WEIGHTED] = f"no visit shows what a sample would show in more than {reached} slots"
     else:
-        estimates[WEIGHTED] = Interval(*weighted(weights, steps.reward, nothing, level))
+        estimates[WEIGHTED] = weighted_estimate(weights, steps.reward, nothing, level)
     if FITTED in absent:
         absent[ROBUST] = "it needs fitted Q evaluation"
     elif not reached:
@@ -504,7 +512,7 @@ def _add_weighted(
         error = np.where(row[:, :, None] < 0, 0.0, found.error[row])
         first, terms = found.fitted.first, (share * error).sum(axis=2)
         size = float(np.abs(first).max() + np.abs(error).max(axis=(0, 2)).sum())
-        estimates[ROBUST] = Interval(*weighted_sum(weights, terms, size, first, level))
+        estimates[ROBUST] = sum_estimate(weights, terms, size, first, level)
     if reached and weights.effective < FEW:
         warnings.warn(
             f"importance sampling rests on {weights.effective:.1f} effective visits of {steps.visits}: the "

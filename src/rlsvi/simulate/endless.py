@@ -15,10 +15,10 @@ from rlsvi.agents.continual.rlsvi import ContinualAgent, Rule, Walk, advance, ro
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.finite.rlsvi import FiniteMind, known_row
-from rlsvi.agents.task import Task
 from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, reseed
+from rlsvi.envs.task import Task
 from rlsvi.mdp import FiniteMDP
 from rlsvi.mdp.finite import Table, first_state, transition
 from rlsvi.mdp.solve import check_alike

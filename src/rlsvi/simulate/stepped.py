@@ -14,10 +14,10 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import NothingLearned, Place
-from rlsvi.agents.task import begun, checked_reward, taken
 from rlsvi.core.checks import fits, shown
 from rlsvi.core.compile import Floats, Ints
 from rlsvi.core.random import Seed, sequence
+from rlsvi.envs.task import checked_reward, reset_env, step_env
 from rlsvi.mdp import Solution
 
 # ---- What happened in each episode of a run ----------------------------------------------------------------
@@ -124,7 +124,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         if self.played == self.episodes:
             raise EpisodesPlayed
         seed = self._seed() if seed is None else seed
-        begin = begun(self.env, seed) if options is None else self.env.reset(seed=seed, options=options)
+        begin = reset_env(self.env, seed) if options is None else self.env.reset(seed=seed, options=options)
         self.observation, self.info = begin
         return begin
 
@@ -133,7 +133,7 @@ class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.advance(0)
         before = self.observation
         try:
-            observation, reward, terminated, truncated, info = taken(self.env, action)
+            observation, reward, terminated, truncated, info = step_env(self.env, action)
         except Exception as error:
             if self._forbidden(action):
                 error.add_note(

@@ -17,11 +17,11 @@ from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, diverged
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
 from rlsvi.agents.stationary.rlsvi import StationaryAgent, StationaryLearner, StationaryMind, count_episode
-from rlsvi.agents.task import Task
 from rlsvi.bases.tetris import Tetris
 from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
 from rlsvi.core.random import bits, reseed
+from rlsvi.envs.task import Task
 from rlsvi.tetris.features import Room, afterstates, kind_of, values
 from rlsvi.tetris.game import Game, Rules, check_rules, new_game, start, step
 from rlsvi.tetris.play import Scores, play

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.playing import LIMIT, check_player, played
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
+from rlsvi.envs.task import LIMIT, check_player, play_episodes
 from rlsvi.html import html_table
 from rlsvi.progress import bar
 from rlsvi.study.statistics import Interval, mean
@@ -100,4 +100,4 @@ def evaluate(
     whole("episodes", episodes, 1, 10**8)
     whole("limit", limit, 1)
     with bar(episodes, "fresh episodes", progress) as advance:
-        return Evaluation(*played(agent, env, episodes, seed, deterministic, limit, advance))
+        return Evaluation(*play_episodes(agent, env, episodes, seed, deterministic, limit, advance))

@@ -6,13 +6,14 @@ only `mean` and `ratio` assume a normal distribution.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from scipy import optimize, stats
 
 from rlsvi.core.checks import shaped, whole
 from rlsvi.core.compile import Floats
+from rlsvi.core.interval import Interval
 
 # ---- Summaries of runs and their uncertainty, by the bootstrap over runs -----------------------------------
 #
@@ -54,43 +55,6 @@ def median(times: Any) -> float:
 def iqm(x: Any) -> float:
     """Return the interquartile mean: the mean of the runs without the lowest and the highest quarter."""
     return float(stats.trim_mean(finished("x", x), 0.25))
-
-
-class Interval(NamedTuple):
-    """An estimate and its interval. If both ends are infinite, the data do not bound it."""
-
-    value: float
-    low: float
-    high: float
-
-    def inside(self, low: float, high: float) -> bool:
-        """Return whether the whole interval lies within [low, high]."""
-        return low <= self.low and self.high <= high
-
-    def overlaps(self, low: float, high: float) -> bool:
-        """Return whether the interval has a point in common with [low, high]."""
-        return self.low <= high and low <= self.high
-
-    @property
-    def bounded(self) -> bool:
-        """Whether both ends are finite."""
-        return bool(np.isfinite(self.low) and np.isfinite(self.high))
-
-    def __str__(self) -> str:
-        if self.low == -np.inf and self.high == np.inf:
-            return "undecided" if np.isinf(self.value) else f"{self._short(self.value)} (interval unknown)"
-        if self.low == np.inf:
-            return self._short(np.inf)
-        return f"{self._short(self.value)} ({self._short(self.low)} to {self._short(self.high)})"
-
-    def _short(self, number: float) -> str:
-        """Format a number with two digits of the interval's width."""
-        if np.isinf(number):
-            return "infinity" if number > 0 else "-infinity"
-        if abs(number) >= 1e6:
-            return f"{number:.3g}"
-        width = self.high - self.low if self.bounded and self.high > self.low else abs(number) / 10
-        return f"{number:.{min(max(1 - int(np.floor(np.log10(width))), 0), 9) if width else 0}f}"
 
 
 def bootstrap(

@@ -31,7 +31,6 @@ from rlsvi.agents.contract import (
     values,
     weights_shaped,
 )
-from rlsvi.agents.task import Task, endless_task_of, task_of
 from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
@@ -40,6 +39,7 @@ from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, reseed
 from rlsvi.core.regression import Factor, add, draw, prior_factor, solve
+from rlsvi.envs.task import Task, endless_task_of, task_of
 from rlsvi.mdp.finite import Table
 
 # ---- The mind of the contextual bandit: Bayesian regressions of the reward, sampled block by block when needed

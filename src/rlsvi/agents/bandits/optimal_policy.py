@@ -17,12 +17,12 @@ from rlsvi.agents.contract import (
     remember,
     values,
 )
-from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.random import Seed
 from rlsvi.envs.description import Made
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
 from rlsvi.mdp.solve import backward_induction, myopic_values
 

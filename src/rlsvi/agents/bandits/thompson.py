@@ -26,11 +26,11 @@ from rlsvi.agents.contract import (
     remember,
     values,
 )
-from rlsvi.agents.task import Task
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, shaped, shown
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import Seed, beta
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
 
 

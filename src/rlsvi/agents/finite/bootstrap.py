@@ -59,7 +59,6 @@ from rlsvi.agents.finite.rlsvi import (
     no_values,
     read_features,
 )
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
@@ -68,6 +67,7 @@ from rlsvi.core.cholesky import rank_one, solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
 from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table
 
 # ---- Distinct transitions with their counts, since every transition gets a weight of its own ---------------

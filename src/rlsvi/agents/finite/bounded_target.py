@@ -15,10 +15,10 @@ import numpy as np
 
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.rlsvi import RLSVI, Prior, Values, clip_values, draw_sigma, known_sigma, sampled_sigma
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
+from rlsvi.envs.task import Task
 
 
 class BoundedPrior(NamedTuple):

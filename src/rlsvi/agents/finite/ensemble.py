@@ -75,7 +75,6 @@ from rlsvi.agents.finite.rlsvi import (
     read_features,
     value_iteration,
 )
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
@@ -84,6 +83,7 @@ from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.random import bits, normal, reseed, uniform
 from rlsvi.core.regression import Factor
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table
 
 # ---- The mind of EnsembleRLSVI with perturbed targets: RLSVI's, and the sums of every member's own noise ----

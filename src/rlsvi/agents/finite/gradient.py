@@ -26,12 +26,12 @@ import numpy as np
 
 from rlsvi.agents.contract import Place, Step, broken, count, restored_features
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent, Prior
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import in_unit_interval, positive, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform
+from rlsvi.envs.task import Task
 
 # ---- The learner of GradientRLSVI: the ensemble, and the transitions of every period -----------------------
 

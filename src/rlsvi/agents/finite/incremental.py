@@ -35,13 +35,13 @@ from rlsvi.agents.finite.rlsvi import (
     value_iteration,
 )
 from rlsvi.agents.noise import Noise
-from rlsvi.agents.task import Task
 from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.checks import flag, shown
 from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
 from rlsvi.core.compile import ONE, Floats, Ints, Longs, compiled, unsigned
 from rlsvi.core.regression import Factor, add
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
 
 # ---- Four Cholesky factors at once -------------------------------------------------------------------------

@@ -42,7 +42,6 @@ from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
 from rlsvi.agents.no_progress import is_checked, is_explored
 from rlsvi.agents.noise import ByEvidence, Noise, noise_of
-from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
@@ -66,6 +65,7 @@ from rlsvi.core.compile import (
 from rlsvi.core.random import Seed, bits, normal, only_maximum, reseed
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
 
 # ---- Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise ----------------

@@ -31,12 +31,13 @@ from rlsvi.agents.practice.learner import (
     PracticeAgent,
     SweptValues,
 )
-from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
 from rlsvi.core.random import Seed
+from rlsvi.envs.task import Task
+from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
 UNKNOWN = InverseGamma(1.0, 1.0)  # in units of the squared usual reward
@@ -194,9 +195,6 @@ class BoundedRLSVI(PracticeAgent):
             the address of a Ray cluster, "HOST:PORT", "ray://HOST:PORT" or "auto", whose nodes can read the log.
             The weights do not depend on it: they have the same bits for the same chunk size.
         """
-        from rlsvi.offline.chunks import all_chunks  # which knows of tasks
-        from rlsvi.offline.stream import CHUNK, Stream
-
         if chunk is None and executor is None:
             return super().fit(log, env, columns=columns, progress=progress)
         if self.steps:

@@ -48,7 +48,6 @@ from rlsvi.agents.practice.learner import (
     with_margin,
 )
 from rlsvi.agents.practice.regression import FeatureRegression
-from rlsvi.agents.task import Task
 from rlsvi.bases.layout import Seen
 from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
@@ -56,11 +55,11 @@ from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
+from rlsvi.envs.task import Task
 from rlsvi.progress import bar
 
 if TYPE_CHECKING:
-    from rlsvi.offline.chunks import Each
-    from rlsvi.offline.stream import Chunk, Stream
+    from rlsvi.offline.stream import Chunk, Each, Stream
 
 
 DONE = (
@@ -156,7 +155,7 @@ def features_of(chunk: "Chunk", lookup: Lookup) -> tuple[EpisodeHistory, Feature
     return history, regression
 
 
-def gram_of(chunk: "Chunk", lookup: Lookup) -> Floats:
+def gram_of(chunk: Chunk, lookup: Lookup) -> Floats:
     """Return the sums of phi phi' over the steps of each action, (A, d, d)."""
     with one_thread():
         history, regression = features_of(chunk, lookup)
@@ -199,7 +198,7 @@ class Targets(NamedTuple):
 
 
 def products_of(
-    chunk: "Chunk", lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
+    chunk: Chunk, lookup: Lookup, theta: Floats | None, before: Floats | None, made: Targets
 ) -> Products:
     """Return the sums of a chunk with targets under theta, and how its values differ from those before."""
     with one_thread(), np.errstate(over="ignore", invalid="ignore"):
@@ -273,7 +272,7 @@ class LogLearner(BoundedLearner):
         learner.counters[REPEAT] = 1
         return learner
 
-    def fit(self, stream: "Stream", each: "Each", progress: bool | None = None) -> None:
+    def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
         most, planning = self.planning.most * MEAN_SWEEPS, self.planning
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:

@@ -14,7 +14,6 @@ from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Ste
 from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.task import Task, begun, checked_reward, taken
 from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
 from rlsvi.bases.observed import Observed, is_crossed, rows_of
@@ -25,6 +24,7 @@ from rlsvi.core.machine import blocks, one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
 from rlsvi.core.regression import FactorError
+from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
 from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
@@ -457,13 +457,13 @@ class ActionRepeat(Wrapper[Any, Any, Any, Any]):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         """Begin an episode."""
-        return begun(self.env, seed)
+        return reset_env(self.env, seed)
 
     def step(self, action: int) -> Any:
         """Take an action and return the last observation, with the sum of the rewards."""
         total, a = 0.0, action - self.task.first_action
         for _ in range(self.times):
-            observation, reward, terminated, truncated, info = taken(self.env, action)
+            observation, reward, terminated, truncated, info = step_env(self.env, action)
             total += checked_reward(reward)
             if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
                 break

@@ -36,7 +36,6 @@ from rlsvi.agents.stationary.ring import (
     resized,
     used_columns,
 )
-from rlsvi.agents.task import Task, check_setting, setting_of
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.basis import bound
 from rlsvi.core.archive import Archive, ArchiveError
@@ -47,6 +46,7 @@ from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product
 from rlsvi.core.random import Seed, normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import Factor, FactorError, add, solve
+from rlsvi.envs.task import Task, check_setting, setting_of
 
 # ---- Features as stored in the ring: numbers of one type, times units --------------------------------------
 

@@ -25,7 +25,6 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.no_progress import FIRST, earned, is_checked, is_explored, nothing_earned, warn_if_behind
-from rlsvi.agents.task import Task
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
@@ -34,6 +33,7 @@ from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.elementary import power
 from rlsvi.core.random import Seed, normal
 from rlsvi.core.random import gamma as gamma_variate
+from rlsvi.envs.task import Task
 
 # ---- Observations of any kind as keys of a table -----------------------------------------------------------
 

@@ -28,13 +28,13 @@ from rlsvi.agents.tabular.table import (
     probability,
     range_of,
 )
-from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
 from rlsvi.core.cholesky import solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.regression import solve
+from rlsvi.envs.task import Task
 
 TOP, BETA = range(2)  # indices of mind.numbers
 

@@ -11,11 +11,9 @@ import pytest
 import rlsvi
 from rlsvi.envs import Spaces
 from rlsvi.offline import value
-from rlsvi.offline.doubt import doubts, scales
-from rlsvi.offline.linear import designed, factored
-from rlsvi.offline.question import Question
-from rlsvi.offline.reading import replay_of
-from rlsvi.offline.target import Target
+from rlsvi.offline.fitted import design_of, factor_blocks, prior_uncertainty, weight_scales
+from rlsvi.offline.off_policy import OffPolicyProblem, TargetPolicy
+from rlsvi.offline.replay import replay_of
 
 COLUMNS = "episode", "step", "observation", "action", "reward", "next_observation", "terminated", "truncated"
 LINE = Spaces(gym.spaces.Box(0, 3, (1,)), gym.spaces.Discrete(2))
@@ -67,13 +65,15 @@ def test_the_scale_of_the_prior_is_the_largest_return():
     replay = replay_of(frame(rows), LINE)
     basis = rlsvi.bases.StateFeatures(lambda x: np.full(4, 0.5))
     for horizon, expected in ((2, [3, 2]), (3, [3, 3, 2]), (5, [3, 3, 3, 3, 2])):
-        question = Question(replay.log, replay.env, Target(lambda x: 0, replay.action_space), 1.0, horizon, False)
-        design = designed(question, basis, np.arange(6))
-        assert scales(question, design.taken) == pytest.approx(expected)
-    factors = factored(design, 0.5)
+        problem = OffPolicyProblem(
+            replay.log, replay.env, TargetPolicy(lambda x: 0, replay.action_space), 1.0, horizon, False
+        )
+        design = design_of(problem, basis, np.arange(6))
+        assert weight_scales(problem, design.taken) == pytest.approx(expected)
+    factors = factor_blocks(design, 0.5)
     x = np.full(4, 0.5)
     inverse = np.linalg.inv(6 * np.outer(x, x) + 0.5 * np.eye(4))
-    assert doubts(design.taken, factors) == pytest.approx(np.full(6, 0.5 * np.linalg.norm(inverse @ x)))
+    assert prior_uncertainty(design.taken, factors) == pytest.approx(np.full(6, 0.5 * np.linalg.norm(inverse @ x)))
 
 
 def test_features_with_partial_overlap():
@@ -222,11 +222,10 @@ def test_nothing_is_computed_for_an_estimate_that_can_say_nothing(monkeypatch):
         pl.concat_list(pl.col(name).cast(pl.Float64)).alias(name) for name in ("observation", "next_observation")
     )
 
-    def folds(log):
+    def folds(*_):
         raise AssertionError("values of the parts of a log are needed for the doubly robust estimate alone")
 
-    monkeypatch.setattr("rlsvi.offline.linear.folds_of", folds)
-    monkeypatch.setattr("rlsvi.offline.table.folds_of", folds)
+    monkeypatch.setattr("rlsvi.offline.fitted.fit_folds", folds)
     for each, env in ((log, LINE), (kept, ONE_STATE)):
         found = rlsvi.value_of(lambda s: 1, each, env, horizon=20, draws=50)
         assert found.fitted is not None

@@ -1,6 +1,6 @@
-"""What an agent needs to know about a Gymnasium environment, and the checks of what it returns."""
+"""Gymnasium environments: the task that one poses, its steps with checks, and playing it without learning."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,8 +9,10 @@ from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
-from rlsvi.core.compile import Bools
+from rlsvi.core.compile import Bools, Floats
 from rlsvi.tetris.game import Rules
+
+LIMIT = 10_000  # steps after which an episode is cut off
 
 
 class Task(NamedTuple):
@@ -73,7 +75,7 @@ class Task(NamedTuple):
         return cls(horizon, actions, states, *(whole("the first number", n, -(2**62)) for n in first))
 
 
-def checked_env(env: Any) -> None:
+def check_env(env: Any) -> None:
     """Check that this is a single Gymnasium environment with Discrete actions."""
     if isinstance(env, VectorEnv):
         raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
@@ -102,7 +104,7 @@ def _choice(space: Any) -> str:
 
 def endless_task_of(env: Any) -> Task:
     """Return the task of an environment whose episodes may have any length."""
-    checked_env(env)
+    check_env(env)
     return _task(env, 0)
 
 
@@ -125,7 +127,7 @@ def check_setting(learned: Mapping[str, Any], offered: Mapping[str, Any]) -> Non
 
 def task_of(env: Any, horizon: int | None) -> Task:
     """Return the task of an environment, or raise an error that says what is missing and what to do."""
-    checked_env(env)
+    check_env(env)
     limits = {
         "env.unwrapped.horizon": getattr(env.unwrapped, "horizon", None),
         "max_episode_steps": getattr(env.spec, "max_episode_steps", None),
@@ -153,7 +155,7 @@ def _task(env: Any, horizon: int) -> Task:
     )
 
 
-def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
+def reset_env(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
     """Return the result of `env.reset(seed=seed)`, checked against Gymnasium: an observation and a dictionary."""
     returned = env.reset(seed=seed)
     if not isinstance(returned, tuple) or len(returned) != 2:
@@ -161,7 +163,7 @@ def begun(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
     return returned[0], _info("reset", returned[1])
 
 
-def taken(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
+def step_env(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
     """Return the result of `env.step(action)`, checked against Gymnasium: five values, two of them flags."""
     returned: Any = env.step(action)
     if not isinstance(returned, tuple) or len(returned) != 5:
@@ -193,3 +195,59 @@ def checked_reward(reward: Any) -> float:
     if type(reward) is float and -LARGEST <= reward <= LARGEST:
         return reward
     return float(shaped("reward", finite("reward", reward), ()))
+
+
+def play_episodes(
+    agent: Any,
+    env: Env[Any, Any],
+    episodes: int,
+    seed: int,
+    deterministic: bool = True,
+    limit: int = LIMIT,
+    advance: Callable[[int], None] = lambda n: None,
+) -> tuple[Floats, int, int]:
+    """Return the returns of fresh episodes, the number of their steps, and how many were cut off."""
+    returns, steps, cut = np.zeros(episodes), 0, 0
+    for i, start in enumerate(np.random.SeedSequence(seed).generate_state(episodes)):
+        returns[i], length, over = play(agent, env, int(start), deterministic, limit)
+        steps, cut = steps + length, cut + (not over)
+        advance(1)
+    return returns, steps, cut
+
+
+def play(
+    agent: Any,
+    env: Env[Any, Any],
+    seed: int,
+    deterministic: bool = True,
+    limit: int = LIMIT,
+    show: Callable[[], object] = lambda: None,
+) -> tuple[float, int, bool]:
+    """Play one episode: return its return, its steps and whether it ended. `show` is called at every position."""
+    (observation, info), state = reset_env(env, seed), None
+    total, steps, over = 0.0, 0, False
+    show()
+    while not over and steps < limit:
+        options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
+        action, state = agent.predict(observation, state, deterministic=deterministic, **options)
+        observation, reward, terminated, truncated, info = step_env(env, action)
+        if np.size(reward) != 1:
+            raise TypeError(f"env.step must return one reward, got {shown(reward)}: env is of several at once")
+        total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
+        show()
+    return total, steps, over
+
+
+def one_observation(observations: Any, i: int) -> Any:
+    """Return the observation of one environment out of those of several."""
+    if isinstance(observations, dict):
+        return {key: one_observation(part, i) for key, part in observations.items()}
+    if isinstance(observations, tuple):
+        return tuple(one_observation(part, i) for part in observations)
+    return observations[i]
+
+
+def check_player(agent: Any) -> None:
+    """Raise an error if the agent cannot play."""
+    if isinstance(agent, type) or not callable(getattr(agent, "predict", None)):
+        raise TypeError(f"agent must have a method predict, as agents that have learned do, got {shown(agent)}")

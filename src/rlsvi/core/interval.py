@@ -1,0 +1,42 @@
+"""An estimate with its interval."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Interval(NamedTuple):
+    """An estimate and its interval. If both ends are infinite, the data do not bound it."""
+
+    value: float
+    low: float
+    high: float
+
+    def inside(self, low: float, high: float) -> bool:
+        """Return whether the whole interval lies within [low, high]."""
+        return low <= self.low and self.high <= high
+
+    def overlaps(self, low: float, high: float) -> bool:
+        """Return whether the interval has a point in common with [low, high]."""
+        return self.low <= high and low <= self.high
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends are finite."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
+
+    def __str__(self) -> str:
+        if self.low == -np.inf and self.high == np.inf:
+            return "undecided" if np.isinf(self.value) else f"{self._short(self.value)} (interval unknown)"
+        if self.low == np.inf:
+            return self._short(np.inf)
+        return f"{self._short(self.value)} ({self._short(self.low)} to {self._short(self.high)})"
+
+    def _short(self, number: float) -> str:
+        """Format a number with two digits of the interval's width."""
+        if np.isinf(number):
+            return "infinity" if number > 0 else "-infinity"
+        if abs(number) >= 1e6:
+            return f"{number:.3g}"
+        width = self.high - self.low if self.bounded and self.high > self.low else abs(number) / 10
+        return f"{number:.{min(max(1 - int(np.floor(np.log10(width))), 0), 9) if width else 0}f}"
