@@ -372,7 +372,6 @@ class BootstrapRLSVI(FiniteHorizonAgent):
     random_prior: bool = True
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         positive("lam", self.lam)
         if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
             raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {shown(self.prior_weight)}")
@@ -392,7 +391,6 @@ class BootstrapRLSVI(FiniteHorizonAgent):
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
         spread = 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0
         return BootstrapLearner(
             task, bootstrap_mind(task, features, self._prior(task, features), spread), features

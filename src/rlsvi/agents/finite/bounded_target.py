@@ -70,7 +70,6 @@ class BoundedTargetRLSVI(RLSVI):
     bounds: tuple[float, float] | Floats | None = None
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         super()._check()
         if self.bounds is not None:
             bounds_of(self.bounds)

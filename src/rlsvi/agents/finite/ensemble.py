@@ -396,7 +396,6 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     prior_scale: float = 1.0
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         whole("members", self.members, 1)
         one_of("perturb", self.perturb, (TARGETS, WEIGHTS))
@@ -422,7 +421,6 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
         H, B, M, d = task.horizon, features.blocks, int(self.members), features.dim
         numbers = H * M * (16 if self.perturb == WEIGHTS else B * d)
         fits(f"members={M} of {H} x {B * d} weights", numbers, "use fewer members, or fewer features")

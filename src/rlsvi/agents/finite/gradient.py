@@ -351,7 +351,6 @@ class GradientRLSVI(FiniteHorizonAgent):
     _keeps_factors = False
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         for name in ("ensemble", "updates", "memory"):
             whole(name, getattr(self, name), 1, 2**31 - 1)

@@ -275,7 +275,6 @@ class IncrementalRLSVI(FiniteHorizonAgent):
     _concurrent = False  # targets are computed with the value function that an episode was played with
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         super()._check()
         flag("keep_prior", self.keep_prior)
         self.step_sizes(0, 1)
@@ -288,7 +287,6 @@ class IncrementalRLSVI(FiniteHorizonAgent):
         return values
 
     def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
         finite = new_mind(task, features, self._prior(task, features))
         if not self.keep_prior:  # the variance of all blocks changes
             finite.memory.alive[:] = True

@@ -193,7 +193,6 @@ class ContextualBandit(Agent):
     needs_horizon = None  # only if not pooled
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         ridge_of(self.lam, self.sigma)
         finite("prior_mean", self.prior_mean)
         checked_basis(self.basis)

@@ -81,7 +81,6 @@ class OptimalPolicy(Agent):
     _known = None  # the MDP that its values belong to
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
             raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
 

@@ -104,7 +104,6 @@ class ThompsonSampling(Agent):
     _samples_first = True
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
             raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
 

@@ -356,7 +356,6 @@ class ContinualAgent(DiscountedAgent):
     _env = None  # the environment in which the agent acted last
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         super()._check()
         ridge_of(self.lam, self.sigma)
         if self.gamma == 1:
@@ -458,7 +457,6 @@ class ContinualRLSVI(ContinualAgent):
     noise: NoiseRecursion = "paper"
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         super()._check()
         if str(self.noise) == "none":
             raise ValueError("noise must be drawn: without any, use ContinualLSVI")
