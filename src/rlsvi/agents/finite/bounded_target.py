@@ -21,37 +21,6 @@ from rlsvi.core.checks import finite, shown
 from rlsvi.core.compile import Floats
 
 
-class BoundedPrior(NamedTuple):
-    """A prior of weights and noise, as in Algorithm 1, and the bounds of the values."""
-
-    mean: Floats
-    lam: float
-    ridge: float
-    sigma: float
-    shape: float
-    scale: float
-    low: Floats  # (H,)
-    high: Floats  # (H,)
-
-
-class BoundedPriorOfNoise(BoundedPrior):
-    """The same for unknown noise."""
-
-    __slots__ = ()
-
-
-draw_sigma.register(BoundedPrior)(known_sigma)
-draw_sigma.register(BoundedPriorOfNoise)(sampled_sigma)
-
-
-@clip_values.register(BoundedPrior)
-def clip_to_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
-    """Clip V_h at the known states."""
-    V, low, high = values.V[h], prior.low[h], prior.high[h]
-    for j in range(memory.states[h]):
-        V[j] = min(max(V[j], low), high)
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class BoundedTargetRLSVI(RLSVI):
     """Randomized least-squares value iteration with values that are clipped to the returns that are possible.
@@ -97,3 +66,34 @@ def bounds_of(given: Any, horizon: int | None = None) -> Floats:
     if not (pairs[..., 0] <= pairs[..., 1]).all():
         raise ValueError(f"bounds must have the lower number first, got {shown(given)}")
     return np.ascontiguousarray(np.broadcast_to(pairs, (H, 2)).T)
+
+
+class BoundedPrior(NamedTuple):
+    """A prior of weights and noise, as in Algorithm 1, and the bounds of the values."""
+
+    mean: Floats
+    lam: float
+    ridge: float
+    sigma: float
+    shape: float
+    scale: float
+    low: Floats  # (H,)
+    high: Floats  # (H,)
+
+
+class BoundedPriorOfNoise(BoundedPrior):
+    """The same for unknown noise."""
+
+    __slots__ = ()
+
+
+draw_sigma.register(BoundedPrior)(known_sigma)
+draw_sigma.register(BoundedPriorOfNoise)(sampled_sigma)
+
+
+@clip_values.register(BoundedPrior)
+def clip_to_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
+    """Clip V_h at the known states."""
+    V, low, high = values.V[h], prior.low[h], prior.high[h]
+    for j in range(memory.states[h]):
+        V[j] = min(max(V[j], low), high)
