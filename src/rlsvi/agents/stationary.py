@@ -139,7 +139,7 @@ class StationaryAgent(DiscountedAgent):
         return StationaryLearner(task, mind, self.regressions, lambda example: self._bind(task, example), features)
 
     def _bind(self, task: Task, example: Any) -> "BoundFeatures":
-        features = bound_features(self.basis or Tabular(), task, self.form == "afterstate", example)
+        features = bind_features(self.basis or Tabular(), task, self.form == "afterstate", example)
         check_setting(self._setting, features.setting)
         return features
 
@@ -389,7 +389,7 @@ class BoundFeatures(NamedTuple):
     setting: Mapping[str, Any]  # what else the features depend on
 
 
-def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
+def bind_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
     """Bind a basis; small integers are stored as such if it provides them. `known`: with rewards."""
     features = bound(basis, task.states, task.actions, 1, example)
     numbers, rewards = features.numbers if features.blocks == 1 else None, features.rewards

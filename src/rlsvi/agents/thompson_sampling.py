@@ -34,54 +34,6 @@ from rlsvi.core.random import Seed, beta
 from rlsvi.mdp.finite import FiniteMDP, Table
 
 
-class ThompsonMind(NamedTuple):
-    """The counts and the sample of every action."""
-
-    counts: Floats  # (2, A) alpha and beta
-    p: Floats  # (A,) the sample to act on
-    counters: Longs  # (2,) episodes and steps learned from
-
-
-@plan.register(ThompsonMind)
-def thompson_plan(mind: ThompsonMind, sampled: bool, stream: Words) -> bool:
-    """p_a ~ Beta(alpha_a, beta_a), or its mean."""
-    for a in range(mind.p.size):
-        good, bad = mind.counts[0, a], mind.counts[1, a]
-        mind.p[a] = beta(stream, good, bad) if sampled else good / (good + bad)
-    return True
-
-
-@values.register(ThompsonMind)
-def thompson_values(mind: ThompsonMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Set the values, which are the same in every state."""
-    for a in range(Q.size):
-        Q[a] = mind.p[a]
-
-
-@learn.register(ThompsonMind)
-def thompson_learn(mind: ThompsonMind, table: Table, T: int, work: Workspace) -> bool:
-    """Count the successes of every action taken."""
-    return count_rewards(mind, work.actions, work.rewards, T)
-
-
-@remember.register(ThompsonMind)
-def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
-    return count_rewards(mind, episode.actions, episode.rewards, episode.actions.size)
-
-
-@compiled
-def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: int) -> bool:
-    """Learn from an episode, or return False and learn nothing if a reward is not in [0, 1]."""
-    for t in range(steps):
-        if not 0.0 <= rewards[t] <= 1.0:
-            return False
-    for t in range(steps):
-        mind.counts[0, actions[t]] += rewards[t]
-        mind.counts[1, actions[t]] += 1.0 - rewards[t]
-    return count(mind.counters, steps)
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class ThompsonSampling(Agent):
     """Bernoulli Thompson sampling over the actions, independent of the state.
@@ -136,6 +88,54 @@ class ThompsonSampling(Agent):
             raise ArchiveError("is damaged: a count in it is too small")
         counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
         return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self._failure)
+
+
+class ThompsonMind(NamedTuple):
+    """The counts and the sample of every action."""
+
+    counts: Floats  # (2, A) alpha and beta
+    p: Floats  # (A,) the sample to act on
+    counters: Longs  # (2,) episodes and steps learned from
+
+
+@plan.register(ThompsonMind)
+def thompson_plan(mind: ThompsonMind, sampled: bool, stream: Words) -> bool:
+    """p_a ~ Beta(alpha_a, beta_a), or its mean."""
+    for a in range(mind.p.size):
+        good, bad = mind.counts[0, a], mind.counts[1, a]
+        mind.p[a] = beta(stream, good, bad) if sampled else good / (good + bad)
+    return True
+
+
+@values.register(ThompsonMind)
+def thompson_values(mind: ThompsonMind, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Set the values, which are the same in every state."""
+    for a in range(Q.size):
+        Q[a] = mind.p[a]
+
+
+@learn.register(ThompsonMind)
+def thompson_learn(mind: ThompsonMind, table: Table, T: int, work: Workspace) -> bool:
+    """Count the successes of every action taken."""
+    return count_rewards(mind, work.actions, work.rewards, T)
+
+
+@remember.register(ThompsonMind)
+def thompson_remember(mind: ThompsonMind, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere."""
+    return count_rewards(mind, episode.actions, episode.rewards, episode.actions.size)
+
+
+@compiled
+def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: int) -> bool:
+    """Learn from an episode, or return False and learn nothing if a reward is not in [0, 1]."""
+    for t in range(steps):
+        if not 0.0 <= rewards[t] <= 1.0:
+            return False
+    for t in range(steps):
+        mind.counts[0, actions[t]] += rewards[t]
+        mind.counts[1, actions[t]] += 1.0 - rewards[t]
+    return count(mind.counters, steps)
 
 
 class ThompsonLearner(MindLearner):
