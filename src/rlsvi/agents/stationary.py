@@ -223,29 +223,26 @@ class Ring(NamedTuple):
     reach: Floats  # (2,) the largest |reward| and |x units| ever stored
 
 
+def ring_layout(N: int, M: int, P: int, B: int, d: int, dtype: Any) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Return the shape and type of every array of a ring of this size."""
+    whole = np.dtype(dtype).kind in "iu"
+    shapes = {"x": (N, d), "next_x": (P, M), "next_block": (M,), "units": (d,), "gram": (B, d, d), "reach": (2,)}
+    shapes |= dict.fromkeys(("block", "reward", "start", "following"), (N,))
+    shapes["low"] = (B, 0, 0) if whole else (B, d, d)
+    types = {"x": dtype, "next_x": dtype, "gram": np.int64 if whole else np.float64}
+    types |= dict.fromkeys(("limit", "first", "size", "head", "start"), np.int64)
+    types |= dict.fromkeys(("block", "following", "next_block"), np.int32)
+    return {name: (shapes.get(name, (1,)), types.get(name, np.float64)) for name in Ring._fields}
+
+
 def empty_ring(
     actions: int, blocks: int, units: Floats, dtype: Any, known: bool, memory: int | None, room: int = 256
 ) -> Ring:
     """Return an empty ring. `known`: the rewards of the next actions are stored with them."""
-    d, M, whole = len(units), columns_for(room * actions), np.dtype(dtype).kind in "iu"
-    limit = FOREVER if memory is None else memory
-    return Ring(
-        limit=np.array([limit]),
-        first=np.zeros(1, np.int64),
-        size=np.zeros(1, np.int64),
-        head=np.zeros(1, np.int64),
-        x=np.zeros((room, d), dtype),
-        block=np.zeros(room, np.int32),
-        reward=np.zeros(room),
-        start=np.zeros(room, np.int64),
-        following=np.zeros(room, np.int32),
-        next_x=np.zeros((d + known, M), dtype),
-        next_block=np.zeros(M, np.int32),
-        units=np.array(units, dtype=np.float64),
-        gram=np.zeros((blocks, d, d), np.int64 if whole else np.float64),
-        low=np.zeros((blocks, 0 if whole else d, 0 if whole else d)),
-        reach=np.zeros(2),
-    )
+    layout = ring_layout(room, columns_for(room * actions), len(units) + known, blocks, len(units), dtype)
+    ring = Ring(**{name: np.zeros(*each) for name, each in layout.items()})
+    ring.limit[0], ring.units[:] = FOREVER if memory is None else memory, units
+    return ring
 
 
 def columns_for(pairs: int) -> int:
@@ -261,23 +258,17 @@ def resize_ring(ring: Ring, transitions: int, pairs: int) -> Ring:
     ends = np.cumsum(counts)
     used = int(ends[-1]) if size else 0
     columns = np.arange(used) + np.repeat(ring.start[order] - (ends - counts), counts)
-    fields = ring._asdict() | {
-        "first": np.zeros(1, np.int64),
-        "size": ring.size.copy(),
-        "head": np.array([used]),
-        "start": np.zeros(transitions, np.int64),
-        "next_x": np.zeros((len(ring.next_x), columns_for(pairs)), ring.next_x.dtype),
-        "next_block": np.zeros(columns_for(pairs), np.int32),
-    }
-    fields["start"][:size] = ends - counts
-    fields["next_block"][:used] = ring.next_block[columns]
-    for plane, old in zip(fields["next_x"], ring.next_x, strict=True):
+    planes, M = len(ring.next_x), columns_for(pairs)
+    next_x, next_block = np.zeros((planes, M), ring.next_x.dtype), np.zeros(M, np.int32)
+    for plane, old in zip(next_x, ring.next_x, strict=True):
         plane[:used] = old[columns]
-    for name in ("x", "block", "reward", "following"):
-        old = fields[name]
+    next_block[:used] = ring.next_block[columns]
+    fields = {name: getattr(ring, name)[order] for name in ("x", "block", "reward", "following")}
+    for name, old in (fields | {"start": ends - counts}).items():
         fields[name] = np.zeros((transitions, *old.shape[1:]), old.dtype)
-        fields[name][:size] = old[order]
-    return Ring(**fields)
+        fields[name][:size] = old
+    head, first, kept = np.array([used]), np.zeros(1, np.int64), ring.size.copy()
+    return ring._replace(head=head, first=first, size=kept, next_x=next_x, next_block=next_block, **fields)
 
 
 def pairs_of(ring: Ring) -> int:
@@ -302,14 +293,8 @@ def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> R
     dtype, limit = file.dtype("ring.x"), FOREVER if memory is None else memory
     if dtype not in KEPT or min(room, d, columns, blocks) < 1 or planes != d + known:
         raise ArchiveError(f"is damaged: no ring holds {dtype} features of shape {(room, d)} and {planes} planes")
-    shapes = {"x": (room, d), "next_x": (planes, columns), "gram": (blocks, d, d), "units": (d,), "reach": (2,)}
-    shapes |= dict.fromkeys(("block", "reward", "start", "following"), (room,))
-    shapes["next_block"] = (columns,)
-    shapes["low"] = (blocks, 0, 0) if dtype.kind in "iu" else (blocks, d, d)
-    fields = {}
-    for name, kind in empty_ring(1, 1, np.ones(1), dtype, known, memory, 1)._asdict().items():
-        fields[name] = file.take(f"ring.{name}", shapes.get(name, (1,)), kind.dtype)
-    ring = Ring(**fields)
+    layout = ring_layout(room, columns, planes, blocks, d, dtype)
+    ring = Ring(**{name: file.take(f"ring.{name}", *each) for name, each in layout.items()})
     size, following = int(ring.size[0]), ring.following.astype(np.int64)
     pairs = following[: max(size, 0)]
     fine = ring.limit[0] == limit and 0 <= size <= min(room, limit) and ring.first[0] == 0

@@ -36,6 +36,7 @@ from rlsvi.agents.finite.rlsvi import (
     FiniteHorizonAgent,
     FiniteLearner,
     Prior,
+    Values,
     add_episode,
     all_finite,
     finite_is_full,
@@ -45,12 +46,13 @@ from rlsvi.agents.finite.rlsvi import (
 )
 from rlsvi.agents.task import Task
 from rlsvi.bases import Features
+from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, flag, positive, shown
 from rlsvi.core.cholesky import rank_one, solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
-from rlsvi.core.regression import prior_factor
+from rlsvi.core.regression import Factor, prior_factor
 
 LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0
 
@@ -116,7 +118,9 @@ class BootstrapMind(ExtendedMind):
     """
 
 
-def resampling_mind(task: Task, features: Features, prior: Prior) -> tuple[Any, ...]:
+def resampling_mind(
+    task: Task, features: Features, prior: Prior
+) -> tuple[FeatureTable, Ints, Memory, Factor, Prior, Values, Floats]:
     """Return the parts of a mind whose regression is built anew in every plan, without experience."""
     H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
     return (

@@ -398,16 +398,17 @@ class SampledModel(NamedTuple):
 
 def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
     """Return counts of nothing, with room for S states and O outcomes."""
+    cell, to, also, before = np.full((4, O), NONE, np.int64)
+    times, reward, spread = np.zeros((3, O))
     model = SparseModel(
         np.zeros((S, A), np.bool_),
         np.zeros((S, A)),
         np.full((S, A), NONE, np.int64),
         np.full(S, NONE, np.int64),
-        *np.full((4, O), NONE, np.int64),
-        *np.zeros((3, O)),
-        revisits=np.zeros(EARLY),
-        totals=np.zeros(6),
-        sizes=np.zeros(2, np.int64),
+        *(cell, to, also, before, times, reward, spread),
+        np.zeros(EARLY),
+        np.zeros(6),
+        np.zeros(2, np.int64),
     )
     model.totals[ALPHA] = 1.0
     return model

@@ -395,11 +395,10 @@ class TabularLearner(MindLearner):
 
     def state(self) -> dict[str, Any]:
         """Return the counts, the plan, and the factors of a rule that has them."""
-        mind, arrays = self.mind, {}
+        mind = self.mind
         parts = {"counts": mind.counts, "plan": mind.plan, "linear": getattr(mind.rule, "factor", None)}
-        for part, fields in parts.items():
-            arrays |= {f"{part}.{name}": array for name, array in fields._asdict().items()} if fields else {}
-        return arrays
+        used = {part: fields._asdict() for part, fields in parts.items() if fields is not None}
+        return {f"{part}.{name}": array for part, fields in used.items() for name, array in fields.items()}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""

@@ -69,8 +69,8 @@ class UCRL2(TabularAgent):
 
     def _blank_plan(self, H: int, S: int, A: int) -> "Phase":
         """Return the first phase, which is over before it begins."""
-        shape = ROWS if self.homogeneous else H, S, A
-        return Phase(*super()._blank_plan(H, S, A), np.zeros(shape), np.ones(1, np.bool_))
+        Q, V = super()._blank_plan(H, S, A)
+        return Phase(Q, V, np.zeros((ROWS if self.homogeneous else H, S, A)), np.ones(1, np.bool_))
 
 
 class UCRL2Rule(NamedTuple):
