@@ -23,6 +23,7 @@ from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
 from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
+from rlsvi.agents.tabular.optimistic_psrl import OptimisticPSRL
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
