@@ -102,12 +102,11 @@ class ContextualBandit(Agent):
         P, B, d = file.shape("reward", 3)
         if P != (1 if self.pooled else task.horizon) or min(P, B, d) < 1:
             raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
-        arrays = {"U": file.take("factor.U", (P, B, d, d)), "inv": file.take("factor.inv", (P, B, d))}
-        arrays |= {name: file.take(name, (P, B, d)) for name in ("reward", "error")}
-        learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
-        factor = Factor(arrays.pop("U"), arrays.pop("inv"))
+        factor = Factor(file.take("factor.U", (P, B, d, d)), file.take("factor.inv", (P, B, d)))
+        reward, error = file.take("reward", (P, B, d)), file.take("error", (P, B, d))
         counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
-        learner.mind = learner.mind._replace(factor=factor, counters=counters, **arrays)
+        learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
+        learner.mind = learner.mind._replace(factor=factor, reward=reward, error=error, counters=counters)
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> "ContextualLearner":
