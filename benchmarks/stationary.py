@@ -18,11 +18,13 @@ import numpy as np
 
 from rlsvi.agents import StationaryRLSVI
 from rlsvi.agents.noise import Model
-from rlsvi.agents.stationary.ring import begin_transition, empty_ring, pairs_of
-from rlsvi.agents.stationary.rlsvi import (
+from rlsvi.agents.stationary import (
     FINE,
+    begin_transition,
     draw,
+    empty_ring,
     new_work,
+    pairs_of,
     plan,
     precision_factors,
     regress,
@@ -111,7 +113,7 @@ def measure(ring, weights):
 
     def start():
         theta[0] = weights
-        set_weights(work.weights, ring.units, theta, 0.99)
+        set_weights(work.w, ring.units, theta, 0.99)
 
     start()
     assert precision_factors(ring, 1.0, work)
@@ -120,7 +122,7 @@ def measure(ring, weights):
         "read": fastest(lambda: read(data)),
         "regression": fastest(lambda: regression(model)),
         "regression, unknown noise": fastest(lambda: regression(unknown)),
-        "targets": fastest(lambda: targets(ring, work.weights, 0.99, work.b)),
+        "targets": fastest(lambda: targets(ring, work, 0.99)),
         "A'b and solve": fastest(lambda: regress(ring, model, work, theta)),
         "factor": fastest(lambda: precision_factors(ring, 1.0, work)),
         "draw": fastest(lambda: draw(ring, model, work, noise)),

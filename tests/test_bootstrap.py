@@ -121,7 +121,7 @@ def test_a_cell_of_a_table_is_a_beta_mixture_of_its_reward_and_the_artificial_ta
     mdp = FiniteMDP.from_arrays(np.ones((1, 2, 1)), np.array([[0.0, 2.0]]), horizon=1, start=np.ones(1))
     agent = BootstrapRLSVI(lam=4.0, prior_weight=1.5, prior_mean=0.5, seed=0)
     simulate(agent, Problem(mdp), 20)
-    outcomes, noise = agent._learner.mind.outcomes, stream(5)
+    outcomes, noise = agent._learner.mind.own.outcomes, stream(5)
     n = outcomes.times[0, outcomes.head[0, 1]]
     drawn = np.array([agent._learner.plan(True, noise).Q[0, 1] for _ in range(20_000)])
     B = n / (n + 1.5)
@@ -157,16 +157,16 @@ def test_what_is_stored_does_not_grow_where_transitions_repeat():
     agent, mdp = BootstrapRLSVI(seed=0), coarse_mdp()
     simulate(agent, Problem(mdp), 2000)
     distinct = (mdp.table.probability > 0).sum() * 2  # two rewards
-    assert (agent._learner.mind.outcomes.many <= distinct).all()
+    assert (agent._learner.mind.own.outcomes.many <= distinct).all()
     steps, _ = agent.steps, simulate(agent, Problem(mdp), 1000)
-    assert (agent._learner.mind.outcomes.many <= distinct).all()
-    assert agent._learner.mind.outcomes.times.sum() == agent.steps > steps
+    assert (agent._learner.mind.own.outcomes.many <= distinct).all()
+    assert agent._learner.mind.own.outcomes.times.sum() == agent.steps > steps
 
 
 def test_where_rewards_never_repeat_every_transition_is_stored():
     agent = BootstrapRLSVI(seed=0)
     simulate(agent, Problem(noisy_mdp()), 100)
-    assert agent._learner.mind.outcomes.many.sum() == agent.steps
+    assert agent._learner.mind.own.outcomes.many.sum() == agent.steps
 
 
 def test_before_the_first_reward_only_random_artificial_data_explore():
@@ -182,7 +182,7 @@ def test_before_the_first_reward_only_random_artificial_data_explore():
 def test_a_plan_that_fails_changes_nothing():
     agent, problem = BootstrapRLSVI(seed=0), rlsvi.problems.chain(3)
     simulate(agent, problem, 1)
-    agent._learner.mind.outcomes.reward[0, 0] = 1e160  # its square is no number
+    agent._learner.mind.own.outcomes.reward[0, 0] = 1e160  # its square is no number
     before = state_of(agent)
     with pytest.raises(FactorError):
         simulate(agent, problem, 1)

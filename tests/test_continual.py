@@ -7,7 +7,7 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from rlsvi import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy
-from rlsvi.agents.continual.rlsvi import KINDS, Rule, disturb, new_walk
+from rlsvi.agents.continual import KINDS, Rule, disturb, new_walk
 from rlsvi.bases import Dense, StateFeatures
 from rlsvi.core.random import normal, stream
 from rlsvi.core.regression import FactorError, prior_factor

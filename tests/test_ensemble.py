@@ -31,7 +31,7 @@ def stream_of(key, number):
 
 def prior_draws(agent, m):
     """theta0 of a member, (H, weights)."""
-    features, key = agent._learner.features, agent._learner.mind.keys[m]
+    features, key = agent._learner.features, agent._learner.mind.own.keys[m]
     draws = np.zeros((H, features.blocks, features.dim))
     for h in range(H):
         for b in range(features.blocks):
@@ -44,7 +44,7 @@ def noise_of(agent, episodes, m):
     """w_im, or the weights, of a member: one for each step of each episode."""
     found = []
     for number, episode in enumerate(episodes, 1):
-        state = stream_of(agent._learner.mind.keys[-1], number)
+        state = stream_of(agent._learner.mind.own.keys[-1], number)
         if agent.perturb == "targets":
             drawn = [[agent.sigma * normal(state) for _ in range(agent.members)] for _ in episode]
         else:
@@ -120,7 +120,8 @@ def test_members_are_samples_of_the_posterior():
     X = np.array([Rows(exact._learner.features)(0, s) for s in range(S)]).reshape(S * A, -1)
     last, members, samples, noise = np.zeros((M, 3)), np.zeros((M, S * A)), np.zeros((M, S * A)), stream(0)
     for m in range(M):
-        alone = mind._replace(noise=mind.noise[:, :, m : m + 1].copy(), keys=mind.keys[[m, M]])
+        own = mind.own._replace(noise=mind.own.noise[:, :, m : m + 1].copy(), keys=mind.own.keys[[m, M]])
+        alone = mind._replace(own=own)
         assert plan_of(alone, True, noise)
         last[m], members[m] = alone.values.theta[H - 1, 0], X @ alone.values.theta[0, 0]
         samples[m] = X @ exact._learner.plan(True, noise).theta[0, 0]
@@ -169,8 +170,8 @@ def test_too_many_members_are_refused_with_a_remedy():
             simulate(EnsembleRLSVI(members=10**13, perturb=perturb), problems.chain(4), 1)
 
 
-@pytest.mark.parametrize(("perturb", "name"), [("targets", "noise"), ("weights", "weights")])
-def test_a_file_with_other_members_is_refused(perturb, name, tmp_path):
+@pytest.mark.parametrize("perturb", ["targets", "weights"])
+def test_a_file_with_other_members_is_refused(perturb, tmp_path):
     agent = EnsembleRLSVI(members=3, perturb=perturb, basis=rlsvi.bases.Tabular(), seed=0)
     agent.learn(FiniteMDPEnv(problems.deep_sea(3).mdp), episodes=2)
     agent.members = 4
@@ -178,7 +179,8 @@ def test_a_file_with_other_members_is_refused(perturb, name, tmp_path):
     with pytest.raises(ValueError, match="keys of 4 members"):
         rlsvi.load(tmp_path / "agent")
     agent.members = 3
-    array = getattr(agent._learner.mind, name)
+    own = agent._learner.mind.own
+    array = own.noise if perturb == "targets" else own.outcomes.weights
     array[0, -1] = -1.0 if perturb == "targets" else 0.0
     array[0, 0] = -1.0 if perturb == "weights" else 0.0
     agent.save(tmp_path / "agent")

@@ -17,7 +17,7 @@ N, M, EPISODES = 5, 4, 20
 
 def prior_draws(agent):
     """The prior draws theta0, (N, 2, N, M), of an agent that has learned."""
-    keys, draws = agent._learner.mind.keys, np.zeros((N, 2, N, M))
+    keys, draws = agent._learner.mind.own.keys, np.zeros((N, 2, N, M))
     for h, a, c, m in np.ndindex(draws.shape):
         block = 2 * (h * N + c) + a
         draws[h, a, c, m] = normal(stream_of(keys[m], h * agent._learner.features.blocks + block + 1))
@@ -29,7 +29,7 @@ def test_members_in_numpy_are_those_of_the_agent():
     problem = problems.deep_sea(N)
     agent = EnsembleRLSVI(lam=LAM, sigma=SIGMA, members=M, seed=1)
     trace = simulate(agent, problem, EPISODES, trace=True).trace
-    twin, key = PlainEnsemble(Sea(problem.mdp, N), M), agent._learner.mind.keys[-1]
+    twin, key = PlainEnsemble(Sea(problem.mdp, N), M), agent._learner.mind.own.keys[-1]
     twin.noise = twin.ridge * prior_draws(agent)
     for number in range(EPISODES):
         state = stream_of(key, number + 1)

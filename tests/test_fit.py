@@ -14,6 +14,7 @@ from contract.cases import BY_NAME, predictions
 from contract.environments import drifting, numbered
 from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
+from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.offline.recorder import Recorder
 from rlsvi.offline.replay import replay_of
 
@@ -65,7 +66,7 @@ OF_THE_SEED = {
     "DiscountedPSRL": {"V"},
     "TableOrFeatures": {"V"},
     "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
-    **{name: {"plan.Q", "plan.V"} for name in ("PSRL", "GaussianPSRL", "HomogeneousRLSVI", "WorstCaseRLSVI")},
+    **{kind.__name__: {"plan.Q", "plan.V"} for kind in TabularAgent.__subclasses__() if kind._samples},
 }
 
 

@@ -669,10 +669,10 @@ AGENTS = exported_agents()
 # ---- what is public ---------------------------------------------------------------------------------------
 
 OF_THE_LIBRARY = {  # methods that the library calls, or classes that extend it, with what it has checked
-    *("adopt", "broken", "check", "check_alike", "check_task", "episodes_on_the_mean", "failure", "features"),
-    *("inner", "learner_of", "linear", "mind_class", "mind_for", "new_learner", "numbers", "parameters", "plan"),
-    *("prepare", "prior", "prior_weights", "restored_learner", "reward", "sampled", "step_sizes", "take_on"),
-    *("task_in", "task_of", "due", "bind", "planes_in", "along", "afterstates", "begin", "episode"),
+    *("adopt", "broken", "check", "check_task", "episodes_on_the_mean", "failure", "features"),
+    *("inner", "learner_of", "mind_for", "new_learner", "parameters", "plan"),
+    *("prepare", "prior", "restored_learner", "reward", "sampled", "step_sizes", "take_on"),
+    *("task_in", "task_of", "due", "bind", "planes_in", "spread", "along", "afterstates", "begin", "episode"),
     *(
         "frame",
         "gather",

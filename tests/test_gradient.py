@@ -84,7 +84,7 @@ def replayed_ensemble(nu):
     agent = GradientRLSVI(lam=1.0, sigma=2.0, ensemble=MEMBERS, updates=1, nu=nu, seed=0)
     agent.learn(FiniteMDPEnv(mdp), episodes=SEEN)
     learner, scratch, weights, solutions = agent._learner, np.zeros(4, np.uint64), [], []
-    learner.settings = learner.settings._replace(updates=REPLAYS)
+    learner.updates = REPLAYS
     for member in range(MEMBERS):
         weights.append(improved(learner, member, agent._streams[0]).theta[0, 0])
         total = RIDGE * learner.start[member, 0, 0]

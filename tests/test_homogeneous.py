@@ -66,18 +66,19 @@ def test_psrl_solves_the_mean_of_one_mdp_for_all_periods():
 def test_psrl_draws_one_mdp_from_its_posterior_and_solves_it():
     agent, steps = played("PSRL")
     (rewards, into), noise = pooled(steps), stream(1)
-    plans = [agent._learner.plan(True, noise).plan for _ in range(2000)]
-    for plan in plans[:5]:
+    minds = (agent._learner.plan(True, noise) for _ in range(2000))
+    drawn = [(mind.plan.Q, mind.rule.R.copy(), mind.rule.P.copy()) for mind in minds]
+    for values, R, P in drawn[:5]:
         V = np.zeros(S + 1)
         for h in reversed(range(H)):
-            Q = plan.R + (h + 1 < H) * plan.P @ V
-            np.testing.assert_allclose(plan.Q[h], Q, rtol=1e-12)
+            Q = R + (h + 1 < H) * P @ V
+            np.testing.assert_allclose(values[h], Q, rtol=1e-12)
             V[:S] = Q.max(axis=1)
     s, a = max(rewards, key=lambda pair: len(rewards[pair]))
     highs, n, weights = len(rewards[s, a]) + sum(rewards[s, a]), len(rewards[s, a]), into[s, a]
-    found = np.array([plan.R[s, a] for plan in plans]) + 1
+    found = np.array([R[s, a] for _, R, _ in drawn]) + 1
     assert stats.kstest(found, stats.beta(1 + highs, 1 + n - highs).cdf).pvalue > 1e-4
-    found = np.array([plan.P[s, a, 0] for plan in plans])
+    found = np.array([P[s, a, 0] for _, _, P in drawn])
     assert stats.kstest(found, stats.beta(1 + weights[0], 2 + weights[1:].sum()).cdf).pvalue > 1e-4
 
 

@@ -9,8 +9,20 @@ from scipy import stats
 
 from rlsvi import StationaryRLSVI
 from rlsvi.agents.noise import Model
-from rlsvi.agents.stationary.ring import Ring, begin_transition, empty_ring, evict, pairs_of, place_for, resized
-from rlsvi.agents.stationary.rlsvi import FINE, new_weights, new_work, plan, set_weights, targets
+from rlsvi.agents.stationary import (
+    FINE,
+    Ring,
+    begin_transition,
+    empty_ring,
+    evict,
+    new_work,
+    pairs_of,
+    place_for,
+    plan,
+    resize_ring,
+    set_weights,
+    targets,
+)
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream
@@ -62,7 +74,7 @@ class Copy:
         while not add_transition(self.ring, *entry, self.row):
             room = len(self.ring.x)
             room = min(2 * room, self.memory or 10**9) if self.ring.size[0] == room else room
-            self.ring = resized(self.ring, room, self.ring.next_x.shape[1] + 7)
+            self.ring = resize_ring(self.ring, room, self.ring.next_x.shape[1] + 7)
         self.list.append(entry)
         if self.memory is not None:
             self.list = self.list[-self.memory :]
@@ -123,9 +135,9 @@ def test_columns_are_used_in_a_circle_and_never_twice():
 @pytest.mark.parametrize("memory", [1, 3, 20, 150, None])
 def test_a_learner_makes_room_for_any_episode(memory, monkeypatch):
     """Not a column more than asked for, so that rings turn often; compiled code relies on there being a place."""
-    monkeypatch.setattr("rlsvi.agents.stationary.ring.columns_for", lambda pairs: pairs)
+    monkeypatch.setattr("rlsvi.agents.stationary.columns_for", lambda pairs: pairs)
     learner = StationaryRLSVI(memory=memory).new_learner(Task(0, ACTIONS, 2), 0)
-    learner.mind = learner.mind._replace(ring=resized(learner.mind.ring, 1, 1))
+    learner.mind = learner.mind._replace(ring=resize_ring(learner.mind.ring, 1, 1))
     rng, row = np.random.default_rng(0), np.zeros(len(learner.mind.ring.units))
     for _ in range(200):
         pairs = rng.integers(0, ACTIONS + 1, size=rng.integers(1, 30)).astype(np.int32)
@@ -135,7 +147,7 @@ def test_a_learner_makes_room_for_any_episode(memory, monkeypatch):
             ring = learner.mind.ring
             assert begin_transition(ring, np.ones(1), 0, 0.0, n, row) >= 0
         if memory is not None and memory < 20:  # exact room, as after loading
-            learner.mind = learner.mind._replace(ring=resized(ring, len(ring.x), pairs_of(ring)))
+            learner.mind = learner.mind._replace(ring=resize_ring(ring, len(ring.x), pairs_of(ring)))
 
 
 def gram(entries, block):
@@ -240,14 +252,14 @@ def test_targets_are_those_of_plain_code_bit_for_bit(dtype, known, blocks):
     copy = Copy(dtype, 700, known, blocks)
     for _ in range(1000):
         copy.add()
-    weights = new_weights(copy.ring, ACTIONS)
+    work = new_work(copy.ring, ACTIONS)
     for i, scale in enumerate([[1, 1, 1, 1], [1e-9, 1, 1e9, 1], [0, 0, 0, 0], [1e15, 1, 1, 1], [0, 1e-3, 0, 0]]):
-        theta, b = np.random.default_rng(i).normal(size=(blocks, DIM)) * scale, np.zeros(len(copy.ring.x))
-        set_weights(weights, copy.ring.units, theta, 0.9)
-        largest = targets(copy.ring, weights, 0.9, b)
+        theta = np.random.default_rng(i).normal(size=(blocks, DIM)) * scale
+        set_weights(work.w, copy.ring.units, theta, 0.9)
+        targets(copy.ring, work, 0.9)
         wanted = plain_targets(copy, theta, 0.9)
-        assert b[:700].tobytes() == wanted.tobytes()
-        assert largest == np.abs(wanted).max()
+        assert work.b[:700].tobytes() == wanted.tobytes()
+        assert work.largest[0] == np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("theta", [[1.0, 1.0 + 1e-9, -1.0 - 1e-12], [1.0, 4e-6, -2.4e-5], [1e-5, 3e-10, 1.0]])
@@ -263,11 +275,11 @@ def test_actions_that_16_bits_cannot_tell_apart(theta):
             x[:, 1], x[:, 2] = 120 - first + rng.integers(0, 2, 30), rng.integers(0, 2, 30)
         entries.append(x)
         assert add_transition(ring, x[0], 0, 0.0, True, x, np.zeros(30, np.int32), np.ones(30, bool), row)
-    weights, b = new_weights(ring, 30), np.zeros(64)
-    set_weights(weights, ring.units, np.array([theta]), 1.0)
-    targets(ring, weights, 1.0, b)
+    work = new_work(ring, 30)
+    set_weights(work.w, ring.units, np.array([theta]), 1.0)
+    targets(ring, work, 1.0)
     sums = [(x[:, 0] * theta[0] + x[:, 1] * theta[1]) + x[:, 2] * theta[2] for x in entries]
-    assert b.tobytes() == np.array([q.max() for q in sums]).tobytes()
+    assert work.b.tobytes() == np.array([q.max() for q in sums]).tobytes()
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
@@ -276,7 +288,7 @@ def test_a_plan_does_not_depend_on_where_transitions_lie(blocks):
     for _ in range(431):
         copy.add()
     model, found = Model(np.full((blocks, DIM), 0.3), 2.0, 0.5, 0.0, 0.0, 0.9), []
-    moved = [copy.ring, resized(copy.ring, 300, pairs_of(copy.ring)), resized(copy.ring, 999, 5000)]
+    moved = [copy.ring, resize_ring(copy.ring, 300, pairs_of(copy.ring)), resize_ring(copy.ring, 999, 5000)]
     assert moved[0].first[0] > 0
     for ring in moved:
         theta = np.zeros((blocks, DIM))

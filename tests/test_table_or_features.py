@@ -16,6 +16,7 @@ from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
+from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
 
 
@@ -240,15 +241,7 @@ def numbered(env):
     return gymnasium.wrappers.TransformObservation(env, lambda x: int(x.argmax()), space)
 
 
-TABULAR = (
-    rlsvi.PSRL,
-    rlsvi.GaussianPSRL,
-    rlsvi.UCBVI,
-    rlsvi.UCRL2,
-    rlsvi.LSVIUCB,
-    rlsvi.HomogeneousRLSVI,
-    rlsvi.WorstCaseRLSVI,
-)
+TABULAR = [kind for kind in TabularAgent.__subclasses__() if kind.__module__.startswith("rlsvi.")]
 
 
 @pytest.mark.parametrize(

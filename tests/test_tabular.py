@@ -1,6 +1,7 @@
 """The tabular agents: each against its own definition, and all of them through both loops."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import rlsvi
-from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, Problem, WorstCaseRLSVI, mdp, problems
-from rlsvi.agents.tabular.psrl import mean_reward, next_value
+from rlsvi import LSVIUCB, PSRL, UCBVI, UCRL2, GaussianPSRL, OptimisticPSRL, Problem, WorstCaseRLSVI, mdp, problems
+from rlsvi.agents.tabular.psrl import RewardPrior, mean_reward, next_value
 from rlsvi.agents.tabular.ucrl2 import optimistic, radii, sort_descending
 from rlsvi.bases import ActionFeatures, Dense, Tabular
 from rlsvi.core.random import stream
@@ -22,6 +23,7 @@ AGENTS = {
     "PSRL": PSRL(alpha_P=0.3, reward_range=WIDE),
     "PSRL, normal rewards": PSRL(reward_noise=0.5),
     "Gaussian PSRL": GaussianPSRL(scale=0.3, reward_range=WIDE),
+    "optimistic PSRL": OptimisticPSRL(samples=3, alpha_P=0.3, reward_range=WIDE),
     "UCRL2": UCRL2(scale=0.2, reward_range=WIDE),
     "UCBVI": UCBVI(scale=0.02, reward_range=WIDE),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.05, reward_range=WIDE),
@@ -121,6 +123,15 @@ def test_saving_loading_and_predicting_change_nothing(name, tmp_path):
     assert_same(state_of(whole), state_of(parts))
 
 
+@pytest.mark.parametrize("kind", [PSRL, UCRL2, LSVIUCB])
+def test_a_file_of_the_time_when_all_saved_the_same_arrays_is_read_whole(kind):
+    """An agent of an earlier version wrote it after 4 episodes; all files held phases and factors, used or not."""
+    env, path = FiniteMDPEnv(mdp.chain(3)), Path(__file__).parent / "files" / f"{kind.__name__}.rlsvi"
+    agent, whole = rlsvi.load(path), kind(seed=3).learn(env, episodes=4)
+    assert_same(state_of(agent), state_of(whole))
+    assert_same(state_of(agent.learn(env, episodes=3)), state_of(whole.learn(env, episodes=3)))
+
+
 def test_a_file_whose_counts_do_not_add_up_is_refused(tmp_path):
     agent = PSRL(seed=3, reward_range=SMALL)
     simulate(agent, small(), 5)
@@ -215,12 +226,12 @@ def test_weights_that_underflow_still_give_a_state():
 
 
 def test_mean_rewards_have_the_posterior_of_the_prior_given():
-    beta = np.array([-1.0, 3.0, 1.5, 0.5, 0.0])  # low, high, weights of low and high, no noise
+    beta = RewardPrior(-1.0, 3.0, 1.5, 0.5, 0.0)  # low, high, weights of low and high, no noise
     n, total = 4.0, 4.0  # 2 highs' worth
     found = (draws(lambda noise: mean_reward(beta, n, total, True, noise), 5000) + 1) / 4
     assert stats.kstest(found, stats.beta(0.5 + 2, 1.5 + 2).cdf).pvalue > 1e-4
     assert mean_reward(beta, n, total, False, stream(0)) == pytest.approx(-1 + 4 * 2.5 / 6)
-    normal = np.array([-1.0, 3.0, 1.0, 1.0, 0.5])
+    normal = RewardPrior(-1.0, 3.0, 1.0, 1.0, 0.5)
     precision = 1 / 2.0**2 + n / 0.5**2
     posterior = stats.norm((1.0 / 4 + total / 0.25) / precision, 1 / math.sqrt(precision))
     found = draws(lambda noise: mean_reward(normal, n, total, True, noise), 5000)
@@ -228,7 +239,12 @@ def test_mean_rewards_have_the_posterior_of_the_prior_given():
 
 
 @pytest.mark.parametrize(
-    "agent", [PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL), GaussianPSRL(reward_range=SMALL)]
+    "agent",
+    [
+        PSRL(alpha_P=[0.5, 1.0, 2.0], reward_range=SMALL),
+        GaussianPSRL(reward_range=SMALL),
+        OptimisticPSRL(reward_range=SMALL),
+    ],
 )
 def test_the_mean_plan_solves_the_mean_of_the_posterior(agent):
     agent, (n, r, into) = played(agent, small())
@@ -257,6 +273,28 @@ def test_psrl_draws_the_last_period_from_its_posterior():
     found = np.array([agent._plan(False, first=True).plan.Q[2, s, a] for _ in range(3000)])
     highs = n[2, s, a] + r[2, s, a]
     assert stats.kstest(found + 1, stats.beta(1 + highs, 1 + n[2, s, a] - highs).cdf).pvalue > 1e-4
+
+
+def test_optimistic_psrl_acts_on_the_best_of_its_samples():
+    """In the last period, the highest of J draws from the posterior; before it, of J draws for the same V."""
+    agent, (n, r, into) = played(OptimisticPSRL(reward_range=SMALL, samples=4), small())
+    plans = [agent._plan(False, first=True).plan for _ in range(3000)]
+    s, a = np.unravel_index(n[2].argmax(), n[2].shape)
+    highs, found = n[2, s, a] + r[2, s, a], np.array([plan.Q[2, s, a] for plan in plans])
+    posterior = stats.beta(1 + highs, 1 + n[2, s, a] - highs)
+    assert stats.kstest(found + 1, lambda x: posterior.cdf(x) ** 4).pvalue > 1e-4
+    rng, alpha = np.random.default_rng(0), 1 + into[1, s, a, :3]
+    R = rng.beta(1 + n[1, s, a] + r[1, s, a], 1 - r[1, s, a], size=(3000, 4)) - 1
+    V = np.array([plan.V[2, :3] for plan in plans])
+    best = (R + np.einsum("njy,ny->nj", rng.dirichlet(alpha, size=(3000, 4)), V)).max(axis=1)
+    assert stats.ks_2samp([plan.Q[1, s, a] for plan in plans], best).pvalue > 1e-4
+
+
+def test_optimistic_psrl_with_one_sample_is_psrl():
+    one, plain = OptimisticPSRL(samples=1, seed=4, reward_range=SMALL), PSRL(seed=4, reward_range=SMALL)
+    for agent in (one, plain):
+        simulate(agent, small(), 20)
+    assert_same(state_of(one), state_of(plain))
 
 
 def test_gaussian_psrl_has_the_noise_of_its_definition():
@@ -314,7 +352,7 @@ def test_extended_value_iteration_against_linear_programs():
             m = max(n[h, s, a], 1)
             rewards = 0.15 * math.sqrt(7 * math.log(2 * 3 * 3 * 2 * t / 0.05) / (2 * m))
             states = 0.15 * math.sqrt(14 * 3 * math.log(2 * 2 * 3 * t / 0.05) / m)
-            assert radii(mind.numbers, 3, 3, 2, t, n[h, s, a]) == pytest.approx((rewards, states))
+            assert radii(mind.rule, 3, 3, 2, t, n[h, s, a]) == pytest.approx((rewards, states))
             if n[h, s, a]:
                 mean = into[h, s, a, :3] / m if h < 2 else np.eye(3)[0]
                 Q = min(r[h, s, a] / m + rewards, 0.0) + best_by_linear_program(mean, states, V)
@@ -421,8 +459,9 @@ def with_data(agent, problem, each, rng):
     mind.counts.reward[:] = -rng.binomial(each, -R)
     mind.counts.into[:-1, ..., :S] = rng.multinomial(each, P[:-1])
     mind.counts.into[-1, ..., S] = each
-    mind.linear.U[:] = math.sqrt(1.0 + each)  # of a table, where lam = 1
-    mind.linear.inv[:] = 1 / math.sqrt(1.0 + each)
+    if isinstance(agent, LSVIUCB):
+        mind.rule.factor.U[:] = math.sqrt(1.0 + each)  # of a table, where lam = 1
+        mind.rule.factor.inv[:] = 1 / math.sqrt(1.0 + each)
     return agent._learner.plan(False, stream(0)).plan.Q
 
 
@@ -451,7 +490,7 @@ def test_an_early_end_is_a_candidate_of_optimism_once_it_was_seen(seen):
     V = mind.plan.V[1, : 3 if seen else 2]
     assert (V[:2] < -0.01).all()
     for s, a in np.ndindex(2, 2):
-        reward, radius = radii(mind.numbers, 2, 2, 2, agent.steps + 1, 400)
+        reward, radius = radii(mind.rule, 2, 2, 2, agent.steps + 1, 400)
         best = best_by_linear_program(mind.counts.into[0, s, a, : len(V)] / 400, radius, V)
         mean = mind.counts.reward[0, s, a] / 400
         assert mind.plan.Q[0, s, a] == pytest.approx(min(mean + reward, 0.0) + best, abs=1e-9)
@@ -460,6 +499,7 @@ def test_an_early_end_is_a_candidate_of_optimism_once_it_was_seen(seen):
 LEARNERS = {
     "PSRL": PSRL(alpha_P=0.1, alpha_R=0.3),
     "Gaussian PSRL": GaussianPSRL(scale=0.05, alpha_P=0.1, alpha_R=0.3),
+    "optimistic PSRL": OptimisticPSRL(alpha_P=0.1, alpha_R=0.3),
     "UCRL2": UCRL2(scale=0.05),
     "UCBVI": UCBVI(scale=0.003),
     "UCBVI, Bernstein": UCBVI(bonus="bernstein", scale=0.02),
@@ -493,6 +533,7 @@ def test_all_find_the_treasure(name):
         (lambda: PSRL(alpha_R=[1, 2, 3]), "alpha_R"),
         (lambda: PSRL(reward_range=(1.0, 0.0)), "low < high"),
         (lambda: GaussianPSRL(scale=0.0), "scale"),
+        (lambda: OptimisticPSRL(samples=0), "samples"),
         (lambda: UCRL2(delta=[0.1]), "delta"),
         (lambda: simulate(LSVIUCB(basis=Dense(np.full((3, 2, 4), 0.6))), small(), 1), "2-norm 1.2, .* divide"),
         (lambda: simulate(PSRL(alpha_P=[1.0, 2.0], reward_range=SMALL), small(), 1), "alpha_P"),

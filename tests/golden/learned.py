@@ -61,4 +61,5 @@ def tabular_weights(agent, mind, plans):
     latest = mind.plan if agent._samples or not plans else plans["mean"].plan
     if plans:
         kept |= {"mean": plans["mean"].plan.Q, "drawn": plans.get("drawn", plans["mean"]).plan.Q}
-    return kept | {"Q": latest.Q, "V": latest.V, "factor": (mind.linear.U, mind.linear.inv)}
+    factor = getattr(mind.rule, "factor", (np.zeros((1, 0, 0, 0)), np.zeros((1, 0, 0))))  # no features: no weights
+    return kept | {"Q": latest.Q, "V": latest.V, "factor": tuple(factor)}

@@ -1,9 +1,7 @@
 """Agents: one folder per family, one file per algorithm."""
 
-from rlsvi.agents.bandits.contextual import ContextualBandit
-from rlsvi.agents.bandits.optimal_policy import OptimalPolicy
-from rlsvi.agents.bandits.thompson import ThompsonSampling
-from rlsvi.agents.continual.rlsvi import ContinualLSVI, ContinualRLSVI
+from rlsvi.agents.contextual_bandit import ContextualBandit
+from rlsvi.agents.continual import ContinualLSVI, ContinualRLSVI
 from rlsvi.agents.contract import DivergenceWarning
 from rlsvi.agents.default import agent_for
 from rlsvi.agents.explore import Boltzmann, EpsilonGreedy, Exponential, Greedy, Linear
@@ -17,14 +15,17 @@ from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
 from rlsvi.agents.no_progress import NoProgressWarning
 from rlsvi.agents.noise import ByEvidence, InverseGamma
+from rlsvi.agents.optimal_policy import OptimalPolicy
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.stationary.rlsvi import StationaryLSVI, StationaryRLSVI
+from rlsvi.agents.stationary import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.agents.tabular.gaussian_psrl import GaussianPSRL
 from rlsvi.agents.tabular.homogeneous_rlsvi import HomogeneousRLSVI
 from rlsvi.agents.tabular.lsvi_ucb import LSVIUCB
+from rlsvi.agents.tabular.optimistic_psrl import OptimisticPSRL
 from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
 from rlsvi.agents.tabular.worst_case_rlsvi import WorstCaseRLSVI
+from rlsvi.agents.thompson_sampling import ThompsonSampling

@@ -295,6 +295,14 @@ def copy_of(mind: Any) -> Any:
     return mind.copy() if isinstance(mind, np.ndarray) and mind.flags.writeable else mind
 
 
+def copy_into(arrays: Any, others: Any) -> Any:
+    """Return named arrays after copying others of the same names into them, as far as both reach."""
+    for new, old in zip(arrays, others, strict=True):
+        both = tuple(slice(min(n, m)) for n, m in zip(new.shape, old.shape, strict=True))
+        new[both] = old[both]
+    return arrays
+
+
 def no_features(d: int) -> FeatureTable:
     """Return the empty table of a basis whose observations are not numbered."""
     return FeatureTable(read_only(np.zeros((1, 0, 0, d))), read_only(np.zeros((0, 0), np.int32)))

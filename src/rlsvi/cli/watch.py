@@ -18,7 +18,7 @@ from rlsvi.envs.description import Made
 from rlsvi.progress import bar
 
 if TYPE_CHECKING:
-    from rlsvi.agents.stationary.rlsvi import StationaryAgent
+    from rlsvi.agents.stationary import StationaryAgent
 
 
 # ---- A saved agent in its environment: in a window, in the terminal, or as an animation in a file ----------
@@ -224,7 +224,7 @@ def watch(
 
 def _plays_tetris(agent: Any) -> bool:
     """Whether it is one of the agents that learn Tetris by its own features."""
-    from rlsvi.agents.stationary.rlsvi import StationaryAgent
+    from rlsvi.agents.stationary import StationaryAgent
     from rlsvi.bases import Tetris
 
     return isinstance(agent, StationaryAgent) and isinstance(agent.basis, Tetris)

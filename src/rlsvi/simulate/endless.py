@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.continual.rlsvi import ContinualAgent, Rule, Walk, advance, row_values
+from rlsvi.agents.continual import ContinualAgent, Rule, Walk, advance, row_values
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR
 from rlsvi.agents.explore import choose, exploration
 from rlsvi.agents.finite.rlsvi import FiniteMind, known_row

@@ -47,8 +47,17 @@ from rlsvi.simulate.stepped import History, Recorded, blank_history, part_of, st
 HEEDED = {
     *("_start", "_arguments", "_check", "_check_task", "clone", "_take_on"),
     *("_adopt", "_broken", "_episodes_on_the_mean", "_failure", "_mind_for", "_task_in"),
-    *("_features", "_learner_of", "linear", "new_learner", "numbers", "_parameters", "_prior", "prior_weights"),
-    *("export", "restored_learner", "rewards", "save", "_state"),
+    *(
+        "_features",
+        "_learner_of",
+        "new_learner",
+        "_parameters",
+        "_prior",
+        "_rule",
+        "_blank_plan",
+        "_reward_bounds",
+    ),
+    *("export", "restored_learner", "save", "_state"),
 }
 OF_LEARNERS = {"counters", "enlarged", "mind_for", "restore", "state"}
 METHODS = property, cached_property, partialmethod, staticmethod, classmethod

@@ -15,8 +15,19 @@ from numpy.typing import NDArray
 
 from rlsvi.agents.contract import ACTION, EPISODE, POSTERIOR, diverged
 from rlsvi.agents.explore import choose, exploration
-from rlsvi.agents.stationary.ring import FOREVER, Numbers, Ring, begin_transition, empty_ring, place_for, resized
-from rlsvi.agents.stationary.rlsvi import StationaryAgent, StationaryLearner, StationaryMind, count_episode
+from rlsvi.agents.stationary import (
+    FOREVER,
+    Numbers,
+    Ring,
+    StationaryAgent,
+    StationaryLearner,
+    StationaryMind,
+    begin_transition,
+    count_episode,
+    empty_ring,
+    place_for,
+    resize_ring,
+)
 from rlsvi.bases.tetris import Tetris
 from rlsvi.core.checks import fits, shown, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled, unsigned
@@ -175,7 +186,7 @@ def _game(
         if status == BROKEN:
             raise diverged()
         if status == FULL:
-            aside = resized(aside, 2 * len(aside.x), 2 * aside.next_x.shape[1])
+            aside = resize_ring(aside, 2 * len(aside.x), 2 * aside.next_x.shape[1])
         elif status == OVER or desk.tally[PIECES] == limit:
             return status == OVER, aside
 

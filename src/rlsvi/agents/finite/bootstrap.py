@@ -29,32 +29,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import (
-    Episode,
-    Workspace,
-    checked_basis,
-    count,
-    is_full,
-    learn,
-    no_features,
-    only_best,
-    plan,
-    remember,
-    values,
-    weights_shaped,
-)
+from rlsvi.agents.contract import checked_basis, copy_into, is_full, no_features, plan, weights_shaped
 from rlsvi.agents.finite.memory import Memory, empty
 from rlsvi.agents.finite.rlsvi import (
+    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
     Prior,
     Values,
+    add_episode,
     all_finite,
-    episode_rows,
     finite_is_full,
-    finite_only_best,
-    finite_values,
-    known_rows,
     known_values,
     no_values,
     read_features,
@@ -68,132 +53,85 @@ from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
 from rlsvi.core.regression import Factor, prior_factor
 from rlsvi.envs.task import Task
-from rlsvi.mdp.finite import Table
 
-# ---- Distinct transitions with their counts, since every transition gets a weight of its own ---------------
-#
-# A transition from a known state and action (a pair) to a next state with a reward is stored once, with the number
-# of times it happened. The outcomes of a pair are linked, from the last one found to the first.
+LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0
 
 
-END = -1  # stands for the next state of a step that ended its episode
+@dataclass(kw_only=True, repr=False, eq=False)
+class BootstrapRLSVI(FiniteHorizonAgent):
+    """RLSVI with randomly weighted transitions instead of normal noise, for linear value functions.
 
-
-class Outcomes(NamedTuple):
-    """H periods; room for C A pairs and E outcomes per period."""
-
-    many: Longs  # (H,) number of outcomes
-    head: Ints  # (H, C A) the last outcome of a pair, or -1
-    link: Ints  # (H, E) another outcome of the same pair, or -1
-    following: Ints  # (H, E) the next state, as a row of period h + 1, or END
-    reward: Floats  # (H, E)
-    times: Floats  # (H, E) how many times it happened
-
-
-def no_outcomes(H: int, pairs: int, room: int = 16) -> Outcomes:
-    """Return arrays without outcomes."""
-    return Outcomes(
-        many=np.zeros(H, np.int64),
-        head=np.full((H, pairs), -1, np.int32),
-        link=np.full((H, room), -1, np.int32),
-        following=np.full((H, room), END, np.int32),
-        reward=np.zeros((H, room)),
-        times=np.zeros((H, room)),
-    )
-
-
-def resized(outcomes: Outcomes, pairs: int, room: int) -> Outcomes:
-    """Return the same outcomes with room for other numbers of pairs and outcomes."""
-    other = no_outcomes(len(outcomes.many), pairs, room)
-    other.many[:] = outcomes.many
-    for name in Outcomes._fields[1:]:
-        old, new = getattr(outcomes, name), getattr(other, name)
-        n = min(old.shape[1], new.shape[1])
-        new[:, :n] = old[:, :n]
-    return other
-
-
-@compiled
-def add_outcome(outcomes: Outcomes, h: int, pair: int, reward: float, following: int) -> int:
-    """Count one more transition, and return the position of its outcome."""
-    e: int = outcomes.head[h, pair]
-    while e >= 0:
-        if outcomes.reward[h, e] == reward and outcomes.following[h, e] == following:
-            outcomes.times[h, e] += 1.0
-            return e
-        e = outcomes.link[h, e]
-    e = outcomes.many[h]
-    outcomes.many[h] = e + 1
-    outcomes.reward[h, e] = reward + 0.0  # turns -0 into 0, which are equal
-    outcomes.following[h, e] = following
-    outcomes.times[h, e] = 1.0
-    outcomes.link[h, e] = outcomes.head[h, pair]
-    outcomes.head[h, pair] = e
-    return e
-
-
-def read_outcomes(file: Archive, memory: Memory) -> Outcomes:
-    """Read the outcomes of the states in `memory` from a file, checking that all indices are within bounds."""
-    H, pairs = memory.block.shape
-    room, last = file.shape("outcomes.link", 2)[1], memory.sum_head.shape[1] - 1
-    if room < 1:
-        raise ArchiveError("is damaged: it has no room for outcomes")
-    outcomes = Outcomes(
-        many=file.take_within("outcomes.many", (H,), np.int64, 0, room),
-        head=file.take_within("outcomes.head", (H, pairs), np.int32, -1, room - 1),
-        link=file.take_within("outcomes.link", (H, room), np.int32, -1, room - 1),
-        following=file.take_within("outcomes.following", (H, room), np.int32, END, last),
-        reward=file.take("outcomes.reward", (H, room)),
-        times=file.take("outcomes.times", (H, room)),
-    )
-    if room != max(outcomes.many.max(), 1) or not all(_is_sound(memory, outcomes, h) for h in range(H)):
-        raise ArchiveError("is damaged: its outcomes are not linked as they were")
-    if sum(outcomes.times[h, :n].sum() for h, n in enumerate(outcomes.many)) != memory.counters[1]:
-        raise ArchiveError("is damaged: its outcomes are not as many as its steps")
-    return outcomes
-
-
-def _is_sound(memory: Memory, outcomes: Outcomes, h: int) -> bool:
-    """Return whether every outcome of a period is reached once, from a legal pair, and leads to a known state."""
-    H, n = len(memory.states), outcomes.many[h]
-    tried = np.flatnonzero(outcomes.head[h] >= 0)
-    link, following = outcomes.link[h, :n], outcomes.following[h, :n]
-    reached = np.sort(np.concatenate([outcomes.head[h, tried], link[link >= 0]]))
-    known = memory.states[h + 1] if h + 1 < H else 0
-    return bool(
-        np.array_equal(reached, np.arange(n))
-        and (link < np.arange(n)).all()
-        and (tried < memory.states[h] * (memory.block.shape[1] // memory.sum_head.shape[1])).all()
-        and (memory.barred[h, tried] == 0).all()
-        and memory.alive[h, memory.block[h, tried]].all()
-        and (following < known).all()
-        and (outcomes.times[h, :n] >= 1).all()
-    )
-
-
-# ---- The mind of BootstrapRLSVI: all distinct transitions, and value iteration with random weights ---------
-
-
-class BootstrapMind(NamedTuple):
-    """Like FiniteMind, but the past is in `outcomes`, and `memory` has no sums.
-
-    `factor` is a work array: every plan has other weights. It has one column more than there are weights, for the
-    targets. A row (x, b) is added to both in one rank-one update, so that the last column of L' becomes L^-1 y.
+    Parameters
+    ----------
+    lam : precision of the artificial targets, > 0, as of RLSVI's prior: they are N(prior_mean, 1 / lam).
+    prior_weight : the number of transitions that an artificial target counts for, at least 0.1. It corresponds to
+        RLSVI's lam sigma^2; larger values explore longer.
+    random_prior : draw artificial targets. False: all are the prior mean, and only the weights are random, so that
+        nothing is explored before targets differ.
+    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
     """
 
-    features: FeatureTable
-    rows: Ints  # (H, S) or (H, 0)
-    memory: Memory
-    outcomes: Outcomes
-    factor: Factor  # (B, d + 1, d + 1) and (B, d + 1)
-    prior: Prior  # `ridge` is the weight of the artificial data
-    spread: float  # standard deviation of their targets
-    values: Values
-    x: Floats  # (d + 1,) work array
+    prior_weight: float = 1.0
+    random_prior: bool = True
+
+    def _check(self) -> None:
+        positive("lam", self.lam)
+        if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
+            raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {shown(self.prior_weight)}")
+        flag("random_prior", self.random_prior)
+        finite("prior_mean", self.prior_mean)
+        checked_basis(self.basis)
+
+    def _prior(self, task: Task, features: Features) -> Prior:
+        mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
+        return Prior(mean, float(self.lam), float(self.prior_weight), 0.0, 0.0, 0.0)
+
+    def restored_learner(self, task: Task, file: Archive) -> Any:
+        """Return the learner stored in a file, after checking all its arrays."""
+        learner = self._learner_of(task, read_features(self, task, file, "memory.reward", 3))
+        learner.restore(file)
+        return learner
+
+    def _learner_of(self, task: Task, features: Features) -> Any:
+        outcomes = no_outcomes(task.horizon, ROOM * task.actions, ROOM, 0)
+        own = Resampling(outcomes, 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0)
+        mind = BootstrapMind(*resampling_mind(task, features, self._prior(task, features)), own)
+        return BootstrapLearner(task, mind, features)
 
 
-values.register(BootstrapMind)(finite_values)
-only_best.register(BootstrapMind)(finite_only_best)
+# ---- How it plans: value iteration with random weights -----------------------------------------------------
+
+
+class Resampling(NamedTuple):
+    """What BootstrapRLSVI has besides the states in memory, which has no sums."""
+
+    outcomes: "Outcomes"
+    spread: float  # standard deviation of the artificial targets
+
+
+class BootstrapMind(ExtendedMind):
+    """Like FiniteMind, but the past is in `own.outcomes`, and `prior.ridge` is the weight of the artificial data.
+
+    `factor` (B, d + 1, d + 1) is a work array: every plan has other weights. It has one column more than there are
+    weights, for the targets. A row (x, b) is added to both in one rank-one update, so that the last column of L'
+    becomes L^-1 y.
+    """
+
+
+def resampling_mind(
+    task: Task, features: Features, prior: Prior
+) -> tuple[FeatureTable, Ints, Memory, Factor, Prior, Values, Floats]:
+    """Return the parts of a mind whose regression is built anew in every plan, without experience."""
+    H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
+    return (
+        features.table or no_features(d),
+        np.full((H, task.states or 0), -1, dtype=np.int32),
+        empty(H, A, B, d, ROOM),
+        prior_factor((B,), d + 1, 1.0),
+        prior,
+        no_values(H, A, B, d, ROOM),
+        np.empty(d + 1),
+    )
 
 
 class FreshWeights(NamedTuple):
@@ -209,8 +147,8 @@ def bootstrap(mind: BootstrapMind, sampled: bool, stream: Words) -> bool:
     """Value iteration with new random weights, or without them if not `sampled`."""
     mind.values.key[0] = bits(stream) if sampled else np.uint64(0)
     for h in range(mind.values.spread.size):
-        mind.values.spread[h] = mind.spread if sampled else 0.0
-    return weighted_iteration(mind, FreshWeights(sampled, mind.spread, stream))
+        mind.values.spread[h] = mind.own.spread if sampled else 0.0
+    return weighted_iteration(mind, FreshWeights(sampled, mind.own.spread, stream))
 
 
 @compiled
@@ -254,13 +192,13 @@ def fresh_artificial(weights: FreshWeights, mind: Any, h: int, b: int, k: int) -
 
 
 @generic
-def weight_of(weights: Any, outcomes: Outcomes, h: int, e: int) -> float:
+def weight_of(weights: Any, outcomes: "Outcomes", h: int, e: int) -> float:
     """Return the sum of the weights of all copies of a transition."""
     raise NotImplementedError
 
 
 @weight_of.register(FreshWeights)
-def fresh_weight(weights: FreshWeights, outcomes: Outcomes, h: int, e: int) -> float:
+def fresh_weight(weights: FreshWeights, outcomes: "Outcomes", h: int, e: int) -> float:
     """The n copies of a transition have a weight of Exp(1) each, together Gamma(n)."""
     times: float = outcomes.times[h, e]
     return gamma(weights.stream, times) if weights.sampled else times
@@ -289,7 +227,7 @@ def real_data(mind: Any, weights: Any, h: int) -> bool:
     Transitions from the same pair have the same features, so that only the sum of their weights and their weighted
     mean target matter.
     """
-    memory, outcomes, x = mind.memory, mind.outcomes, mind.x
+    memory, outcomes, x = mind.memory, mind.own.outcomes, mind.x
     d, A = x.size - 1, memory.block.shape[1] // memory.sum_head.shape[1]
     for pair in range(memory.states[h] * A):
         total = targets = 0.0
@@ -313,107 +251,87 @@ def real_data(mind: Any, weights: Any, h: int) -> bool:
     return True
 
 
-@learn.register(BootstrapMind)
-def bootstrap_learn(mind: BootstrapMind, table: Table, T: int, work: Workspace) -> bool:
-    """Add the states of the episode that are new, then count its transitions."""
-    known_rows(mind, table, T, work)
-    add_steps(mind, work.visited, work.actions, work.rewards, T, False)
-    return count(mind.memory.counters, T)
+# ---- Distinct transitions with their counts, since every transition gets a weight of its own ---------------
+#
+# A transition from a known state and action (a pair) to a next state with a reward is stored once, with the number
+# of times it happened: the sums of memory.py would not do, as they add up transitions of different rewards. The
+# outcomes of a pair are linked, from the last one found to the first.
 
 
-@remember.register(BootstrapMind)
-def bootstrap_remember(mind: BootstrapMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
-    episode_rows(mind, episode, work)
-    T = episode.actions.size
-    add_steps(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
-    return count(mind.memory.counters, T)
+END = -1  # stands for the next state of a step that ended its episode
+ROOM = 16  # for states and outcomes per period, to begin with
 
 
-@compiled
-def add_steps(mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool) -> None:
-    """Count the transitions of T steps through known states; if it `goes_on`, the last led to visited[T].
+class Outcomes(NamedTuple):
+    """H periods; room for C A pairs and E outcomes per period. M is 0 if weights are drawn in every plan."""
 
-    The first T of `visited` are overwritten with the positions of their outcomes.
-    """
+    many: Longs  # (H,) number of outcomes
+    head: Ints  # (H, C A) the last outcome of a pair, or -1
+    link: Ints  # (H, E) another outcome of the same pair, or -1
+    following: Ints  # (H, E) the next state, as a row of period h + 1, or END
+    reward: Floats  # (H, E)
+    times: Floats  # (H, E) how many times it happened
+    weights: Floats  # (H, E, M) the sums of the fixed weights that M members of an ensemble give it
+
+
+def no_outcomes(H: int, pairs: int, room: int, members: int) -> Outcomes:
+    """Return arrays without outcomes."""
+    return Outcomes(
+        many=np.zeros(H, np.int64),
+        head=np.full((H, pairs), -1, np.int32),
+        link=np.full((H, room), -1, np.int32),
+        following=np.full((H, room), END, np.int32),
+        reward=np.zeros((H, room)),
+        times=np.zeros((H, room)),
+        weights=np.zeros((H, room, members)),
+    )
+
+
+def resize_outcomes(outcomes: Outcomes, pairs: int, room: int) -> Outcomes:
+    """Return the same outcomes with room for other numbers of pairs and outcomes."""
+    H, _, members = outcomes.weights.shape
+    other: Outcomes = copy_into(no_outcomes(H, pairs, room, members), outcomes)
+    return other
+
+
+@add_episode.register(BootstrapMind)
+def bootstrap_add(
+    mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool, scratch: Words
+) -> bool:
+    """Count the transitions; the first T of `visited` are overwritten with the positions of their outcomes."""
     A = mind.memory.block.shape[1] // mind.memory.sum_head.shape[1]
     for h in range(T):
         following = visited[h + 1] if goes_on or h + 1 < T else END
-        visited[h] = add_outcome(mind.outcomes, h, visited[h] * A + actions[h], rewards[h], following)
+        visited[h] = add_outcome(mind.own.outcomes, h, visited[h] * A + actions[h], rewards[h], following)
+    return True
+
+
+@compiled
+def add_outcome(outcomes: Outcomes, h: int, pair: int, reward: float, following: int) -> int:
+    """Count one more transition, and return the position of its outcome."""
+    e: int = outcomes.head[h, pair]
+    while e >= 0:
+        if outcomes.reward[h, e] == reward and outcomes.following[h, e] == following:
+            outcomes.times[h, e] += 1.0
+            return e
+        e = outcomes.link[h, e]
+    e = outcomes.many[h]
+    outcomes.many[h] = e + 1
+    outcomes.reward[h, e] = reward + 0.0  # turns -0 into 0, which are equal
+    outcomes.following[h, e] = following
+    outcomes.times[h, e] = 1.0
+    outcomes.link[h, e] = outcomes.head[h, pair]
+    outcomes.head[h, pair] = e
+    return e
 
 
 @is_full.register(BootstrapMind)
 def bootstrap_is_full(mind: Any, episodes: int) -> bool:
     """Return whether room may be short; an episode also adds at most an outcome per period."""
-    for h in range(mind.outcomes.many.size):
-        if mind.outcomes.many[h] + episodes > mind.outcomes.link.shape[1]:
+    for h in range(mind.own.outcomes.many.size):
+        if mind.own.outcomes.many[h] + episodes > mind.own.outcomes.link.shape[1]:
             return True
     return finite_is_full(mind, episodes)
-
-
-LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class BootstrapRLSVI(FiniteHorizonAgent):
-    """RLSVI with randomly weighted transitions instead of normal noise, for linear value functions.
-
-    Parameters
-    ----------
-    lam : precision of the artificial targets, > 0, as of RLSVI's prior: they are N(prior_mean, 1 / lam).
-    prior_weight : the number of transitions that an artificial target counts for, at least 0.1. It corresponds to
-        RLSVI's lam sigma^2; larger values explore longer.
-    random_prior : draw artificial targets. False: all are the prior mean, and only the weights are random, so that
-        nothing is explored before targets differ.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    """
-
-    prior_weight: float = 1.0
-    random_prior: bool = True
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        positive("lam", self.lam)
-        if positive("prior_weight", self.prior_weight) < LEAST_WEIGHT:
-            raise ValueError(f"prior_weight must be at least {LEAST_WEIGHT}, got {shown(self.prior_weight)}")
-        flag("random_prior", self.random_prior)
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
-
-    def _prior(self, task: Task, features: Features) -> Prior:
-        """Return the artificial data of every weight."""
-        mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
-        return Prior(mean, float(self.lam), float(self.prior_weight), 0.0, 0.0, 0.0)
-
-    def restored_learner(self, task: Task, file: Archive) -> Any:
-        """Return the learner stored in a file, after checking all its arrays."""
-        learner = self._learner_of(task, read_features(self, task, file, "memory.reward", 3))
-        learner.restore(file)
-        return learner
-
-    def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
-        spread = 1.0 / math.sqrt(self.lam) if self.random_prior else 0.0
-        return BootstrapLearner(
-            task, bootstrap_mind(task, features, self._prior(task, features), spread), features
-        )
-
-
-def bootstrap_mind(task: Task, features: Features, prior: Prior, spread: float) -> BootstrapMind:
-    """Return the mind of a learner without experience."""
-    H, A, B, d = task.horizon, task.actions, features.blocks, features.dim
-    memory = empty(H, A, B, d)
-    return BootstrapMind(
-        features.table or no_features(d),
-        np.full((H, task.states or 0), -1, dtype=np.int32),
-        memory,
-        no_outcomes(H, memory.block.shape[1]),
-        prior_factor((B,), d + 1, 1.0),
-        prior,
-        spread,
-        no_values(H, A, B, d, memory.sum_head.shape[1]),
-        np.empty(d + 1),
-    )
 
 
 class BootstrapLearner(FiniteLearner):
@@ -430,32 +348,76 @@ class BootstrapLearner(FiniteLearner):
     def enlarged(self) -> Any:
         """Return the mind after making twice as much room."""
         super().enlarged()
-        self.resize_outcomes(2 * self.mind.outcomes.link.shape[1])
+        self._resize_outcomes(2 * self.mind.own.outcomes.link.shape[1])
         return self.mind
 
     def make_room(self, spare: int = 0) -> None:
         """Make sure that there is room for another episode."""
         super().make_room(spare)
-        outcomes, pairs = self.mind.outcomes, self.mind.memory.block.shape[1]
+        outcomes = self.mind.own.outcomes
         used, room = outcomes.many.max(initial=0) + spare, outcomes.link.shape[1]
-        if used >= room or outcomes.head.shape[1] < pairs:
-            self.resize_outcomes(room if used < room else max(used + 1, room + max(room // 4, 4)))
+        if used >= room or outcomes.head.shape[1] < self.mind.memory.block.shape[1]:
+            self._resize_outcomes(room if used < room else max(used + 1, room + max(room // 4, 4)))
 
-    def resize_outcomes(self, room: int) -> None:
-        """Make room for the outcomes of all pairs, and for so many per period."""
-        self.mind = self.mind._replace(**self.resized_outcomes(room))
-
-    def resized_outcomes(self, room: int) -> dict[str, Any]:
-        """Return the parts of the mind that have room for so many outcomes per period."""
-        return {"outcomes": resized(self.mind.outcomes, self.mind.memory.block.shape[1], room)}
+    def _resize_outcomes(self, room: int) -> None:
+        own, pairs = self.mind.own, self.mind.memory.block.shape[1]
+        self.mind = self.mind._replace(own=own._replace(outcomes=resize_outcomes(own.outcomes, pairs, room)))
 
     def state(self) -> dict[str, Any]:
         """Return the memory and the outcomes without unused room."""
-        arrays, many = super().state(), self.mind.outcomes.many
-        outcomes = resized(self.mind.outcomes, arrays["memory.block"].shape[1], max(many.max(), 1))
-        return arrays | {f"outcomes.{name}": array for name, array in outcomes._asdict().items()}
+        arrays, outcomes = super().state(), self.mind.own.outcomes
+        pairs, room = arrays["memory.block"].shape[1], max(outcomes.many.max(), 1)
+        used = resize_outcomes(outcomes, pairs, room)._asdict()
+        weights = used.pop("weights")
+        arrays |= {f"outcomes.{name}": array for name, array in used.items()}
+        return arrays | ({"weights": weights} if weights.size else {})
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
-        self.mind = self.mind._replace(outcomes=read_outcomes(file, self.mind.memory))
+        own, memory = self.mind.own, self.mind.memory
+        outcomes = read_outcomes(file, memory, own.outcomes.weights.shape[2])
+        self.mind = self.mind._replace(own=own._replace(outcomes=outcomes))
+
+
+def read_outcomes(file: Archive, memory: Memory, members: int) -> Outcomes:
+    """Read the outcomes of the states in `memory` from a file, checking that all indices are within bounds."""
+    H, pairs = memory.block.shape
+    room, last = file.shape("outcomes.link", 2)[1], memory.sum_head.shape[1] - 1
+    if room < 1:
+        raise ArchiveError("is damaged: it has no room for outcomes")
+    outcomes = Outcomes(
+        many=file.take_within("outcomes.many", (H,), np.int64, 0, room),
+        head=file.take_within("outcomes.head", (H, pairs), np.int32, -1, room - 1),
+        link=file.take_within("outcomes.link", (H, room), np.int32, -1, room - 1),
+        following=file.take_within("outcomes.following", (H, room), np.int32, END, last),
+        reward=file.take("outcomes.reward", (H, room)),
+        times=file.take("outcomes.times", (H, room)),
+        weights=file.take("weights", (H, room, members)) if members else np.zeros((H, room, 0)),
+    )
+    if room != max(outcomes.many.max(), 1) or not all(_is_sound(memory, outcomes, h) for h in range(H)):
+        raise ArchiveError("is damaged: its outcomes are not linked as they were")
+    if sum(outcomes.times[h, :n].sum() for h, n in enumerate(outcomes.many)) != memory.counters[1]:
+        raise ArchiveError("is damaged: its outcomes are not as many as its steps")
+    unused = np.arange(room) >= outcomes.many[:, None]
+    if outcomes.weights.min(initial=0.0) < 0.0 or outcomes.weights[unused].any():
+        raise ArchiveError("is damaged: its weights are negative, or belong to no transition")
+    return outcomes
+
+
+def _is_sound(memory: Memory, outcomes: Outcomes, h: int) -> bool:
+    """Return whether every outcome of a period is reached once, from a legal pair, and leads to a known state."""
+    H, n = len(memory.states), outcomes.many[h]
+    tried = np.flatnonzero(outcomes.head[h] >= 0)
+    link, following = outcomes.link[h, :n], outcomes.following[h, :n]
+    reached = np.sort(np.concatenate([outcomes.head[h, tried], link[link >= 0]]))
+    known = memory.states[h + 1] if h + 1 < H else 0
+    return bool(
+        np.array_equal(reached, np.arange(n))
+        and (link < np.arange(n)).all()
+        and (tried < memory.states[h] * (memory.block.shape[1] // memory.sum_head.shape[1])).all()
+        and (memory.barred[h, tried] == 0).all()
+        and memory.alive[h, memory.block[h, tried]].all()
+        and (following < known).all()
+        and (outcomes.times[h, :n] >= 1).all()
+    )

@@ -21,6 +21,53 @@ from rlsvi.core.compile import Floats
 from rlsvi.envs.task import Task
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
+class BoundedTargetRLSVI(RLSVI):
+    """Randomized least-squares value iteration with values that are clipped to the returns that are possible.
+
+    Parameters
+    ----------
+    bounds : the lowest and the highest sum of rewards from a period to the end of the episode, of all policies:
+        two numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
+        rewards are between low and high, and episodes may end early, the bounds of period h are
+        (H - h) min(low, 0) and (H - h) max(high, 0).
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI. The offset counts as reward.
+
+    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
+    """
+
+    bounds: tuple[float, float] | Floats | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        if self.bounds is not None:
+            bounds_of(self.bounds)
+
+    def _prior(self, task: Task, features: Features) -> Prior:
+        """Return the prior of the weights, with the bounds of the values if there are any."""
+        prior = super()._prior(task, features)
+        if self.bounds is None:
+            return prior
+        kind: Any = BoundedPriorOfNoise if prior.shape > 0.0 else BoundedPrior
+        bounded: Prior = kind(*prior, *bounds_of(self.bounds, task.horizon))
+        return bounded
+
+
+def bounds_of(given: Any, horizon: int | None = None) -> Floats:
+    """Return the lowest and the highest value of every period, (2, H), given two numbers or a pair for each.
+
+    horizon : the number of periods; if None, as many as are given.
+    """
+    pairs = finite("bounds", given)
+    H = horizon if horizon is not None else len(pairs) if pairs.ndim == 2 else 1
+    if pairs.shape not in ((2,), (H, 2)):
+        shape = f"({'H' if horizon is None else H}, 2)"
+        raise ValueError(f"bounds must be two numbers or a pair for each period, {shape}, got shape {pairs.shape}")
+    if not (pairs[..., 0] <= pairs[..., 1]).all():
+        raise ValueError(f"bounds must have the lower number first, got {shown(given)}")
+    return np.ascontiguousarray(np.broadcast_to(pairs, (H, 2)).T)
+
+
 class BoundedPrior(NamedTuple):
     """A prior of weights and noise, as in Algorithm 1, and the bounds of the values."""
 
@@ -50,51 +97,3 @@ def clip_to_bounds(prior: Any, memory: Memory, values: Values, h: int) -> None:
     V, low, high = values.V[h], prior.low[h], prior.high[h]
     for j in range(memory.states[h]):
         V[j] = min(max(V[j], low), high)
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class BoundedTargetRLSVI(RLSVI):
-    """Randomized least-squares value iteration with values that are clipped to the returns that are possible.
-
-    Parameters
-    ----------
-    bounds : the lowest and the highest sum of rewards from a period to the end of the episode, of all policies:
-        two numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
-        rewards are between low and high, and episodes may end early, the bounds of period h are
-        (H - h) min(low, 0) and (H - h) max(high, 0).
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI. The offset counts as reward.
-
-    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
-    """
-
-    bounds: tuple[float, float] | Floats | None = None
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        super()._check()
-        if self.bounds is not None:
-            bounds_of(self.bounds)
-
-    def _prior(self, task: Task, features: Features) -> Prior:
-        """Return the prior of the weights, with the bounds of the values if there are any."""
-        prior = super()._prior(task, features)
-        if self.bounds is None:
-            return prior
-        kind: Any = BoundedPriorOfNoise if prior.shape > 0.0 else BoundedPrior
-        bounded: Prior = kind(*prior, *bounds_of(self.bounds, task.horizon))
-        return bounded
-
-
-def bounds_of(given: Any, horizon: int | None = None) -> Floats:
-    """Return the lowest and the highest value of every period, (2, H), given two numbers or a pair for each.
-
-    horizon : the number of periods; if None, as many as are given.
-    """
-    pairs = finite("bounds", given)
-    H = horizon if horizon is not None else len(pairs) if pairs.ndim == 2 else 1
-    if pairs.shape not in ((2,), (H, 2)):
-        shape = f"({'H' if horizon is None else H}, 2)"
-        raise ValueError(f"bounds must be two numbers or a pair for each period, {shape}, got shape {pairs.shape}")
-    if not (pairs[..., 0] <= pairs[..., 1]).all():
-        raise ValueError(f"bounds must have the lower number first, got {shown(given)}")
-    return np.ascontiguousarray(np.broadcast_to(pairs, (H, 2)).T)

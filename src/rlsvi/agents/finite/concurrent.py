@@ -103,12 +103,12 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
             steps, paid, _, _ = agent._play(env, learner, plan, place)
             episodes.append(steps)
             returns.append(paid)
-        agent._learner = _learned(learner, episodes)
+        agent._learner = _learn_from(learner, episodes)
     agent._notice()
     return returns
 
 
-def _learned(learner: FiniteLearner, episodes: list[list[Step]]) -> FiniteLearner:
+def _learn_from(learner: FiniteLearner, episodes: list[list[Step]]) -> FiniteLearner:
     """Return a learner that has also learned from these episodes; the one given does not change."""
     after = copy(learner)
     after.mind = copy_of(learner.mind)

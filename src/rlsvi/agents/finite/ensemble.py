@@ -31,342 +31,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import (
-    ANY,
-    EPISODES,
-    STEPS,
-    Episode,
-    Workspace,
-    count,
-    is_full,
-    learn,
-    only_best,
-    plan,
-    plan_as,
-    remember,
-    values,
-)
+from rlsvi.agents.contract import ANY, EPISODES, STEPS, is_full, plan, plan_as
 from rlsvi.agents.finite.bootstrap import (
+    ROOM,
     BootstrapLearner,
     Outcomes,
-    add_steps,
     artificial,
+    bootstrap_add,
     bootstrap_is_full,
-    bootstrap_mind,
+    no_outcomes,
+    resampling_mind,
     weight_of,
     weighted_iteration,
 )
 from rlsvi.agents.finite.memory import Memory, add_transitions
 from rlsvi.agents.finite.rlsvi import (
+    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
-    Prior,
     Values,
+    add_episode,
     clip_values,
     draw_sigma,
-    episode_rows,
-    finite_is_full,
-    finite_only_best,
-    finite_values,
     key_of_block,
-    known_rows,
     new_mind,
     no_bounds,
     read_features,
     value_iteration,
 )
 from rlsvi.bases import Features
-from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.checks import finite, fits, one_of, positive, shaped, shown, whole
-from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
+from rlsvi.core.checks import fits, number, one_of, positive, shown, whole
+from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.elementary import log
 from rlsvi.core.random import bits, normal, reseed, uniform
 from rlsvi.core.regression import Factor
 from rlsvi.envs.task import Task
-from rlsvi.mdp.finite import Table
-
-# ---- The mind of EnsembleRLSVI with perturbed targets: RLSVI's, and the sums of every member's own noise ----
-#
-# The weights of member m are P^-1 (A'b + ridge mean + n_m), where n_m = ridge (theta0_m - mean) + sum_i phi_i
-# w_im. A member differs from the posterior mean in n_m alone, so that all share P, the features and the sums of
-# rewards. A block gets its prior draws theta0_m when it becomes live; until then, `new_values` makes the same ones
-# from the same key.
-
-
-class EnsembleMind(NamedTuple):
-    """Like FiniteMind, with M members."""
-
-    features: FeatureTable
-    rows: Ints  # (H, S) or (H, 0)
-    memory: Memory
-    factor: Factor
-    prior: Prior
-    values: Values
-    x: Floats  # (d,) work array
-    noise: Floats  # (H, B, M, d) n_m of the live blocks, otherwise 0
-    keys: Words  # (M + 1,) identify the prior draw of each member, and the noise of all transitions
-    begun: Longs  # (H,) number of live blocks that have their prior draws
-    spread: float  # standard deviation of a prior draw
-
-
-class MemberPrior(NamedTuple):
-    """The prior of one member: `noise` has one row for each block, or none for the posterior mean."""
-
-    mean: Floats  # (H, B, d)
-    ridge: float
-    sigma: float
-    spread: float
-    noise: Floats  # (H, B, 1 or 0, d)
-
-
-class Member(NamedTuple):
-    """One member, as value iteration needs it."""
-
-    memory: Memory
-    factor: Factor
-    prior: MemberPrior
-    values: Values
-
-
-values.register(EnsembleMind)(finite_values)
-only_best.register(EnsembleMind)(finite_only_best)
-is_full.register(EnsembleMind)(finite_is_full)
-
-
-@plan.register(EnsembleMind)
-def plan_of_any_member(mind: EnsembleMind, sampled: bool, stream: Words) -> bool:
-    """Value iteration for a member drawn uniformly, or for the posterior mean if not `sampled`."""
-    return plan_of_member(mind, ANY, sampled, stream)
-
-
-@plan_as.register(EnsembleMind)
-def plan_of_member(mind: EnsembleMind, k: int, sampled: bool, stream: Words) -> bool:
-    """The same for member k."""
-    m = begin_plan(mind, k, sampled, stream)
-    prior, noise = mind.prior, mind.noise[:, :, m : m + (1 if sampled else 0)]
-    own = MemberPrior(prior.mean, prior.ridge, prior.sigma, mind.spread, noise)
-    fine = value_iteration(Member(mind.memory, mind.factor, own, mind.values), False, stream)
-    mind.values.key[0] = mind.keys[m] if sampled else np.uint64(0)
-    return fine
-
-
-@compiled
-def begin_plan(mind: Any, k: int, sampled: bool, stream: Words) -> int:
-    """Return the member to plan for, 0 for the mean. Draws the keys if nothing was learned yet."""
-    if mind.memory.counters[STEPS] == 0:
-        for i in range(mind.keys.size):
-            mind.keys[i] = bits(stream)
-    drawn = sampled and k == ANY
-    return np.int64(uniform(stream) * (mind.keys.size - 1)) if drawn else max(k, 0)  # type: ignore[return-value]
-
-
-clip_values.register(MemberPrior)(no_bounds)
-
-
-@draw_sigma.register(MemberPrior)
-def fixed_noise(prior: MemberPrior, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
-    """Add the fixed noise of the member to its targets."""
-    memory, members = mind.memory, prior.noise.shape[2]
-    mind.values.sigma[h] = prior.sigma
-    mind.values.spread[h] = prior.spread if members > 0 else 0.0
-    for i in range(memory.lives[h] if members > 0 else 0):
-        b = memory.live[h, i]
-        theta, own = mind.values.theta[h, b], prior.noise[h, b, 0]
-        for k in range(theta.size):
-            theta[k] += own[k]
-    return False
-
-
-@learn.register(EnsembleMind)
-def ensemble_learn(mind: EnsembleMind, table: Table, T: int, work: Workspace) -> bool:
-    """Add the episode as RLSVI does, and noise of its own for each transition and member."""
-    known_rows(mind, table, T, work)
-    begin_blocks(mind, work.scratch)
-    add_noise(mind, work.visited, work.actions, T, work.scratch)
-    added = add_transitions(mind, work.visited, work.actions, work.rewards, T, False)
-    return added and count(mind.memory.counters, T)
-
-
-@remember.register(EnsembleMind)
-def ensemble_remember(mind: EnsembleMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
-    episode_rows(mind, episode, work)
-    T = episode.actions.size
-    begin_blocks(mind, work.scratch)
-    add_noise(mind, work.visited, episode.actions, T, work.scratch)
-    added = add_transitions(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
-    return added and count(mind.memory.counters, T)
-
-
-@compiled
-def begin_blocks(mind: EnsembleMind, scratch: Words) -> None:
-    """n_m = ridge (theta0_m - mean) for all blocks that have become live."""
-    memory, M = mind.memory, mind.noise.shape[2]
-    for h in range(memory.lives.size):
-        for i in range(mind.begun[h], memory.lives[h]):
-            b = memory.live[h, i]
-            for m in range(M):
-                reseed(scratch, key_of_block(mind.keys[m], memory.alive, h, b))
-                for k in range(mind.x.size):
-                    mind.noise[h, b, m, k] = mind.prior.ridge * (mind.spread * normal(scratch))
-        mind.begun[h] = memory.lives[h]
-
-
-@compiled
-def add_noise(mind: EnsembleMind, visited: Longs, actions: Longs, T: int, scratch: Words) -> None:
-    """n_m += phi w_m for each of T steps through known states, with w_m ~ N(0, sigma^2) for every member."""
-    memory, x, M = mind.memory, mind.x, mind.noise.shape[2]
-    A = memory.block.shape[1] // memory.sum_head.shape[1]
-    reseed(scratch, key_of_episode(mind))
-    for h in range(T):
-        pair = visited[h] * A + actions[h]
-        total = mind.noise[h, memory.block[h, pair]]
-        for k in range(x.size):
-            x[k] = memory.phi[h, k, pair]
-        for m in range(M):
-            w = mind.prior.sigma * normal(scratch)
-            for k in range(x.size):
-                total[m, k] += w * x[k]
-
-
-@compiled
-def key_of_episode(mind: Any) -> np.uint64:
-    """Return the key of the noise, or of the weights, of the next episode to be learned."""
-    number = np.uint64(mind.memory.counters[EPISODES] + 1)
-    return mind.keys[mind.keys.size - 1] ^ (number * np.uint64(0x9E3779B97F4A7C15))  # type: ignore[no-any-return]
-
-
-# ---- EnsembleRLSVI with random weights instead of noise: its mind and its learner --------------------------
-#
-# Member m solves   min_theta  sum_i w_im (r_i + V_h+1(s_i') - phi_i . theta)^2 + ridge |theta - theta0_m|^2
-# where w_im ~ Exp(1) is drawn once, when the transition is learned. Copies of a transition are stored once, with
-# the sum of their weights for each member. The regression of a member is built anew from these sums when it is
-# picked.
-
-
-class WeightedMind(NamedTuple):
-    """Like BootstrapMind, with M members."""
-
-    features: FeatureTable
-    rows: Ints  # (H, S) or (H, 0)
-    memory: Memory
-    outcomes: Outcomes
-    factor: Factor  # (B, d + 1, d + 1) and (B, d + 1), a work array
-    prior: Prior
-    spread: float  # standard deviation of a prior draw
-    values: Values
-    x: Floats  # (d + 1,) work array
-    weights: Floats  # (H, E, M) sums of the weights of every outcome
-    keys: Words  # (M + 1,) identify the prior draw of each member, and the weights of all transitions
-    scratch: Words  # work array
-
-
-class FixedWeights(NamedTuple):
-    """The weights and the prior draw of one member; `weights` has none for the posterior mean."""
-
-    weights: Floats  # (H, E, 1 or 0)
-    key: np.uint64
-    spread: float
-
-
-values.register(WeightedMind)(finite_values)
-only_best.register(WeightedMind)(finite_only_best)
-is_full.register(WeightedMind)(bootstrap_is_full)
-
-
-@plan.register(WeightedMind)
-def plan_with_any_weights(mind: WeightedMind, sampled: bool, stream: Words) -> bool:
-    """Value iteration for a member drawn uniformly, or for the posterior mean if not `sampled`."""
-    return plan_with_weights(mind, ANY, sampled, stream)
-
-
-@plan_as.register(WeightedMind)
-def plan_with_weights(mind: WeightedMind, k: int, sampled: bool, stream: Words) -> bool:
-    """The same for member k."""
-    m, values = begin_plan(mind, k, sampled, stream), mind.values
-    key, spread = (mind.keys[m], mind.spread) if sampled else (np.uint64(0), 0.0)
-    values.key[0] = key
-    for h in range(values.spread.size):
-        values.spread[h] = spread
-    return weighted_iteration(mind, FixedWeights(mind.weights[:, :, m : m + (1 if sampled else 0)], key, spread))
-
-
-@artificial.register(FixedWeights)
-def fixed_artificial(weights: FixedWeights, mind: Any, h: int, b: int, k: int) -> tuple[float, float]:
-    """The weight is the ridge, and the target the prior draw, the same that `new_values` makes from the key."""
-    if k == 0:
-        reseed(mind.scratch, key_of_block(weights.key, mind.memory.alive, h, b))
-    return mind.prior.ridge, mind.prior.mean[h, b, k] + weights.spread * normal(mind.scratch)
-
-
-@weight_of.register(FixedWeights)
-def fixed_weight(weights: FixedWeights, outcomes: Outcomes, h: int, e: int) -> float:
-    """The sum of the weights, or the number of copies for the posterior mean."""
-    weight: float = weights.weights[h, e, 0] if weights.weights.shape[2] > 0 else outcomes.times[h, e]
-    return weight
-
-
-@learn.register(WeightedMind)
-def weighted_learn(mind: WeightedMind, table: Table, T: int, work: Workspace) -> bool:
-    """Count the transitions as BootstrapRLSVI does, and add weights of their own for every member."""
-    known_rows(mind, table, T, work)
-    add_steps(mind, work.visited, work.actions, work.rewards, T, False)
-    add_weights(mind, work.visited, T, work.scratch)
-    return count(mind.memory.counters, T)
-
-
-@remember.register(WeightedMind)
-def weighted_remember(mind: WeightedMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere."""
-    episode_rows(mind, episode, work)
-    T = episode.actions.size
-    add_steps(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
-    add_weights(mind, work.visited, T, work.scratch)
-    return count(mind.memory.counters, T)
-
-
-@compiled
-def add_weights(mind: WeightedMind, outcomes: Longs, T: int, scratch: Words) -> None:
-    """Add a weight of Exp(1) for each of T transitions and each member, given the positions of their outcomes."""
-    reseed(scratch, key_of_episode(mind))
-    for h in range(T):
-        total = mind.weights[h, outcomes[h]]
-        for m in range(total.size):
-            total[m] -= log(1.0 - uniform(scratch))
-
-
-class WeightedLearner(BootstrapLearner):
-    """A learner that stores distinct transitions with the sums of their weights."""
-
-    def resized_outcomes(self, room: int) -> dict[str, Any]:
-        """Return the parts of the mind that have room for so many outcomes per period."""
-        return super().resized_outcomes(room) | {"weights": resized_weights(self.mind.weights, room)}
-
-    def state(self) -> dict[str, Any]:
-        """Return the memory, the outcomes and the weights without unused room."""
-        arrays = super().state()
-        weights = resized_weights(self.mind.weights, arrays["outcomes.link"].shape[1])
-        return arrays | {"weights": weights, "keys": self.mind.keys}
-
-    def restore(self, file: Archive) -> None:
-        """Restore the learner from a file, after checking all its arrays."""
-        super().restore(file)
-        many, (H, room) = self.mind.outcomes.many, self.mind.outcomes.link.shape
-        weights = file.take("weights", (H, room, self.mind.weights.shape[2]))
-        unused = np.arange(room) >= many[:, None]
-        if weights.min(initial=0.0) < 0.0 or weights[unused].any():
-            raise ArchiveError("is damaged: its weights are negative, or belong to no transition")
-        self.mind = self.mind._replace(weights=weights, keys=file.take("keys", self.mind.keys.shape, np.uint64))
-
-
-def resized_weights(weights: Floats, room: int) -> Floats:
-    """Return the same weights with room for another number of outcomes."""
-    other = np.zeros((weights.shape[0], room, weights.shape[2]))
-    n = min(room, weights.shape[1])
-    other[:, :n] = weights[:, :n]
-    return other
-
 
 TARGETS, WEIGHTS = "targets", "weights"
 
@@ -396,18 +96,17 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     prior_scale: float = 1.0
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         positive("sigma", self.sigma)
         whole("members", self.members, 1)
         one_of("perturb", self.perturb, (TARGETS, WEIGHTS))
-        if float(shaped("prior_scale", finite("prior_scale", self.prior_scale), ())) < 0:
+        if number("prior_scale", self.prior_scale) < 0:
             raise ValueError(f"prior_scale must be at least 0, got {shown(self.prior_scale)}")
         super()._check()
 
     @property
     def members_in_use(self) -> int:
         """The number of members that it plans with: after it has learned, setting `members` does not change it."""
-        return self._learner.mind.keys.size - 1 if self.steps > 0 else self.members
+        return self._learner.mind.own.keys.size - 1 if self.steps > 0 else self.members
 
     def restored_learner(self, task: Task, file: Archive) -> Any:
         """Return the learner stored in a file, after checking all its arrays."""
@@ -422,19 +121,151 @@ class EnsembleRLSVI(FiniteHorizonAgent):
         return learner
 
     def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
         H, B, M, d = task.horizon, features.blocks, int(self.members), features.dim
         numbers = H * M * (16 if self.perturb == WEIGHTS else B * d)
         fits(f"members={M} of {H} x {B * d} weights", numbers, "use fewer members, or fewer features")
         prior, keys = self._prior(task, features), np.zeros(M + 1, np.uint64)
         spread = float(self.prior_scale) / math.sqrt(self.lam)
         if self.perturb == WEIGHTS:
-            start = bootstrap_mind(task, features, prior, spread)
-            weights = np.zeros((*start.outcomes.link.shape, M))
-            return WeightedLearner(task, WeightedMind(*start, weights, keys, np.zeros(4, np.uint64)), features)
-        noise, begun = np.zeros((H, B, M, d)), np.zeros(H, np.int64)
-        mind = EnsembleMind(*new_mind(task, features, prior), noise, keys, begun, spread)
-        return EnsembleLearner(task, mind, features)
+            outcomes = no_outcomes(H, ROOM * task.actions, ROOM, M)
+            weighted = WeightedMembers(outcomes, keys, spread, np.zeros(4, np.uint64))
+            mind = WeightedMind(*resampling_mind(task, features, prior), weighted)
+            return WeightedLearner(task, mind, features)
+        members = Members(np.zeros((H, B, M, d)), keys, spread, np.zeros(H, np.int64))
+        return EnsembleLearner(task, EnsembleMind(*new_mind(task, features, prior), members), features)
+
+
+# ---- Perturbed targets: RLSVI's regressions, and the sums of every member's own noise -----------------------
+#
+# The weights of member m are P^-1 (A'b + ridge mean + n_m), where n_m = ridge (theta0_m - mean) + sum_i phi_i
+# w_im. A member differs from the posterior mean in n_m alone, so that all share P, the features and the sums of
+# rewards. A block gets its prior draws theta0_m when it becomes live; until then, `new_values` makes the same ones
+# from the same key.
+
+
+class Members(NamedTuple):
+    """What M members add to FiniteMind."""
+
+    noise: Floats  # (H, B, M, d) n_m of the live blocks, otherwise 0
+    keys: Words  # (M + 1,) identify the prior draw of each member, and the noise of all transitions
+    spread: float  # standard deviation of a prior draw
+    drawn: Longs  # (H,) number of live blocks that have their prior draws
+
+
+class EnsembleMind(ExtendedMind):
+    """The regressions that all members share, and in `own` the Members."""
+
+
+class MemberPrior(NamedTuple):
+    """The prior of one member: `noise` has one row for each block, or none for the posterior mean."""
+
+    mean: Floats  # (H, B, d)
+    ridge: float
+    sigma: float
+    spread: float
+    noise: Floats  # (H, B, 1 or 0, d)
+
+
+class Member(NamedTuple):
+    """One member, as value iteration needs it."""
+
+    memory: Memory
+    factor: Factor
+    prior: MemberPrior
+    values: Values
+
+
+@plan.register(EnsembleMind)
+def plan_of_any_member(mind: Any, sampled: bool, stream: Words) -> bool:
+    """Value iteration for a member drawn uniformly, or for the posterior mean if not `sampled`."""
+    return plan_as(mind, ANY, sampled, stream)
+
+
+@plan_as.register(EnsembleMind)
+def plan_of_member(mind: Any, k: int, sampled: bool, stream: Words) -> bool:
+    """The same for member k."""
+    m = begin_plan(mind, k, sampled, stream)
+    prior, noise = mind.prior, mind.own.noise[:, :, m : m + (1 if sampled else 0)]
+    own = MemberPrior(prior.mean, prior.ridge, prior.sigma, mind.own.spread, noise)
+    fine = value_iteration(Member(mind.memory, mind.factor, own, mind.values), False, stream)
+    mind.values.key[0] = mind.own.keys[m] if sampled else np.uint64(0)
+    return fine
+
+
+@compiled
+def begin_plan(mind: Any, k: int, sampled: bool, stream: Words) -> int:
+    """Return the member to plan for, 0 for the mean. Draws the keys if nothing was learned yet."""
+    keys = mind.own.keys
+    if mind.memory.counters[STEPS] == 0:
+        for i in range(keys.size):
+            keys[i] = bits(stream)
+    drawn = sampled and k == ANY
+    return np.int64(uniform(stream) * (keys.size - 1)) if drawn else max(k, 0)  # type: ignore[return-value]
+
+
+clip_values.register(MemberPrior)(no_bounds)
+
+
+@draw_sigma.register(MemberPrior)
+def fixed_noise(prior: MemberPrior, mind: Any, h: int, sampled: bool, stream: Words) -> bool:
+    """Add the fixed noise of the member to its targets."""
+    memory, members = mind.memory, prior.noise.shape[2]
+    mind.values.sigma[h] = prior.sigma
+    mind.values.spread[h] = prior.spread if members > 0 else 0.0
+    for i in range(memory.lives[h] if members > 0 else 0):
+        b = memory.live[h, i]
+        theta, own = mind.values.theta[h, b], prior.noise[h, b, 0]
+        for k in range(theta.size):
+            theta[k] += own[k]
+    return False
+
+
+@add_episode.register(EnsembleMind)
+def ensemble_add(
+    mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool, scratch: Words
+) -> bool:
+    """Add the transitions as RLSVI does, and noise of its own for each transition and member."""
+    begin_blocks(mind, scratch)
+    add_noise(mind, visited, actions, T, scratch)
+    return add_transitions(mind, visited, actions, rewards, T, goes_on)
+
+
+@compiled
+def begin_blocks(mind: Any, scratch: Words) -> None:
+    """n_m = ridge (theta0_m - mean) for all blocks that have become live."""
+    memory, own, M = mind.memory, mind.own, mind.own.noise.shape[2]
+    for h in range(memory.lives.size):
+        for i in range(own.drawn[h], memory.lives[h]):
+            b = memory.live[h, i]
+            for m in range(M):
+                reseed(scratch, key_of_block(own.keys[m], memory.alive, h, b))
+                for k in range(mind.x.size):
+                    own.noise[h, b, m, k] = mind.prior.ridge * (own.spread * normal(scratch))
+        own.drawn[h] = memory.lives[h]
+
+
+@compiled
+def add_noise(mind: Any, visited: Longs, actions: Longs, T: int, scratch: Words) -> None:
+    """n_m += phi w_m for each of T steps through known states, with w_m ~ N(0, sigma^2) for every member."""
+    memory, x, noise = mind.memory, mind.x, mind.own.noise
+    A = memory.block.shape[1] // memory.sum_head.shape[1]
+    reseed(scratch, key_of_episode(mind))
+    for h in range(T):
+        pair = visited[h] * A + actions[h]
+        total = noise[h, memory.block[h, pair]]
+        for k in range(x.size):
+            x[k] = memory.phi[h, k, pair]
+        for m in range(noise.shape[2]):
+            w = mind.prior.sigma * normal(scratch)
+            for k in range(x.size):
+                total[m, k] += w * x[k]
+
+
+@compiled
+def key_of_episode(mind: Any) -> np.uint64:
+    """Return the key of the noise, or of the weights, of the next episode to be learned."""
+    number, keys = np.uint64(mind.memory.counters[EPISODES] + 1), mind.own.keys
+    return keys[keys.size - 1] ^ (number * np.uint64(0x9E3779B97F4A7C15))  # type: ignore[no-any-return]
 
 
 class EnsembleLearner(FiniteLearner):
@@ -444,13 +275,100 @@ class EnsembleLearner(FiniteLearner):
 
     def state(self) -> dict[str, Any]:
         """Return the memory without unused room, the factors, and the noise of the members."""
-        return super().state() | {"noise": self.mind.noise, "keys": self.mind.keys}
+        return super().state() | {"noise": self.mind.own.noise, "keys": self.mind.own.keys}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
-        memory, noise = self.mind.memory, file.take("noise", self.mind.noise.shape)
+        memory, own = self.mind.memory, self.mind.own
+        noise, keys = file.take("noise", own.noise.shape), file.take("keys", own.keys.shape, np.uint64)
         if noise[~memory.alive].any():
             raise ArchiveError("is damaged: its members have noise where nothing was learned")
-        keys = file.take("keys", self.mind.keys.shape, np.uint64)
-        self.mind = self.mind._replace(noise=noise, keys=keys, begun=memory.lives.copy())
+        self.mind = self.mind._replace(own=Members(noise, keys, own.spread, memory.lives.copy()))
+
+
+# ---- Random weights instead of noise, as in BootstrapRLSVI -------------------------------------------------
+#
+# Member m solves   min_theta  sum_i w_im (r_i + V_h+1(s_i') - phi_i . theta)^2 + ridge |theta - theta0_m|^2
+# where w_im ~ Exp(1) is drawn once, when the transition is learned. Copies of a transition are stored once, with
+# the sum of their weights for each member. The regression of a member is built anew from these sums when it is
+# picked.
+
+
+class WeightedMembers(NamedTuple):
+    """What M members add to BootstrapMind."""
+
+    outcomes: Outcomes  # with the sums of the weights of every member
+    keys: Words  # (M + 1,) identify the prior draw of each member, and the weights of all transitions
+    spread: float  # standard deviation of a prior draw
+    scratch: Words  # work array
+
+
+class WeightedMind(ExtendedMind):
+    """Like BootstrapMind, with WeightedMembers in `own`."""
+
+
+plan.register(WeightedMind)(plan_of_any_member)
+is_full.register(WeightedMind)(bootstrap_is_full)
+
+
+class FixedWeights(NamedTuple):
+    """The weights and the prior draw of one member; `weights` has none for the posterior mean."""
+
+    weights: Floats  # (H, E, 1 or 0)
+    key: np.uint64
+    spread: float
+
+
+@plan_as.register(WeightedMind)
+def plan_with_weights(mind: Any, k: int, sampled: bool, stream: Words) -> bool:
+    """Value iteration with the weights of member k, or for the posterior mean if not `sampled`."""
+    m, own, values = begin_plan(mind, k, sampled, stream), mind.own, mind.values
+    key, spread = (own.keys[m], own.spread) if sampled else (np.uint64(0), 0.0)
+    values.key[0] = key
+    for h in range(values.spread.size):
+        values.spread[h] = spread
+    weights = own.outcomes.weights[:, :, m : m + (1 if sampled else 0)]
+    return weighted_iteration(mind, FixedWeights(weights, key, spread))
+
+
+@artificial.register(FixedWeights)
+def fixed_artificial(weights: FixedWeights, mind: Any, h: int, b: int, k: int) -> tuple[float, float]:
+    """The weight is the ridge, and the target the prior draw, the same that `new_values` makes from the key."""
+    if k == 0:
+        reseed(mind.own.scratch, key_of_block(weights.key, mind.memory.alive, h, b))
+    return mind.prior.ridge, mind.prior.mean[h, b, k] + weights.spread * normal(mind.own.scratch)
+
+
+@weight_of.register(FixedWeights)
+def fixed_weight(weights: FixedWeights, outcomes: Outcomes, h: int, e: int) -> float:
+    """The sum of the weights, or the number of copies for the posterior mean."""
+    weight: float = weights.weights[h, e, 0] if weights.weights.shape[2] > 0 else outcomes.times[h, e]
+    return weight
+
+
+@add_episode.register(WeightedMind)
+def weighted_add(
+    mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool, scratch: Words
+) -> bool:
+    """Count the transitions as BootstrapRLSVI does, and add weights of Exp(1), one for every member."""
+    bootstrap_add(mind, visited, actions, rewards, T, goes_on, scratch)
+    reseed(scratch, key_of_episode(mind))
+    for h in range(T):
+        total = mind.own.outcomes.weights[h, visited[h]]  # where its outcome is now
+        for m in range(total.size):
+            total[m] -= log(1.0 - uniform(scratch))
+    return True
+
+
+class WeightedLearner(BootstrapLearner):
+    """A learner that stores distinct transitions with the sums of their weights."""
+
+    def state(self) -> dict[str, Any]:
+        """Return the memory, the outcomes and the weights without unused room."""
+        return super().state() | {"keys": self.mind.own.keys}
+
+    def restore(self, file: Archive) -> None:
+        """Restore the learner from a file, after checking all its arrays."""
+        super().restore(file)
+        self.mind.own.keys[:] = file.take("keys", self.mind.own.keys.shape, np.uint64)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rlsvi.agents.contract import Place, Step, broken, count, restored_features
+from rlsvi.agents.contract import Place, Step, broken, count, new_counters, restored_features
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent, Prior
 from rlsvi.bases import Features
 from rlsvi.core.archive import Archive, ArchiveError
@@ -33,19 +33,62 @@ from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.core.random import bits, normal, reseed, uniform
 from rlsvi.envs.task import Task
 
-# ---- The learner of GradientRLSVI: the ensemble, and the transitions of every period -----------------------
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class GradientRLSVI(FiniteHorizonAgent):
+    """Randomized least-squares value iteration by stochastic gradients, for very many features.
+
+    Parameters
+    ----------
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; sigma is a number.
+    ensemble : the number of solutions. More are closer to independent samples, but learn more slowly.
+    updates : gradient steps per period and episode.
+    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
+        learned; with fixed targets, 0 samples from the posterior.
+    memory : the number of most recent transitions kept for each period.
+    """
+
+    sigma: float = 0.1
+    ensemble: int = 10
+    updates: int = 32
+    nu: float = 0.05
+    memory: int = 10_000
+
+    _fused = False
+    _concurrent = False
+    _keeps_factors = False
+
+    def _check(self) -> None:
+        positive("sigma", self.sigma)
+        for name in ("ensemble", "updates", "memory"):
+            whole(name, getattr(self, name), 1, 2**31 - 1)
+        in_unit_interval("nu", self.nu)
+        super()._check()
+
+    def _learner_of(self, task: Task, features: Features) -> "GradientLearner":
+        settings = self.ensemble, self.updates, float(self.nu), self.memory
+        return GradientLearner(task, features, self._prior(task, features), *settings)
+
+    def restored_learner(self, task: Task, file: Archive) -> "GradientLearner":
+        """Return the learner stored in a file, after checking all its arrays."""
+        blocks, dim = (int(n) for n in file.take_within("features", (2,), "int64", 1, 2**31))
+        shape = self.ensemble, task.horizon, blocks * dim
+        arrays = [file.take(name, shape) for name in ("theta", "start", "mass")]
+        learner = self._learner_of(task, restored_features(self, task, blocks, dim, counted=False))
+        learner.theta, learner.start, learner.mass = arrays
+        learner.keys = file.take("keys", learner.keys.shape, "uint64")
+        learner.counters = file.take_within("counters", (2,), "int64", 1, 2**62)
+        read_past(file, learner)
+        return learner
+
+
+# ---- The ensemble, and the transitions of every period -----------------------------------------------------
+#
+# A transition is a Python object with the features that are not 0, few of very many: the sums of memory.py would
+# take a number for each feature and next state.
 
 
 NOBODY = -1
-
-
-class Settings(NamedTuple):
-    """The arguments of GradientRLSVI."""
-
-    ensemble: int
-    updates: int
-    nu: float
-    memory: int
 
 
 class GradientPlan(NamedTuple):
@@ -79,7 +122,7 @@ NOTHING = Sparse(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 def sparse(block: Any, phi: Floats, dim: int, actions: Any) -> Sparse:
     """Return the rows of some actions."""
     places = [np.flatnonzero(phi[a]) for a in actions]
-    index, start = _joined([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
+    index, start = _concatenate([int(block[a]) * dim + p for a, p in zip(actions, places, strict=True)])
     value = np.concatenate([phi[a][p] for a, p in zip(actions, places, strict=True)])
     return Sparse(start, index, value.astype(np.float64))
 
@@ -91,9 +134,12 @@ class GradientLearner:
     are too old, and are ignored.
     """
 
-    def __init__(self, task: Task, features: Features, prior: Prior, settings: Settings) -> None:
-        self.task, self.features, self.prior, self.settings = task, features, prior, settings
-        M, H, K = settings.ensemble, task.horizon, features.blocks * features.dim
+    def __init__(
+        self, task: Task, features: Features, prior: Prior, ensemble: int, updates: int, nu: float, memory: int
+    ) -> None:
+        self.task, self.features, self.prior = task, features, prior
+        self.updates, self.nu, self.memory = updates, nu, memory
+        M, H, K = ensemble, task.horizon, features.blocks * features.dim
         try:
             self.theta, self.start, self.mass = (np.zeros((M, H, K)) for _ in range(3))
             self.touching = np.zeros((H, K))  # number of transitions that touch each weight
@@ -104,7 +150,7 @@ class GradientLearner:
         self.keys = np.zeros(M, np.uint64)
         self.past: list[dict[int, Transition]] = [{} for _ in range(H)]
         self.first, self.next = np.zeros((2, H), np.int64)
-        self.counters = np.zeros(2, np.int64)
+        self.counters = new_counters()
         self._scratch = np.zeros(4, np.uint64)
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
@@ -140,13 +186,13 @@ class GradientLearner:
         start, H = self.start[plan.member], self.task.horizon
         for h in reversed(range(H)):
             first, kept = int(self.first[h]), int(self.next[h] - self.first[h])
-            for _ in range(self.settings.updates if kept else 0):
+            for _ in range(self.updates if kept else 0):
                 seen = self.past[h][first + int(uniform(stream) * kept)]
                 reseed(self._scratch, self.keys[plan.member] ^ np.uint64(seen.key))
                 target = seen.reward + self.prior.sigma * normal(self._scratch)
                 then = plan.theta[h + 1] if h + 1 < H else plan.theta[h]
                 own = plan.theta[h], start[h], plan.mass[h], self.touching[h]
-                if not nudge(*own, then, seen.phi, target, seen.following, self.prior.ridge, self.settings.nu):
+                if not nudge(*own, then, seen.phi, target, seen.following, self.prior.ridge, self.nu):
                     raise broken()
 
     def values(self, plan: GradientPlan, place: Place) -> Floats:
@@ -166,10 +212,11 @@ class GradientLearner:
             key = (int(self.counters[0]) * self.task.horizon + h + 1) * 0x9E3779B97F4A7C15 % 2**64
             past[number] = Transition(key, reward, sparse(place.block, place.x, d, [a]), then)
             touched.append(past[number].phi.weight)
-            full = number - self.first[h] >= self.settings.memory
+            full = number - self.first[h] >= self.memory
             dropped.append(past[int(self.first[h])].phi.weight if full else NOTHING.weight)
-        kept = self.settings.memory, self.first, self.next, self.counters
-        commit(self.theta, self.start, self.mass, self.touching, plan, _joined(touched), _joined(dropped), *kept)
+        weights = self.theta, self.start, self.mass, self.touching
+        kept = self.memory, self.first, self.next, self.counters
+        commit(*weights, plan, _concatenate(touched), _concatenate(dropped), *kept)
         return self
 
     def transitions(self, h: int) -> list[Transition]:
@@ -194,7 +241,7 @@ class GradientLearner:
         return arrays
 
 
-def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
+def _concatenate(parts: list[Longs]) -> tuple[Longs, Longs]:
     """Concatenate arrays, and return where each begins."""
     sizes = [len(part) for part in parts]
     return np.concatenate(parts).astype(np.int64), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -203,7 +250,7 @@ def _joined(parts: list[Longs]) -> tuple[Longs, Longs]:
 def read_past(file: Archive, learner: GradientLearner) -> None:
     """Read the transitions of a learner from a file, checking that they are consistent and within bounds."""
     H, (T,) = learner.task.horizon, file.shape("key", 1)
-    counts = file.take_within("count", (H,), np.int64, 0, learner.settings.memory)
+    counts = file.take_within("count", (H,), np.int64, 0, learner.memory)
     keys, rewards = file.take("key", (T,), np.uint64), file.take("reward", (T,))
     phi, following = (_read_rows(file, name, T, learner.theta.shape[2]) for name in ("phi", "following"))
     if counts.sum() != T or any(len(row.start) != 2 for row in phi):
@@ -324,54 +371,3 @@ def nudge(
         theta[k] += error * value[e] / (ridge + mass[k] + share)
         mass[k] = (1.0 - nu) * mass[k] + value[e] * value[e] + share
     return abs(error) < np.inf
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class GradientRLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration by stochastic gradients, for very many features.
-
-    Parameters
-    ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; sigma is a number.
-    ensemble : the number of solutions. More are closer to independent samples, but learn more slowly.
-    updates : gradient steps per period and episode.
-    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
-        learned; with fixed targets, 0 samples from the posterior.
-    memory : the number of most recent transitions kept for each period.
-    """
-
-    sigma: float = 0.1
-    ensemble: int = 10
-    updates: int = 32
-    nu: float = 0.05
-    memory: int = 10_000
-
-    _fused = False
-    _concurrent = False
-    _keeps_factors = False
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        positive("sigma", self.sigma)
-        for name in ("ensemble", "updates", "memory"):
-            whole(name, getattr(self, name), 1, 2**31 - 1)
-        in_unit_interval("nu", self.nu)
-        super()._check()
-
-    def _learner_of(self, task: Task, features: Features) -> GradientLearner:
-        """Return a learner without experience."""
-        settings = Settings(self.ensemble, self.updates, float(self.nu), self.memory)
-        return GradientLearner(task, features, self._prior(task, features), settings)
-
-    def restored_learner(self, task: Task, file: Archive) -> GradientLearner:
-        """Return the learner stored in a file, after checking all its arrays."""
-        blocks, dim = (int(n) for n in file.take_within("features", (2,), "int64", 1, 2**31))
-        shape = self.ensemble, task.horizon, blocks * dim
-        arrays = {name: file.take(name, shape) for name in ("theta", "start", "mass")}
-        learner = self._learner_of(task, restored_features(self, task, blocks, dim, counted=False))
-        for name, array in arrays.items():
-            getattr(learner, name)[...] = array
-        learner.keys[:] = file.take("keys", learner.keys.shape, "uint64")
-        learner.counters[:] = file.take_within("counters", (2,), "int64", 1, 2**62)
-        read_past(file, learner)
-        return learner

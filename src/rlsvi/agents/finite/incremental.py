@@ -20,15 +20,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import EPISODES, Episode, Workspace, count, is_full, learn, plan, remember, values
+from rlsvi.agents.contract import (
+    EPISODES,
+    Episode,
+    Workspace,
+    count,
+    learn,
+    only_best,
+    only_best_of_values,
+    plan,
+    remember,
+)
 from rlsvi.agents.explore import Schedule, best_value, scheduled
 from rlsvi.agents.finite.memory import Memory
 from rlsvi.agents.finite.rlsvi import (
+    ExtendedMind,
     FiniteHorizonAgent,
     FiniteLearner,
-    Prior,
-    Values,
-    finite_is_full,
     finite_values,
     new_mind,
     new_values,
@@ -36,13 +44,208 @@ from rlsvi.agents.finite.rlsvi import (
 )
 from rlsvi.agents.noise import Noise
 from rlsvi.bases import Features
-from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.checks import flag, shown
 from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
-from rlsvi.core.compile import ONE, Floats, Ints, Longs, compiled, unsigned
+from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
 from rlsvi.core.regression import Factor, add
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class IncrementalRLSVI(FiniteHorizonAgent):
+    """Randomized least-squares value iteration at a constant cost per episode.
+
+    It is cheaper than RLSVI but less data-efficient: what is learned about later periods does not change the
+    targets of earlier ones.
+
+    Parameters
+    ----------
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    nu : the fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
+        such as Linear or Exponential. 0 forgets nothing.
+    keep_prior : forget only the data. False: forget the prior too, as in the paper.
+    """
+
+    sigma: Noise = 0.1
+    nu: Schedule = 0.01
+    keep_prior: bool = True
+
+    _concurrent = False  # targets are computed with the value function that an episode was played with
+
+    def _check(self) -> None:
+        super()._check()
+        flag("keep_prior", self.keep_prior)
+        self.step_sizes(0, 1)
+
+    def step_sizes(self, first: int, episodes: int) -> Floats:
+        """Return nu_l in `episodes` episodes from `first` on."""
+        values = scheduled("nu", self.nu, first, episodes)
+        if not ((values >= 0) & (values < 1)).all():
+            raise ValueError(f"nu must lie in [0, 1), got {shown(self.nu)}")
+        return values
+
+    def _learner_of(self, task: Task, features: Features) -> Any:
+        finite = new_mind(task, features, self._prior(task, features))
+        if not self.keep_prior:  # the variance of all blocks changes
+            finite.memory.alive[:] = True
+            finite.memory.lives[:] = features.blocks
+            finite.memory.live[:] = np.arange(features.blocks)
+        own = Forgetting(self.keep_prior, np.empty(0), 0, new_lanes(features.dim))
+        return IncrementalLearner(task, IncrementalMind(*finite, own), features, self)
+
+
+class IncrementalLearner(FiniteLearner):
+    """A learner that stores sums of targets, each computed once, and no states."""
+
+    keeps_data = False
+
+    mind: Any
+
+    def __init__(self, task: Task, mind: Any, features: Features, agent: IncrementalRLSVI) -> None:
+        super().__init__(task, mind, features)
+        self.agent = agent
+
+    def mind_for(self, episodes: int) -> Any:
+        """Return the mind with the step sizes of the next episodes."""
+        first, mind = int(self.counters[EPISODES]), self.mind
+        nu = self.agent.step_sizes(first, episodes)
+        return mind._replace(own=mind.own._replace(nu=nu, first=first))
+
+
+# ---- How it plans and learns: Sigma^-1 and y, updated with the last episode only ----------------------------
+
+
+LARGEST_TARGET = 1e150  # its square is finite
+FADED = 1e100  # the standard deviation at which a weight is forgotten no further
+
+
+class Forgetting(NamedTuple):
+    """What IncrementalRLSVI adds to FiniteMind."""
+
+    keep_prior: bool
+    nu: Floats  # (n,) step sizes of the next episodes
+    first: int  # number of episodes learned from before these
+    lanes: "Lanes"  # work arrays
+
+
+class IncrementalMind(ExtendedMind):
+    """Like FiniteMind, but `factor` contains Sigma^-1 and `memory.reward` y, and no states are stored."""
+
+
+plan.register(IncrementalMind)(value_iteration)
+only_best.register(IncrementalMind)(only_best_of_values)
+
+
+@learn.register(IncrementalMind)
+def incremental_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
+    """Forget, then add the steps of the episode. `work.rewards` is overwritten with the targets."""
+    for h in range(1, T):
+        s, legal = work.states[h], table.legal[mask_of(table, h)]
+        finite_values(mind, h, s, work.Q, work.scratch)
+        work.rewards[h - 1] += best_value(work.Q, legal[s])
+    if not are_targets(work.rewards[:T]) or not forget(mind):
+        return False
+    phi, block = mind.features.phi, mind.features.block
+    for h in range(T):
+        s, a = work.states[h], work.actions[h]
+        row = phi[h if phi.shape[0] > 1 else 0, s, a]
+        if not add_step(mind.memory, mind.factor, h, block[s, a], row, work.rewards[h], mind.x):
+            return False
+    return count(mind.memory.counters, T)
+
+
+@remember.register(IncrementalMind)
+def incremental_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
+    """The same for an episode played elsewhere; `episode.rewards` is overwritten with the targets."""
+    T = episode.actions.size
+    for h in range(1, episode.rows.size):
+        phi, block = episode.phi[h], episode.block[h]
+        new_values(mind.memory.alive, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
+        episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
+    if not are_targets(episode.rewards) or not forget(mind):
+        return False
+    for h in range(T):
+        a = episode.actions[h]
+        phi, block = episode.phi[h, a], episode.block[h, a]
+        if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
+            return False
+    return count(mind.memory.counters, T)
+
+
+@compiled
+def are_targets(y: Floats) -> bool:
+    """Return whether all numbers are valid targets."""
+    fine = True
+    for k in range(y.size):
+        fine = fine and abs(y[k]) < LARGEST_TARGET
+    return fine
+
+
+@compiled
+def forget(mind: Any) -> bool:
+    """Multiply Sigma^-1 and y by 1 - nu, and restore the prior's part if it is kept.
+
+    `memory.reward` contains y without ridge prior_mean. Returns False if a factor failed.
+    """
+    memory, factor, prior, own = mind.memory, mind.factor, mind.prior, mind.own
+    nu = own.nu[memory.counters[EPISODES] - own.first]
+    if nu == 0.0:
+        return True
+    for h in range(memory.lives.size):
+        memory.counts[h] *= 1.0 - nu
+        memory.squares[h] *= 1.0 - nu
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            y, error, mean = memory.reward[h, b], memory.reward_error[h, b], prior.mean[h, b]
+            for k in range(y.size):
+                y[k] *= 1.0 - nu
+                error[k] *= 1.0 - nu
+            if not own.keep_prior:
+                for k in range(y.size):
+                    y[k] -= nu * prior.ridge * mean[k]
+                    memory.squares[h] -= nu * prior.ridge * mean[k] * mean[k]
+                if factor.inv[h, b, 0] < FADED:
+                    shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
+    return not own.keep_prior or regularise(memory, factor, 1.0 - nu, nu * prior.ridge, own.lanes, mind.x)
+
+
+@compiled
+def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: "Lanes", x: Floats) -> bool:
+    """P <- by P + amount I for all live blocks, four at a time, or one by one if they are wide."""
+    many, fine = 0, True
+    for h in range(memory.lives.size):
+        for i in range(memory.lives[h]):
+            b = memory.live[h, i]
+            if lanes.X.size == 0:
+                shrink(factor.U[h, b], factor.inv[h, b], by)
+                fine = add_diagonal(factor.U[h, b], factor.inv[h, b], amount, x) and fine
+                continue
+            for lane in range(many, LANES):  # unused lanes repeat the last one
+                lanes.place[lane, 0], lanes.place[lane, 1] = h, b
+            many += 1
+            if many == LANES:
+                fine = regularise_four(factor, lanes, by, amount) and fine
+                many = 0
+    if many > 0:
+        fine = regularise_four(factor, lanes, by, amount) and fine
+    return fine
+
+
+@compiled
+def add_step(memory: Memory, factor: Factor, h: int, b: int, phi: Floats, target: float, x: Floats) -> bool:
+    """Sigma^-1 += phi' phi and y += target phi'. Returns False if a factor failed. `x` (d,) is overwritten."""
+    if not memory.alive[h, b]:
+        memory.alive[h, b] = True
+        memory.live[h, memory.lives[h]] = b
+        memory.lives[h] += 1
+    memory.counts[h] += 1.0
+    memory.squares[h] += target * target
+    add(memory.reward[h, b], memory.reward_error[h, b], phi, target)
+    for k in range(x.size):
+        x[k] = phi[k]
+    return rank_one(factor.U[h, b], factor.inv[h, b], x)
+
 
 # ---- Four Cholesky factors at once -------------------------------------------------------------------------
 #
@@ -113,202 +316,3 @@ def regularise_four(factor: Factor, lanes: Lanes, by: float, amount: float) -> b
             p0, p1, p2, p3 = -a * p0, -a * p1, -a * p2, -a * p3
             X[j, i, 0], X[j, i, 1], X[j, i, 2], X[j, i, 3] = p0, p1, p2, p3
     return fine
-
-
-# ---- The mind of incremental RLSVI: Sigma^-1 and y, updated with the last episode only ---------------------
-
-
-LARGEST_TARGET = 1e150  # its square is finite
-FADED = 1e100  # the standard deviation at which a weight is forgotten no further
-
-
-class IncrementalMind(NamedTuple):
-    """Like FiniteMind, but `factor` contains Sigma^-1 and `memory.reward` y, and no states are stored."""
-
-    features: FeatureTable
-    rows: Ints  # (H, S) or (H, 0); all -1
-    memory: Memory
-    factor: Factor
-    prior: Prior
-    values: Values
-    x: Floats  # (d,) work array
-    lanes: Lanes  # work arrays of `forget`
-    keep_prior: bool
-    nu: Floats  # (n,) step sizes of the next episodes
-    first: int  # number of episodes learned from before these
-
-
-plan.register(IncrementalMind)(value_iteration)
-values.register(IncrementalMind)(finite_values)
-is_full.register(IncrementalMind)(finite_is_full)
-
-
-@learn.register(IncrementalMind)
-def incremental_learn(mind: IncrementalMind, table: Table, T: int, work: Workspace) -> bool:
-    """Forget, then add the steps of the episode. `work.rewards` is overwritten with the targets."""
-    for h in range(1, T):
-        s, legal = work.states[h], table.legal[mask_of(table, h)]
-        finite_values(mind, h, s, work.Q, work.scratch)
-        work.rewards[h - 1] += best_value(work.Q, legal[s])
-    if not are_targets(work.rewards[:T]) or not forget(mind):
-        return False
-    phi, block = mind.features.phi, mind.features.block
-    for h in range(T):
-        s, a = work.states[h], work.actions[h]
-        row = phi[h if phi.shape[0] > 1 else 0, s, a]
-        if not add_step(mind.memory, mind.factor, h, block[s, a], row, work.rewards[h], mind.x):
-            return False
-    return count(mind.memory.counters, T)
-
-
-@remember.register(IncrementalMind)
-def incremental_remember(mind: IncrementalMind, episode: Episode, work: Workspace) -> bool:
-    """The same for an episode played elsewhere; `episode.rewards` is overwritten with the targets."""
-    T = episode.actions.size
-    for h in range(1, episode.rows.size):
-        phi, block = episode.phi[h], episode.block[h]
-        new_values(mind.memory.alive, mind.prior, mind.values, h, block, phi, work.Q, work.scratch)
-        episode.rewards[h - 1] += best_value(work.Q, episode.legal[h])
-    if not are_targets(episode.rewards) or not forget(mind):
-        return False
-    for h in range(T):
-        a = episode.actions[h]
-        phi, block = episode.phi[h, a], episode.block[h, a]
-        if not add_step(mind.memory, mind.factor, h, block, phi, episode.rewards[h], mind.x):
-            return False
-    return count(mind.memory.counters, T)
-
-
-@compiled
-def are_targets(y: Floats) -> bool:
-    """Return whether all numbers are valid targets."""
-    fine = True
-    for k in range(y.size):
-        fine = fine and abs(y[k]) < LARGEST_TARGET
-    return fine
-
-
-@compiled
-def forget(mind: IncrementalMind) -> bool:
-    """Multiply Sigma^-1 and y by 1 - nu, and restore the prior's part if it is kept.
-
-    `memory.reward` contains y without ridge prior_mean. Returns False if a factor failed.
-    """
-    memory, factor, prior = mind.memory, mind.factor, mind.prior
-    nu = mind.nu[memory.counters[EPISODES] - mind.first]
-    if nu == 0.0:
-        return True
-    for h in range(memory.lives.size):
-        memory.counts[h] *= 1.0 - nu
-        memory.squares[h] *= 1.0 - nu
-        for i in range(memory.lives[h]):
-            b = memory.live[h, i]
-            y, error, mean = memory.reward[h, b], memory.reward_error[h, b], prior.mean[h, b]
-            for k in range(y.size):
-                y[k] *= 1.0 - nu
-                error[k] *= 1.0 - nu
-            if not mind.keep_prior:
-                for k in range(y.size):
-                    y[k] -= nu * prior.ridge * mean[k]
-                    memory.squares[h] -= nu * prior.ridge * mean[k] * mean[k]
-                if factor.inv[h, b, 0] < FADED:
-                    shrink(factor.U[h, b], factor.inv[h, b], 1.0 - nu)
-    return not mind.keep_prior or regularise(memory, factor, 1.0 - nu, nu * prior.ridge, mind.lanes, mind.x)
-
-
-@compiled
-def regularise(memory: Memory, factor: Factor, by: float, amount: float, lanes: Lanes, x: Floats) -> bool:
-    """P <- by P + amount I for all live blocks, four at a time, or one by one if they are wide."""
-    many, fine = 0, True
-    for h in range(memory.lives.size):
-        for i in range(memory.lives[h]):
-            b = memory.live[h, i]
-            if lanes.X.size == 0:
-                shrink(factor.U[h, b], factor.inv[h, b], by)
-                fine = add_diagonal(factor.U[h, b], factor.inv[h, b], amount, x) and fine
-                continue
-            for lane in range(many, LANES):  # unused lanes repeat the last one
-                lanes.place[lane, 0], lanes.place[lane, 1] = h, b
-            many += 1
-            if many == LANES:
-                fine = regularise_four(factor, lanes, by, amount) and fine
-                many = 0
-    if many > 0:
-        fine = regularise_four(factor, lanes, by, amount) and fine
-    return fine
-
-
-@compiled
-def add_step(memory: Memory, factor: Factor, h: int, b: int, phi: Floats, target: float, x: Floats) -> bool:
-    """Sigma^-1 += phi' phi and y += target phi'. Returns False if a factor failed. `x` (d,) is overwritten."""
-    if not memory.alive[h, b]:
-        memory.alive[h, b] = True
-        memory.live[h, memory.lives[h]] = b
-        memory.lives[h] += 1
-    memory.counts[h] += 1.0
-    memory.squares[h] += target * target
-    add(memory.reward[h, b], memory.reward_error[h, b], phi, target)
-    for k in range(x.size):
-        x[k] = phi[k]
-    return rank_one(factor.U[h, b], factor.inv[h, b], x)
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class IncrementalRLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration at a constant cost per episode.
-
-    It is cheaper than RLSVI but less data-efficient: what is learned about later periods does not change the
-    targets of earlier ones.
-
-    Parameters
-    ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    nu : the fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
-        such as Linear or Exponential. 0 forgets nothing.
-    keep_prior : forget only the data. False: forget the prior too, as in the paper.
-    """
-
-    sigma: Noise = 0.1
-    nu: Schedule = 0.01
-    keep_prior: bool = True
-
-    _concurrent = False  # targets are computed with the value function that an episode was played with
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        super()._check()
-        flag("keep_prior", self.keep_prior)
-        self.step_sizes(0, 1)
-
-    def step_sizes(self, first: int, episodes: int) -> Floats:
-        """Return nu_l in `episodes` episodes from `first` on."""
-        values = scheduled("nu", self.nu, first, episodes)
-        if not ((values >= 0) & (values < 1)).all():
-            raise ValueError(f"nu must lie in [0, 1), got {shown(self.nu)}")
-        return values
-
-    def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
-        finite = new_mind(task, features, self._prior(task, features))
-        if not self.keep_prior:  # the variance of all blocks changes
-            finite.memory.alive[:] = True
-            finite.memory.lives[:] = features.blocks
-            finite.memory.live[:] = np.arange(features.blocks)
-        mind = IncrementalMind(*finite, new_lanes(features.dim), self.keep_prior, np.empty(0), 0)
-        return IncrementalLearner(task, mind, features, self)
-
-
-class IncrementalLearner(FiniteLearner):
-    """A learner that stores sums of targets, each computed once, and no states."""
-
-    keeps_data = False
-
-    def __init__(self, task: Task, mind: Any, features: Features, agent: IncrementalRLSVI) -> None:
-        super().__init__(task, mind, features)
-        self.agent = agent
-
-    def mind_for(self, episodes: int) -> Any:
-        """Return the mind with the step sizes of the next episodes."""
-        first = int(self.counters[EPISODES])
-        mind: Any = self.mind
-        return mind._replace(nu=self.agent.step_sizes(first, episodes), first=first)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlsvi.agents.contract import copy_into
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
@@ -75,11 +76,7 @@ def empty(H: int, A: int, B: int, d: int, states: int = 16, sums: int = 16) -> M
 def resized(memory: Memory, states: int, sums: int) -> Memory:
     """Return the same memory with room for `states` states and `sums` sums per period."""
     (H, d, pairs), room = memory.phi.shape, memory.sum_head.shape[1]
-    larger = empty(H, pairs // room, memory.alive.shape[1], d, states, sums)
-    pairs_of_arrays: Any = zip(memory, larger, strict=True)
-    for old, new in pairs_of_arrays:
-        kept = tuple(slice(min(n, m)) for n, m in zip(old.shape, new.shape, strict=True))
-        new[kept] = old[kept]
+    larger: Memory = copy_into(empty(H, pairs // room, memory.alive.shape[1], d, states, sums), memory)
     return larger
 
 

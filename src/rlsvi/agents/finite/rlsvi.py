@@ -385,6 +385,19 @@ class FiniteMind(NamedTuple):
     x: Floats  # (d,) work array
 
 
+class ExtendedMind(NamedTuple):
+    """FiniteMind and what another algorithm adds to it, whose class derives from this one."""
+
+    features: FeatureTable
+    rows: Ints
+    memory: Memory
+    factor: Factor
+    prior: Prior
+    values: Values
+    x: Floats
+    own: Any
+
+
 plan.register(FiniteMind)(value_iteration)
 
 
@@ -409,20 +422,40 @@ def finite_only_best(mind: Any, h: int, s: int, legal: Bools, Q: Floats, scratch
 
 
 @learn.register(FiniteMind)
-def finite_learn(mind: FiniteMind, table: Table, T: int, work: Workspace) -> bool:
+def finite_learn(mind: Any, table: Table, T: int, work: Workspace) -> bool:
     """Add the states of the episode that are new, then add the episode to the sums."""
     known_rows(mind, table, T, work)
-    added = add_transitions(mind, work.visited, work.actions, work.rewards, T, False)
+    added = add_episode(mind, work.visited, work.actions, work.rewards, T, False, work.scratch)
     return added and count(mind.memory.counters, T)
 
 
 @remember.register(FiniteMind)
-def finite_remember(mind: FiniteMind, episode: Episode, work: Workspace) -> bool:
+def finite_remember(mind: Any, episode: Episode, work: Workspace) -> bool:
     """The same for an episode played elsewhere."""
     episode_rows(mind, episode, work)
     T = episode.actions.size
-    added = add_transitions(mind, work.visited, episode.actions, episode.rewards, T, episode.goes_on)
+    goes_on, scratch = episode.goes_on, work.scratch
+    added = add_episode(mind, work.visited, episode.actions, episode.rewards, T, goes_on, scratch)
     return added and count(mind.memory.counters, T)
+
+
+@generic
+def add_episode(
+    mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool, scratch: Words
+) -> bool:
+    """Learn from T steps through the known states `visited`, which may be overwritten. False if a factor failed.
+
+    `goes_on`: the episode was truncated in state visited[T]; otherwise it terminated.
+    """
+    raise NotImplementedError
+
+
+@add_episode.register(FiniteMind)
+def finite_add(
+    mind: Any, visited: Longs, actions: Longs, rewards: Floats, T: int, goes_on: bool, scratch: Words
+) -> bool:
+    """Add the transitions to the sums and the factors."""
+    return add_transitions(mind, visited, actions, rewards, T, goes_on)
 
 
 @is_full.register(FiniteMind)
@@ -433,6 +466,13 @@ def finite_is_full(mind: Any, episodes: int) -> bool:
         if memory.states[h] + n > memory.sum_head.shape[1] or memory.sums[h] + n > memory.into.shape[1]:
             return True
     return False
+
+
+values.register(ExtendedMind)(finite_values)
+only_best.register(ExtendedMind)(finite_only_best)
+is_full.register(ExtendedMind)(finite_is_full)
+learn.register(ExtendedMind)(finite_learn)
+remember.register(ExtendedMind)(finite_remember)
 
 
 @compiled

@@ -18,7 +18,7 @@ and take the misfit from residuals; here it follows from sums. Both give the sam
 import math
 from copy import copy
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -56,11 +56,8 @@ from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError
 from rlsvi.envs.task import Task
+from rlsvi.offline.stream import Chunk, Each, Stream
 from rlsvi.progress import bar
-
-if TYPE_CHECKING:
-    from rlsvi.offline.stream import Chunk, Each, Stream
-
 
 DONE = (
     "this agent was fitted to a log in chunks, of which it has kept only sums: it cannot learn more. Fit a clone, "

@@ -21,22 +21,15 @@ of the prior mean.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.psrl import ALPHA_HIGH, ALPHA_LOW, HIGH, LOW, mean_reward, next_value
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, range_of
+from rlsvi.agents.tabular.psrl import RewardPrior, mean_reward, next_value, reward_prior, state_weights
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words
 from rlsvi.core.random import normal
-from rlsvi.mdp.examples import weights_of
-
-SCALE, ALPHA_P = 5, 6  # indices of mind.numbers, after those of PSRL
-
-
-class GaussianPSRLMind(TabularMind):
-    """The mind of GaussianPSRL."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -50,37 +43,46 @@ class GaussianPSRL(TabularAgent):
     """
 
     _samples = True
-    mind_class = GaussianPSRLMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     scale: float = 1.0
     alpha_P: float | Floats = 1.0
     alpha_R: float | tuple[float, float] = 1.0
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
-        rewards = *range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2)
-        return np.array([*rewards, 0.0, positive("scale", self.scale), self.prior_weights(states).sum()])
+    def _rule(self, H: int, S: int, A: int) -> "GaussianPSRLRule":
+        reward, alpha = reward_prior(self.reward_range, self.alpha_R), state_weights(self.alpha_P, S)
+        scale, evidence = positive("scale", self.scale), float(alpha[:-1].sum())
+        return GaussianPSRLRule(reward, alpha, np.zeros(len(alpha)), scale, evidence)
 
 
-@plan.register(GaussianPSRLMind)
-def gaussian_psrl(mind: GaussianPSRLMind, sampled: bool, stream: Words) -> bool:
+class GaussianPSRLRule(NamedTuple):
+    """The prior of an MDP, as in PSRL, and the scale of the noise."""
+
+    reward: RewardPrior
+    alpha: Floats  # (S + 1,)
+    p: Floats  # (S + 1,) work array
+    scale: float
+    evidence: float  # 1'alpha_P
+
+
+@plan_values.register(GaussianPSRLRule)
+def gaussian_psrl(rule: GaussianPSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Draw values around the posterior mean, or use that mean. Return False if a value is not finite."""
-    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
+    counts, plan, reward = mind.counts, mind.plan, rule.reward
     H, S, A = plan.Q.shape
-    width, alpha_R = numbers[HIGH] - numbers[LOW], numbers[ALPHA_LOW] + numbers[ALPHA_HIGH]
+    width, alpha_R = reward.high - reward.low, reward.weight_low + reward.weight_high
     for h in range(H - 1, -1, -1):
         for s in range(S):
             for a in range(A):
                 if counts.legal[h, s, a]:
                     n = counts.visits[h, s, a]
-                    Q = mean_reward(numbers, n, counts.reward[h, s, a], False, stream)
+                    Q = mean_reward(reward, n, counts.reward[h, s, a], False, stream)
                     variance = 1.0 / (alpha_R + n)
                     if h + 1 < H:
-                        Q += next_value(mind.alpha, counts.into[h, s, a], plan.V[h + 1], plan.p, False, stream)
-                        variance += H * H / (numbers[ALPHA_P] + n)
+                        Q += next_value(rule.alpha, counts.into[h, s, a], plan.V[h + 1], rule.p, False, stream)
+                        variance += H * H / (rule.evidence + n)
                     if sampled:
-                        Q += numbers[SCALE] * width * math.sqrt(variance) * normal(stream)
+                        Q += rule.scale * width * math.sqrt(variance) * normal(stream)
                     plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False

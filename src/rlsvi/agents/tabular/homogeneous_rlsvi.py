@@ -17,20 +17,12 @@ RLSVI, the values of the first episode are the prior mean.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-
-from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values
-from rlsvi.core.checks import finite, ridge_of, shaped
-from rlsvi.core.compile import Floats, Words
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values
+from rlsvi.core.checks import number, ridge_of
+from rlsvi.core.compile import Words
 from rlsvi.core.random import normal
-
-SIGMA, RIDGE, MEAN = range(3)  # indices of mind.numbers
-
-
-class HomogeneousRLSVIMind(TabularMind):
-    """The mind of HomogeneousRLSVI."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -48,23 +40,28 @@ class HomogeneousRLSVI(TabularAgent):
     _samples = True
     _samples_first = False
     homogeneous = True
-    mind_class = HomogeneousRLSVIMind
 
     lam: float = 1.0
     sigma: float = 0.1
     prior_mean: float = 0.0
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
-        mean = shaped("prior_mean", finite("prior_mean", self.prior_mean), ())
-        ridge = ridge_of(self.lam, self.sigma)
-        return np.array([float(self.sigma), ridge, float(mean)])
+    def _rule(self, H: int, S: int, A: int) -> "HomogeneousRLSVIRule":
+        mean, ridge = number("prior_mean", self.prior_mean), ridge_of(self.lam, self.sigma)
+        return HomogeneousRLSVIRule(float(self.sigma), ridge, mean)
 
 
-@plan.register(HomogeneousRLSVIMind)
-def homogeneous_rlsvi(mind: HomogeneousRLSVIMind, sampled: bool, stream: Words) -> bool:
+class HomogeneousRLSVIRule(NamedTuple):
+    """The prior and the noise."""
+
+    sigma: float
+    ridge: float  # lam sigma^2
+    mean: float
+
+
+@plan_values.register(HomogeneousRLSVIRule)
+def homogeneous_rlsvi(rule: HomogeneousRLSVIRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Draw values given the data of all periods, or use their mean. Return False if a value is not finite."""
-    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
+    counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
         for s in range(S):
@@ -75,10 +72,10 @@ def homogeneous_rlsvi(mind: HomogeneousRLSVIMind, sampled: bool, stream: Words) 
                 else:
                     for following in range(S):
                         y += counts.into[0, s, a, following] * plan.V[h + 1, following]
-                precision = n + numbers[RIDGE]
-                Q = (y + numbers[RIDGE] * numbers[MEAN]) / precision
+                precision = n + rule.ridge
+                Q = (y + rule.ridge * rule.mean) / precision
                 if sampled:
-                    Q += numbers[SIGMA] / math.sqrt(precision) * normal(stream)
+                    Q += rule.sigma / math.sqrt(precision) * normal(stream)
                 plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False

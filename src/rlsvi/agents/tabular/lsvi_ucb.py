@@ -15,32 +15,29 @@ a bonus. The theory requires |phi(s, a)| <= 1, which is checked.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import plan
+from rlsvi.agents.contract import checked_basis, restored_features
 from rlsvi.agents.tabular.table import (
-    LinearFeatures,
     TabularAgent,
     TabularMind,
     best_values,
-    linear_of,
+    learn_step,
+    plan_values,
     probability,
     range_of,
 )
 from rlsvi.bases import Basis
+from rlsvi.bases.basis import FeatureTable
+from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.cholesky import solve_lower
+from rlsvi.core.cholesky import rank_one, solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
-from rlsvi.core.regression import solve
+from rlsvi.core.regression import Factor, prior_factor, solve
 from rlsvi.envs.task import Task
-
-TOP, BETA = range(2)  # indices of mind.numbers
-
-
-class LSVIUCBMind(TabularMind):
-    """The mind of LSVIUCB."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -60,7 +57,6 @@ class LSVIUCB(TabularAgent):
 
     _samples = False
     _takes_basis = True
-    mind_class = LSVIUCBMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     lam: float = 1.0
@@ -69,21 +65,20 @@ class LSVIUCB(TabularAgent):
     planned: int = 100_000
     basis: Basis | None = None
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
+    def _check(self) -> None:
+        checked_basis(self.basis)
+        positive("lam", self.lam)
+        self._beta(1, 1)
+
+    def _beta(self, weights: int, horizon: int) -> float:
+        """Return beta, after checking what it is made of."""
         low, high = range_of(self.reward_range, with_zero=True)
         steps = whole("planned", self.planned, 1, 2**62) * horizon
         root = math.sqrt(log(2 * weights * steps / probability("delta", self.delta)))
-        return np.array([high, positive("scale", self.scale) * weights * horizon * (high - low) * root])
+        return positive("scale", self.scale) * weights * horizon * (high - low) * root
 
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        positive("lam", self.lam)
-        super()._check()
-
-    def linear(self, task: Task) -> LinearFeatures:
-        """Return features and their factors; features with a norm above 1 are refused."""
-        features = self._features(task, 0)
+    def _rule(self, H: int, S: int, A: int) -> "LSVIUCBRule":
+        features = self._features(Task(H, A, S), 0)
         assert features.table is not None
         longest = float(np.sqrt((features.table.phi**2).sum(axis=-1).max()))
         if longest > 1 + 1e-9:
@@ -91,39 +86,66 @@ class LSVIUCB(TabularAgent):
                 f"basis has features of 2-norm {longest:.3g}, where the bonus of LSVI-UCB needs at most 1: divide "
                 "all of them by that number"
             )
-        return linear_of(task.horizon, *features.table, features.blocks, float(self.lam))
+        B, d = features.blocks, features.dim
+        factor, top = prior_factor((H, B), d, float(self.lam)), range_of(self.reward_range, with_zero=True)[1]
+        return LSVIUCBRule(features.table, factor, np.zeros((B, d)), np.zeros(d), top, self._beta(B * d, H))
+
+    def _check_features(self, task: Task, file: Archive) -> None:
+        """Raise an error if the features are others than those in a file."""
+        _, B, d, _ = shape = file.shape("linear.U", 4)
+        if shape != (task.horizon, B, d, d):
+            raise ArchiveError(f"is damaged: its counts are not those of {task}")
+        restored_features(self, task, B, d)
 
 
-@plan.register(LSVIUCBMind)
-def lsvi_ucb(mind: LSVIUCBMind, sampled: bool, stream: Words) -> bool:
+class LSVIUCBRule(NamedTuple):
+    """The features, the regression of every period, and the bounds of its values."""
+
+    features: FeatureTable
+    factor: Factor  # of P_h: (H, B, d, d) and (H, B, d)
+    theta: Floats  # (B, d) w_h of one period at a time
+    x: Floats  # (d,) work array
+    top: float  # the largest reward
+    beta: float
+
+
+@learn_step.register(LSVIUCBRule)
+def add_features(rule: LSVIUCBRule, mind: TabularMind, h: int, s: int, a: int) -> bool:
+    """P_h += phi phi'. Returns False if the factor failed."""
+    phi, b = rule.features.phi, rule.features.block[s, a]
+    for k in range(rule.x.size):
+        rule.x[k] = phi[h if phi.shape[0] > 1 else 0, s, a, k]
+    return rank_one(rule.factor.U[h, b], rule.factor.inv[h, b], rule.x)
+
+
+@plan_values.register(LSVIUCBRule)
+def lsvi_ucb(rule: LSVIUCBRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Optimistic least-squares value iteration. Returns False if a value is not finite."""
-    plan, linear, numbers = mind.plan, mind.linear, mind.numbers
+    plan, theta, x, features = mind.plan, rule.theta, rule.x, rule.features
     H, S, A = plan.Q.shape
-    theta, x = linear.theta, linear.x
     for h in range(H - 1, -1, -1):
-        regress(mind, h)
+        regress(rule, mind, h)
         for s in range(S):
             for a in range(A):
-                b, phi = linear.block[s, a], linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a]
+                b, phi = features.block[s, a], features.phi[h if features.phi.shape[0] > 1 else 0, s, a]
                 Q, square = 0.0, 0.0
                 for k in range(x.size):
                     Q += phi[k] * theta[b, k]
                     x[k] = phi[k]
-                solve_lower(linear.U[h, b], linear.inv[h, b], x)
+                solve_lower(rule.factor.U[h, b], rule.factor.inv[h, b], x)
                 for k in range(x.size):
                     square += x[k] * x[k]
-                plan.Q[h, s, a] = min(Q + numbers[BETA] * math.sqrt(square), (H - h) * numbers[TOP])
+                plan.Q[h, s, a] = min(Q + rule.beta * math.sqrt(square), (H - h) * rule.top)
         if not best_values(mind, h):
             return False
     return True
 
 
 @compiled
-def regress(mind: TabularMind, h: int) -> None:
+def regress(rule: LSVIUCBRule, mind: TabularMind, h: int) -> None:
     """theta <- w_h, from the counts of period h."""
-    counts, plan, linear = mind.counts, mind.plan, mind.linear
+    counts, plan, theta, features = mind.counts, mind.plan, rule.theta, rule.features
     _, S, A = plan.Q.shape
-    theta = linear.theta
     for b in range(theta.shape[0]):
         for k in range(theta.shape[1]):
             theta[b, k] = 0.0
@@ -133,8 +155,8 @@ def regress(mind: TabularMind, h: int) -> None:
                 target = counts.reward[h, s, a]
                 for y in range(S):
                     target += counts.into[h, s, a, y] * plan.V[h + 1, y]
-                b, phi = linear.block[s, a], linear.phi[h if linear.phi.shape[0] > 1 else 0, s, a]
+                b, phi = features.block[s, a], features.phi[h if features.phi.shape[0] > 1 else 0, s, a]
                 for k in range(phi.size):
                     theta[b, k] += phi[k] * target
     for b in range(theta.shape[0]):
-        solve(linear.U[h, b], linear.inv[h, b], theta[b])
+        solve(rule.factor.U[h, b], rule.factor.inv[h, b], theta[b])

@@ -15,21 +15,15 @@ all. The last period counts for R only, since no next state is observed in it.
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, range_of
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, range_of
 from rlsvi.core.checks import positive
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.random import gamma, normal, pick
 from rlsvi.mdp.examples import weights_of
-
-LOW, HIGH, ALPHA_LOW, ALPHA_HIGH, NOISE = range(5)  # indices of mind.numbers
-
-
-class PSRLMind(TabularMind):
-    """The mind of PSRL."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -50,7 +44,6 @@ class PSRL(TabularAgent):
     """
 
     _samples = True
-    mind_class = PSRLMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     homogeneous: bool = False
@@ -58,21 +51,61 @@ class PSRL(TabularAgent):
     alpha_R: float | tuple[float, float] = 1.0
     reward_noise: float | None = None
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
+    def _rule(self, H: int, S: int, A: int) -> "PSRLRule | HomogeneousPSRLRule":
         noise = 0.0 if self.reward_noise is None else positive("reward_noise", self.reward_noise)
-        return np.array([*range_of(self.reward_range), *weights_of("alpha_R", self.alpha_R, 2), noise])
+        prior = reward_prior(self.reward_range, self.alpha_R, noise), state_weights(self.alpha_P, S)
+        if not self.homogeneous:
+            return PSRLRule(*prior, p=np.zeros(S + 1))
+        return HomogeneousPSRLRule(*prior, p=np.zeros(S + 1), R=np.zeros((S, A)), P=np.zeros((S, A, S + 1)))
 
-    def rewards(self) -> tuple[float, float]:
+    def _reward_bounds(self) -> tuple[float, float]:
         """Return the lowest and the highest reward that can be learned from; any reward if they are normal."""
-        return (-math.inf, math.inf) if self.reward_noise is not None else super().rewards()
+        return (-math.inf, math.inf) if self.reward_noise is not None else super()._reward_bounds()
 
 
-@plan.register(PSRLMind)
-def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
+class RewardPrior(NamedTuple):
+    """The prior of a mean reward."""
+
+    low: float
+    high: float
+    weight_low: float  # alpha_R
+    weight_high: float
+    noise: float  # the standard deviation of normal rewards, or 0
+
+
+class PSRLRule(NamedTuple):
+    """The prior of an MDP."""
+
+    reward: RewardPrior
+    alpha: Floats  # (S + 1,) prior weights of the next state; 0 for the end
+    p: Floats  # (S + 1,) work array
+
+
+class HomogeneousPSRLRule(NamedTuple):
+    """The same for periods that are alike, and one MDP drawn for all of them."""
+
+    reward: RewardPrior
+    alpha: Floats
+    p: Floats
+    R: Floats  # (S, A)
+    P: Floats  # (S, A, S + 1)
+
+
+def reward_prior(reward_range: Any, alpha_R: Any, noise: float = 0.0) -> RewardPrior:
+    """Return the prior of a mean reward, after checking it."""
+    low, high = range_of(reward_range)
+    weights = weights_of("alpha_R", alpha_R, 2)
+    return RewardPrior(low, high, float(weights[0]), float(weights[1]), noise)
+
+
+def state_weights(alpha_P: Any, S: int) -> Floats:
+    """Return the prior weights of all next states and of the end, after checking them."""
+    return np.append(weights_of("alpha_P", alpha_P, S), 0.0)
+
+
+@plan_values.register(PSRLRule)
+def psrl(rule: PSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Solve an MDP drawn from the posterior, or the posterior mean. Return False if a value is not finite."""
-    if mind.homogeneous:
-        return homogeneous_psrl(mind, sampled, stream)
     counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
@@ -80,18 +113,18 @@ def psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
             for a in range(A):
                 if counts.legal[h, s, a]:
                     n, total = counts.visits[h, s, a], counts.reward[h, s, a]
-                    Q = mean_reward(mind.numbers, n, total, sampled, stream)
+                    Q = mean_reward(rule.reward, n, total, sampled, stream)
                     if h + 1 < H:
                         into = counts.into[h, s, a]
-                        Q += next_value(mind.alpha, into, plan.V[h + 1], plan.p, sampled, stream)
+                        Q += next_value(rule.alpha, into, plan.V[h + 1], rule.p, sampled, stream)
                     plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False
     return True
 
 
-@compiled
-def homogeneous_psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
+@plan_values.register(HomogeneousPSRLRule)
+def homogeneous_psrl(rule: HomogeneousPSRLRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """The same with one P and one R for all periods."""
     counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
@@ -99,16 +132,16 @@ def homogeneous_psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
         for a in range(A):
             n = counts.visits[0, s, a] + counts.visits[1, s, a]
             total = counts.reward[0, s, a] + counts.reward[1, s, a]
-            plan.R[s, a] = mean_reward(mind.numbers, n, total, sampled, stream)
-            weights = draw_weights(mind.alpha, counts.into[0, s, a], plan.p, sampled, stream)
+            rule.R[s, a] = mean_reward(rule.reward, n, total, sampled, stream)
+            weights = draw_weights(rule.alpha, counts.into[0, s, a], rule.p, sampled, stream)
             for y in range(S + 1):
-                plan.P[s, a, y] = plan.p[y] / weights
+                rule.P[s, a, y] = rule.p[y] / weights
     for h in range(H - 1, -1, -1):
         for s in range(S):
             for a in range(A):
-                Q = plan.R[s, a]
+                Q = rule.R[s, a]
                 for y in range(S if h + 1 < H else 0):
-                    Q += plan.P[s, a, y] * plan.V[h + 1, y]
+                    Q += rule.P[s, a, y] * plan.V[h + 1, y]
                 plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False
@@ -116,9 +149,9 @@ def homogeneous_psrl(mind: PSRLMind, sampled: bool, stream: Words) -> bool:
 
 
 @compiled
-def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: Words) -> float:
+def mean_reward(prior: RewardPrior, n: float, total: float, sampled: bool, stream: Words) -> float:
     """Return the mean reward of a pair tried n times, drawn from its posterior, or the posterior mean."""
-    low, high, noise = numbers[LOW], numbers[HIGH], numbers[NOISE]
+    low, high, noise = prior.low, prior.high, prior.noise
     if noise > 0.0:
         middle, width = 0.5 * (low + high), 0.5 * (high - low)
         weight = noise * noise / (width * width)  # of the prior, in numbers of rewards
@@ -127,7 +160,7 @@ def mean_reward(numbers: Floats, n: float, total: float, sampled: bool, stream: 
             centre += noise / math.sqrt(weight + n) * normal(stream)
         return float(centre)
     highs = min(max((total - n * low) / (high - low), 0.0), n)
-    up, down = numbers[ALPHA_HIGH] + highs, numbers[ALPHA_LOW] + (n - highs)
+    up, down = prior.weight_high + highs, prior.weight_low + (n - highs)
     if sampled:
         up, down = gamma(stream, up), gamma(stream, down)
     return float(low + (high - low) * (up / (up + down)))

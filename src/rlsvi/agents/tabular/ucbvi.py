@@ -20,21 +20,12 @@ paper assumes known; the first bonus is wide enough for it.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-import numpy as np
-
-from rlsvi.agents.contract import plan
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, probability, range_of
 from rlsvi.core.checks import one_of, positive, whole
-from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.compile import Words, compiled
 from rlsvi.core.elementary import log
-
-TOP, SPAN, SCALE, LOG, BERNSTEIN = range(5)  # indices of mind.numbers
-
-
-class UCBVIMind(TabularMind):
-    """The mind of UCBVI."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -52,7 +43,6 @@ class UCBVI(TabularAgent):
     """
 
     _samples = False
-    mind_class = UCBVIMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     bonus: Literal["hoeffding", "bernstein"] = "hoeffding"
@@ -60,22 +50,31 @@ class UCBVI(TabularAgent):
     planned: int = 100_000
     scale: float = 1.0
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
+    def _rule(self, H: int, S: int, A: int) -> "UCBVIRule":
         one_of("bonus", self.bonus, ("hoeffding", "bernstein"))
         low, high = range_of(self.reward_range, with_zero=True)
-        steps = whole("planned", self.planned, 1, 2**62) * horizon
-        L = log(5 * horizon * states * actions * steps / probability("delta", self.delta))
-        return np.array([high, high - low, positive("scale", self.scale), L, float(self.bonus == "bernstein")])
+        steps = whole("planned", self.planned, 1, 2**62) * H
+        L = log(5 * H * S * A * steps / probability("delta", self.delta))
+        return UCBVIRule(high, high - low, positive("scale", self.scale), L, bool(self.bonus == "bernstein"))
 
 
-@plan.register(UCBVIMind)
-def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
+class UCBVIRule(NamedTuple):
+    """The bounds of rewards, and what the bonus is made of."""
+
+    high: float
+    width: float  # of the range of rewards
+    scale: float
+    L: float
+    bernstein: bool
+
+
+@plan_values.register(UCBVIRule)
+def ucbvi(rule: UCBVIRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Optimistic value iteration. Returns False if a value is not finite."""
-    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
+    counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     for h in range(H - 1, -1, -1):
-        top = (H - h) * numbers[TOP]
+        top = (H - h) * rule.high
         for s in range(S):
             for a in range(A):
                 n = counts.visits[h, s, a]
@@ -84,8 +83,8 @@ def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
                     expected = counts.reward[h, s, a] / n
                     for y in range(S if h + 1 < H else 0):
                         expected += counts.into[h, s, a, y] / n * plan.V[h + 1, y]
-                    bonus = bernstein(mind, h, s, a) if numbers[BERNSTEIN] > 0.0 else hoeffding(mind, n)
-                    Q = min(Q, expected + numbers[SCALE] * numbers[SPAN] * bonus)
+                    bonus = bernstein(rule, mind, h, s, a) if rule.bernstein else 7.0 * H * rule.L / math.sqrt(n)
+                    Q = min(Q, expected + rule.scale * rule.width * bonus)
                 plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False
@@ -93,15 +92,9 @@ def ucbvi(mind: UCBVIMind, sampled: bool, stream: Words) -> bool:
 
 
 @compiled
-def hoeffding(mind: TabularMind, n: float) -> float:
-    """Return the bonus of UCBVI-CH, for rewards of width 1."""
-    return float(7.0 * mind.plan.Q.shape[0] * mind.numbers[LOG] / math.sqrt(n))
-
-
-@compiled
-def bernstein(mind: TabularMind, h: int, s: int, a: int) -> float:
+def bernstein(rule: UCBVIRule, mind: TabularMind, h: int, s: int, a: int) -> float:
     """Return the bonus of UCBVI-BF, for rewards of width 1."""
-    counts, V, L, span = mind.counts, mind.plan.V, mind.numbers[LOG], mind.numbers[SPAN]
+    counts, V, L, width = mind.counts, mind.plan.V, rule.L, rule.width
     H, S, A = mind.plan.Q.shape
     n, first, spread, doubt = counts.visits[h, s, a], 0.0, 0.0, 0.0
     for y in range(S + 1):
@@ -109,7 +102,7 @@ def bernstein(mind: TabularMind, h: int, s: int, a: int) -> float:
     for y in range(S + 1):
         p = counts.into[h, s, a, y] / n
         away = V[h + 1, y] - first
-        spread += p * (away * away) / (span * span)
+        spread += p * (away * away) / (width * width)
         if p > 0.0 and y < S:
             visits = 0.0
             for b in range(A):

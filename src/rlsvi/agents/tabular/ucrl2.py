@@ -16,20 +16,28 @@ the original. The last period counts for r only, since no next state is observed
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rlsvi.agents.contract import STEPS, plan
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
+from rlsvi.agents.contract import STEPS
+from rlsvi.agents.tabular.table import (
+    ROWS,
+    TabularAgent,
+    TabularMind,
+    best_values,
+    copy_plan,
+    copy_table,
+    copy_values,
+    count_row,
+    learn_step,
+    plan_values,
+    probability,
+    range_of,
+)
 from rlsvi.core.checks import positive
-from rlsvi.core.compile import Floats, Longs, Words, compiled
+from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.elementary import log
-
-LOW, HIGH, SCALE, DELTA = range(4)  # indices of mind.numbers
-
-
-class UCRL2Mind(TabularMind):
-    """The mind of UCRL2."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -48,32 +56,75 @@ class UCRL2(TabularAgent):
     """
 
     _samples = False
-    mind_class = UCRL2Mind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     homogeneous: bool = False
     delta: float = 0.05
     scale: float = 1.0
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
-        return np.array(
-            [*range_of(self.reward_range), positive("scale", self.scale), probability("delta", self.delta)]
-        )
+    def _rule(self, H: int, S: int, A: int) -> "UCRL2Rule":
+        low, high = range_of(self.reward_range)
+        scale, delta = positive("scale", self.scale), probability("delta", self.delta)
+        return UCRL2Rule(low, high, scale, delta, order=np.zeros(S + 1, np.int64), p=np.zeros(S + 1))
+
+    def _blank_plan(self, H: int, S: int, A: int) -> "Phase":
+        """Return the first phase, which is over before it begins."""
+        Q, V = super()._blank_plan(H, S, A)
+        return Phase(Q, V, np.zeros((ROWS if self.homogeneous else H, S, A)), np.ones(1, np.bool_))
+
+
+class UCRL2Rule(NamedTuple):
+    """The bounds of rewards, and what the radii are made of."""
+
+    low: float
+    high: float
+    scale: float
+    delta: float
+    order: Longs  # (S + 1,) work arrays
+    p: Floats  # (S + 1,)
+
+
+class Phase(NamedTuple):
+    """A plan, which is kept until its phase is over."""
+
+    Q: Floats
+    V: Floats
+    visits: Floats  # (P, S, A) when the plan was made
+    due: Bools  # (1,) whether a pair has been tried as often since then as before
+
+
+@copy_plan.register(Phase)
+def copy_phase(plan: Phase, to: Phase) -> None:
+    """Copy the values, and what says when they are due again."""
+    copy_values(plan, to)
+    copy_table(plan.visits, to.visits)
+    to.due[0] = plan.due[0]
+
+
+@learn_step.register(UCRL2Rule)
+def end_phase(rule: UCRL2Rule, mind: TabularMind, h: int, s: int, a: int) -> bool:
+    """End the phase if this pair has been tried as often within it as before it."""
+    counts, plan, p = mind.counts, mind.plan, count_row(mind.homogeneous, mind.plan.Q.shape[0], h)
+    n, before = counts.visits[p, s, a], plan.visits[p, s, a]
+    if mind.homogeneous:
+        n, before = n + counts.visits[1 - p, s, a], before + plan.visits[1 - p, s, a]
+    if n - before >= max(1.0, before):
+        plan.due[0] = True
+    return True
 
 
 @compiled
-def radii(numbers: Floats, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
+def radii(rule: UCRL2Rule, H: int, S: int, A: int, t: float, n: float) -> tuple[float, float]:
     """Return the radii of the confidence sets of a mean reward and, in L1, of the next state's distribution."""
-    n, delta = max(1.0, n), numbers[DELTA]
-    reward = (numbers[HIGH] - numbers[LOW]) * math.sqrt(7.0 * log(2.0 * S * H * A * t / delta) / (2.0 * n))
-    return numbers[SCALE] * reward, numbers[SCALE] * math.sqrt(14.0 * S * log(2.0 * A * H * t / delta) / n)
+    n, delta = max(1.0, n), rule.delta
+    reward = (rule.high - rule.low) * math.sqrt(7.0 * log(2.0 * S * H * A * t / delta) / (2.0 * n))
+    return rule.scale * reward, rule.scale * math.sqrt(14.0 * S * log(2.0 * A * H * t / delta) / n)
 
 
-@plan.register(UCRL2Mind)
-def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
+@plan_values.register(UCRL2Rule)
+def ucrl2(rule: UCRL2Rule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Extended value iteration, if the phase is over. Returns False if a value is not finite."""
-    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
+    counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
     if not plan.due[0]:
         return True
@@ -82,25 +133,22 @@ def ucrl2(mind: UCRL2Mind, sampled: bool, stream: Words) -> bool:
     for h in range(H - 1, -1, -1):
         p = 0 if mind.homogeneous else h
         outcomes = S + 1 if counts.ends[p] > 0 else S
-        sort_descending(plan.V[h + 1], plan.order, outcomes)
+        sort_descending(plan.V[h + 1], rule.order, outcomes)
         for s in range(S):
             for a in range(A):
                 n, m, reward = counts.visits[p, s, a], counts.visits[p, s, a], counts.reward[p, s, a]
                 if mind.homogeneous:
                     n, reward = n + counts.visits[1, s, a], reward + counts.reward[1, s, a]
-                Q = numbers[HIGH]
+                Q = rule.high
                 if n > 0.0:
-                    Q = min(reward / n + radii(numbers, periods, S, A, t, n)[0], Q)
+                    Q = min(reward / n + radii(rule, periods, S, A, t, n)[0], Q)
                 if h + 1 < H:
-                    d = radii(numbers, periods, S, A, t, m)[1]
-                    Q += optimistic(counts.into[p, s, a], m, d, plan.V[h + 1], plan.order, outcomes, plan.p)
+                    d = radii(rule, periods, S, A, t, m)[1]
+                    Q += optimistic(counts.into[p, s, a], m, d, plan.V[h + 1], rule.order, outcomes, rule.p)
                 plan.Q[h, s, a] = Q
         if not best_values(mind, h):
             return False
-    for p in range(plan.visits.shape[0]):
-        for s in range(S):
-            for a in range(A):
-                plan.visits[p, s, a] = counts.visits[p, s, a]
+    copy_table(counts.visits, plan.visits)
     plan.due[0] = False
     return True
 

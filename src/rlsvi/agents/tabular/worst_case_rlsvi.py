@@ -26,21 +26,14 @@ deviation of the noise, and alpha_k by its square, so that the noise where clipp
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
-
-from rlsvi.agents.contract import EPISODES, plan
-from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, probability, range_of
+from rlsvi.agents.contract import EPISODES
+from rlsvi.agents.tabular.table import TabularAgent, TabularMind, best_values, plan_values, probability, range_of
 from rlsvi.core.checks import flag, positive, whole
-from rlsvi.core.compile import Floats, Words
+from rlsvi.core.compile import Words
 from rlsvi.core.elementary import log
 from rlsvi.core.random import normal
-
-LOW, HIGH, PAIRS, BETA, ALPHA = range(5)  # indices of mind.numbers
-
-
-class WorstCaseRLSVIMind(TabularMind):
-    """The mind of WorstCaseRLSVI."""
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -58,7 +51,6 @@ class WorstCaseRLSVI(TabularAgent):
     """
 
     _samples = True
-    mind_class = WorstCaseRLSVIMind
 
     reward_range: tuple[float, float] = (0.0, 1.0)
     scale: float = 1.0
@@ -66,31 +58,39 @@ class WorstCaseRLSVI(TabularAgent):
     delta: float = 0.05
     planned: int = 100_000
 
-    def numbers(self, horizon: int, states: int, actions: int, weights: int) -> Floats:
-        """Return the parameters of the planner, after checking them."""
+    def _rule(self, H: int, S: int, A: int) -> "WorstCaseRLSVIRule":
         low, high = range_of(self.reward_range, with_zero=True)
-        pairs, steps = states * actions, whole("planned", self.planned, 1, 2**62) * horizon
-        scale = positive("scale", self.scale)
-        beta = 0.5 * states * horizon**3 * (scale * scale)
-        alpha = 8.0 * log(40 * pairs * steps / probability("delta", self.delta))  # in units of beta_k
-        return np.array([low, high, 2 * horizon * pairs, beta, alpha if flag("clip", self.clip) else 0.0])
+        steps, scale = whole("planned", self.planned, 1, 2**62) * H, positive("scale", self.scale)
+        beta = 0.5 * S * H**3 * (scale * scale)
+        alpha = 8.0 * log(40 * S * A * steps / probability("delta", self.delta))
+        return WorstCaseRLSVIRule(low, high, 2.0 * H * S * A, beta, alpha if flag("clip", self.clip) else 0.0)
 
 
-@plan.register(WorstCaseRLSVIMind)
-def worst_case_rlsvi(mind: WorstCaseRLSVIMind, sampled: bool, stream: Words) -> bool:
+class WorstCaseRLSVIRule(NamedTuple):
+    """The bounds of rewards, and what beta_k and alpha_k are made of."""
+
+    low: float
+    high: float
+    pairs: float  # 2 H S A
+    beta: float  # 1/2 S H^3, times the scale
+    alpha: float  # alpha_k in units of beta_k, or 0 without clipping
+
+
+@plan_values.register(WorstCaseRLSVIRule)
+def worst_case_rlsvi(rule: WorstCaseRLSVIRule, mind: TabularMind, sampled: bool, stream: Words) -> bool:
     """Draw values, or use their mean, without noise and clipping. Return False if a value is not finite."""
-    counts, plan, numbers = mind.counts, mind.plan, mind.numbers
+    counts, plan = mind.counts, mind.plan
     H, S, A = plan.Q.shape
-    beta = numbers[BETA] * log(numbers[PAIRS] * (counts.counters[EPISODES] + 1))
-    spread = (numbers[HIGH] - numbers[LOW]) * math.sqrt(beta)
+    beta = rule.beta * log(rule.pairs * (counts.counters[EPISODES] + 1))
+    spread = (rule.high - rule.low) * math.sqrt(beta)
     for h in range(H - 1, -1, -1):
         for s in range(S):
             for a in range(A):
                 n = counts.visits[h, s, a]
-                if sampled and numbers[ALPHA] > 0.0 and n <= numbers[ALPHA] * beta:
-                    plan.Q[h, s, a] = (H - h) * numbers[HIGH]
+                if sampled and rule.alpha > 0.0 and n <= rule.alpha * beta:
+                    plan.Q[h, s, a] = (H - h) * rule.high
                     continue
-                y = counts.reward[h, s, a] + (H - h) * numbers[LOW]
+                y = counts.reward[h, s, a] + (H - h) * rule.low
                 for following in range(S):
                     y += counts.into[h, s, a, following] * plan.V[h + 1, following]
                 Q = y / (n + 1.0)

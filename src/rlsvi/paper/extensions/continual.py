@@ -12,7 +12,7 @@ import polars as pl
 from numpy.polynomial.legendre import legvander
 
 from rlsvi.agents import ContinualLSVI, ContinualRLSVI, DivergenceWarning, EpsilonGreedy, Linear
-from rlsvi.agents.continual.rlsvi import ContinualAgent
+from rlsvi.agents.continual import ContinualAgent
 from rlsvi.agents.explore import Schedule
 from rlsvi.bases import Dense, StateFeatures, coherent
 from rlsvi.core.compile import Floats

@@ -21,7 +21,7 @@ import polars as pl
 
 from rlsvi.agents import EpsilonGreedy, Exponential, InverseGamma, StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.files import load
-from rlsvi.agents.stationary.rlsvi import Form, StationaryAgent
+from rlsvi.agents.stationary import Form, StationaryAgent
 from rlsvi.bases import Tetris
 from rlsvi.core.archive import ArchiveError
 from rlsvi.core.compile import Floats

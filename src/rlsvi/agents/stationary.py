@@ -2,12 +2,12 @@
 
 theta^-_0 = prior mean
 for l = 0, 1, ..
-    b_i = r_i + gamma max_a (Phi theta^-)(s_i', a), or r_i if s_i' is terminal      (targets.py)
-    sample theta_l from the posterior of the regression of b on Phi                 (sweeps.py)
+    b_i = r_i + gamma max_a (Phi theta^-)(s_i', a), or r_i if s_i' is terminal      (targets)
+    sample theta_l from the posterior of the regression of b on Phi                 (plan)
     (repeated with theta^- = theta_l and the same noise if `regressions` > 1)
     until the end of the episode
         sample a_t from argmax_a (Phi theta_l)(s_t, a)                              (ties broken uniformly)
-        observe r_t and s_t+1                                                       (ring.py)
+        observe r_t and s_t+1                                                       (remember_episode)
     theta^-_l+1 = theta_l
 """
 
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rlsvi.agents.contract import Place, Step, count, diverged, new_counters, weights_shaped
 from rlsvi.agents.discounted import DiscountedAgent
@@ -24,29 +25,337 @@ from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.rlsvi import all_finite
 from rlsvi.agents.no_progress import is_checked, is_no_wider
 from rlsvi.agents.noise import Model, Noise, noise_of
-from rlsvi.agents.stationary.ring import (
-    FOREVER,
-    KEPT,
-    Numbers,
-    Ring,
-    begin_transition,
-    empty_ring,
-    pairs_of,
-    read_ring,
-    resized,
-    used_columns,
-)
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.basis import bound
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import one_of, shown, whole
 from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
-from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product
+from rlsvi.core.elementary import add_outer, factorise, pair_product, pair_sum, two_product
 from rlsvi.core.random import Seed, normal
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import Factor, FactorError, add, solve
 from rlsvi.envs.task import Task, check_setting, setting_of
+
+Form = Literal["literal", "afterstate"]
+
+MANY = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StationaryAgent(DiscountedAgent):
+    """Regression of one value function, the base of StationaryRLSVI and StationaryLSVI."""
+
+    lam: float = 1.0
+    gamma: float = 0.99
+    basis: Basis | None = None
+    form: Form = "literal"
+    memory: int | None = 100_000
+    regressions: int = 1
+    prior_mean: float | Floats = 0.0
+    diverged_above: float = 1000.0
+    seed: Seed = None
+
+    def _check(self) -> None:
+        super()._check()
+        one_of("form", self.form, ("literal", "afterstate"))
+        if self.memory is not None:
+            whole("memory", self.memory, 1, FOREVER)
+        whole("regressions", self.regressions, 1, 2**31 - 1)
+
+    def _notice(self) -> None:
+        """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
+        super()._notice()
+        ring, steps = self._learner.mind.ring, self.steps
+        if not is_checked(self.episodes) or ring.reach[0] > 0.0 or ring.size[0] < steps:  # some were dropped
+            return
+        x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
+        if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
+            more = (
+                "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
+            )
+            self._miss_reward(self._remedy or f"try {more}")
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The setting it has learned in, as far as known: for Tetris, height, width, pieces and game_over."""
+        return dict(self._setting) if self.episodes > 0 else {}
+
+    def _take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
+        """Start a task, or check that it is the one learned so far; `setting` contains its other properties."""
+        offered = setting_of(env) if setting is None else setting
+        if self.steps == 0:
+            self._setting = offered
+        else:
+            check_setting(self._setting, offered)
+        super()._take_on(task, env)
+
+    def prepare(self, task: Task, setting: dict[str, Any], example: Any) -> "StationaryLearner":
+        """Start a task with observations like `example`, for a fused loop."""
+        self._take_on(task, None, setting)
+        if self._learner is None:
+            self._learner = self.new_learner(task, task.checked(example))
+        self._learner.look(0, example, None)
+        learner: StationaryLearner = self._learner
+        return learner
+
+    def new_learner(self, task: Task, example: Any) -> "StationaryLearner":
+        """Return a learner without experience."""
+        features = self._bind(task, example)
+        self._setting = {**features.setting, **self._setting}
+        ring = empty_ring(
+            task.actions, features.blocks, features.units, features.dtype, features.known, self.memory
+        )
+        return self._learner_of(task, ring, features)
+
+    def restored_learner(self, task: Task, file: Archive) -> "StationaryLearner":
+        """Return the learner stored in a file, after checking all its arrays."""
+        ring = read_ring(file, task.actions, self.memory, self.form == "afterstate")
+        if task.actions > max(len(ring.gram), ring.next_x.shape[1], MANY):
+            raise ArchiveError(f"is damaged: its ring is not that of {task}")
+        learner = self._learner_of(task, ring, None)
+        mind = learner.mind
+        for name in ("theta", "counters", "watch"):
+            part = getattr(mind, name)
+            part[...] = file.take(name, part.shape, part.dtype)
+        if mind.counters[0] < 1 or mind.ring.size[0] > mind.counters[1]:
+            raise ArchiveError("is damaged: its episodes and what was learned do not fit together")
+        return learner
+
+    def _learner_of(self, task: Task, ring: "Ring", features: "BoundFeatures | None") -> "StationaryLearner":
+        mean = weights_shaped(self.prior_mean, (1, len(ring.gram), len(ring.units)))[0]
+        ridge, sigma, shape, scale = noise_of(self.lam, self.sigma)
+        sd = math.sqrt(scale / shape / ridge) if shape else sigma / math.sqrt(ridge)
+        mind = StationaryMind(
+            ring=ring,
+            model=Model(mean, ridge, sigma, shape, scale, float(self.gamma)),
+            work=new_work(ring, task.actions),
+            theta=mean.copy(),
+            counters=new_counters(),
+            watch=np.zeros(3),
+            spread=float(np.abs(mean).max()) + sd,
+            diverged_above=float(self.diverged_above),
+        )
+        return StationaryLearner(task, mind, self.regressions, lambda example: self._bind(task, example), features)
+
+    def _bind(self, task: Task, example: Any) -> "BoundFeatures":
+        features = bind_features(self.basis or Tabular(), task, self.form == "afterstate", example)
+        check_setting(self._setting, features.setting)
+        return features
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StationaryRLSVI(StationaryAgent):
+    """Randomized least-squares value iteration without a fixed number of periods.
+
+    Parameters
+    ----------
+    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
+        square, in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
+    gamma : discount, in [0, 1].
+    basis : how states and actions map to weights. If None, a table. Features with `numbers` are stored in few
+        bytes; features with `rewards` can be used in the afterstate form.
+    form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
+        with r(s, a) known, where phi describes the result of the action.
+    memory : the number of most recent transitions to learn from. If None, all.
+    regressions : number of sweeps of value iteration per episode, all with the same noise.
+    prior_mean : prior mean of the weights: a number or (weights,).
+    diverged_above : a target larger than this multiple of what rewards, prior and discount explain is reported by
+        a DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
+    seed : determines all randomness, including the environment's.
+
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    """
+
+    sigma: Noise = 1.0
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class StationaryLSVI(StationaryAgent):
+    """Least-squares value iteration without a fixed number of periods.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
+        StationaryRLSVI's lam sigma^2.
+    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed : as for StationaryRLSVI.
+    """
+
+    explore: Explore = Greedy()
+
+    _samples = False
+
+
+# ---- The most recent transitions, with all that a regression over them needs, added and evicted exactly ----
+#
+# `Memory` of finite/memory.py has sums that never forget; here the oldest transition leaves A'A again. A
+# transition is stored as the features of its state and action, its reward, and the features of every legal action
+# in the next state, or none if that is terminal. Features are uint8, int16 (times `units` when used) or float64.
+# Those of the next actions are stored in planes, one plane per feature with transitions side by side, which is the
+# fastest layout to read. Nothing computed from a ring depends on where transitions lie in it, only on their order.
+
+
+Numbers = NDArray[Any]
+FOREVER = 2**62  # a ring of this many transitions evicts none
+KEPT = (np.dtype(np.uint8), np.dtype(np.int16), np.dtype(np.float64))  # types of stored features
+LINE = 64  # columns: planes of bytes aligned alike within cache lines are read faster
+
+
+class Ring(NamedTuple):
+    """Room for N transitions and M next actions; B blocks of d features; P = d planes, or d + 1 with rewards."""
+
+    limit: Longs  # (1,) the maximum number of transitions
+    first: Longs  # (1,) position of the oldest one
+    size: Longs  # (1,) number of transitions
+    head: Longs  # (1,) the first free column of next_x
+    x: Numbers  # (N, d) features of the state and action
+    block: Ints  # (N,)
+    reward: Floats  # (N,)
+    start: Longs  # (N,) first column in next_x
+    following: Ints  # (N,) number of columns: the legal actions of the next state
+    next_x: Numbers  # (P, M) features of the next actions; plane d, if any, contains known rewards
+    next_block: Ints  # (M,)
+    units: Floats  # (d,) a feature is the stored number times its unit
+    gram: Numbers  # (B, d, d) the sum of x x', upper triangle: int64, or float64
+    low: Floats  # (B, d, d) the rounding error of gram; (B, 0, 0) for int64
+    reach: Floats  # (2,) the largest |reward| and |x units| ever stored
+
+
+def ring_layout(N: int, M: int, P: int, B: int, d: int, dtype: Any) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Return the shape and type of every array of a ring of this size."""
+    whole = np.dtype(dtype).kind in "iu"
+    shapes = {"x": (N, d), "next_x": (P, M), "next_block": (M,), "units": (d,), "gram": (B, d, d), "reach": (2,)}
+    shapes |= dict.fromkeys(("block", "reward", "start", "following"), (N,))
+    shapes["low"] = (B, 0, 0) if whole else (B, d, d)
+    types = {"x": dtype, "next_x": dtype, "gram": np.int64 if whole else np.float64}
+    types |= dict.fromkeys(("limit", "first", "size", "head", "start"), np.int64)
+    types |= dict.fromkeys(("block", "following", "next_block"), np.int32)
+    return {name: (shapes.get(name, (1,)), types.get(name, np.float64)) for name in Ring._fields}
+
+
+def empty_ring(
+    actions: int, blocks: int, units: Floats, dtype: Any, known: bool, memory: int | None, room: int = 256
+) -> Ring:
+    """Return an empty ring. `known`: the rewards of the next actions are stored with them."""
+    layout = ring_layout(room, columns_for(room * actions), len(units) + known, blocks, len(units), dtype)
+    ring = Ring(**{name: np.zeros(*each) for name, each in layout.items()})
+    ring.limit[0], ring.units[:] = FOREVER if memory is None else memory, units
+    return ring
+
+
+def columns_for(pairs: int) -> int:
+    """Return the columns for `pairs` next actions: an odd number of lines, to reduce cache conflicts of planes."""
+    return (-(-pairs // LINE) | 1) * LINE
+
+
+def resize_ring(ring: Ring, transitions: int, pairs: int) -> Ring:
+    """Return the same transitions, oldest first, with room for `transitions` and `pairs` next actions."""
+    size, room = int(ring.size[0]), len(ring.x)
+    order = (int(ring.first[0]) + np.arange(size)) % room
+    counts = ring.following[order].astype(np.int64)
+    ends = np.cumsum(counts)
+    used = int(ends[-1]) if size else 0
+    columns = np.arange(used) + np.repeat(ring.start[order] - (ends - counts), counts)
+    planes, M = len(ring.next_x), columns_for(pairs)
+    next_x, next_block = np.zeros((planes, M), ring.next_x.dtype), np.zeros(M, np.int32)
+    for plane, old in zip(next_x, ring.next_x, strict=True):
+        plane[:used] = old[columns]
+    next_block[:used] = ring.next_block[columns]
+    fields = {name: getattr(ring, name)[order] for name in ("x", "block", "reward", "following")}
+    for name, old in (fields | {"start": ends - counts}).items():
+        fields[name] = np.zeros((transitions, *old.shape[1:]), old.dtype)
+        fields[name][:size] = old
+    head, first, kept = np.array([used]), np.zeros(1, np.int64), ring.size.copy()
+    return ring._replace(head=head, first=first, size=kept, next_x=next_x, next_block=next_block, **fields)
+
+
+def pairs_of(ring: Ring) -> int:
+    """Return the number of next actions stored."""
+    order = (int(ring.first[0]) + np.arange(int(ring.size[0]))) % len(ring.x)
+    return int(ring.following[order].sum())
+
+
+def used_columns(ring: Ring) -> int:
+    """Return the number of columns from the oldest transition to the first free one, including gaps."""
+    if ring.size[0] == 0:
+        return 0
+    head, tail = int(ring.head[0]), int(ring.start[ring.first[0]])
+    return head - tail if head >= tail else head + ring.next_x.shape[1] - tail
+
+
+def read_ring(file: Archive, actions: int, memory: int | None, known: bool) -> Ring:
+    """Read the ring from a file, checking that its arrays are consistent and all indices are within bounds."""
+    (room, d), (planes, columns), (blocks, *_) = (
+        file.shape(f"ring.{name}", n) for name, n in (("x", 2), ("next_x", 2), ("gram", 3))
+    )
+    dtype, limit = file.dtype("ring.x"), FOREVER if memory is None else memory
+    if dtype not in KEPT or min(room, d, columns, blocks) < 1 or planes != d + known:
+        raise ArchiveError(f"is damaged: no ring holds {dtype} features of shape {(room, d)} and {planes} planes")
+    layout = ring_layout(room, columns, planes, blocks, d, dtype)
+    ring = Ring(**{name: file.take(f"ring.{name}", *each) for name, each in layout.items()})
+    size, following = int(ring.size[0]), ring.following.astype(np.int64)
+    pairs = following[: max(size, 0)]
+    fine = ring.limit[0] == limit and 0 <= size <= min(room, limit) and ring.first[0] == 0
+    fine = fine and bool(((following >= 0) & (following <= actions)).all())
+    fine = fine and np.array_equal(ring.start[:size], np.cumsum(pairs) - pairs)
+    fine = fine and ring.head[0] == pairs.sum() <= columns and bool((ring.units != 0).all())
+    fine = fine and not any(part[..., int(pairs.sum()) :].any() for part in (ring.next_x, ring.next_block))
+    for block in (ring.block, ring.next_block):
+        fine = fine and bool(((block >= 0) & (block < blocks)).all())
+    if not fine:
+        raise ArchiveError("is damaged: an index in its ring points outside its tables")
+    return ring
+
+
+@compiled
+def place_for(ring: Ring, pairs: int) -> int:
+    """Return the first of `pairs` adjacent free columns, or -1. Columns are used in a circle, without breaks."""
+    head, columns = ring.head[0], ring.next_x.shape[1]
+    if ring.size[0] == 0:
+        return 0 if pairs <= columns else -1
+    tail = ring.start[ring.first[0]]
+    if head >= tail:
+        if head + pairs <= columns:
+            return int(head)
+        return 0 if pairs < tail else -1
+    return int(head) if head + pairs < tail else -1
+
+
+@compiled
+def evict(ring: Ring, row: Numbers) -> None:
+    """Remove the oldest transition. `row` (d,), of the type of gram, is overwritten."""
+    i = ring.first[0]
+    b = ring.block[i]
+    for k in range(row.size):
+        row[k] = ring.x[i, k]
+    add_outer(ring.gram[b], ring.low[b], row, -1)
+    ring.first[0] = i + 1 if i + 1 < ring.x.shape[0] else 0
+    ring.size[0] -= 1
+
+
+@compiled
+def begin_transition(ring: Ring, x: Numbers, block: int, reward: float, pairs: int, row: Numbers) -> int:
+    """Store a transition without its next actions and return the first column for these; -1 if there is none."""
+    if ring.size[0] == ring.limit[0]:
+        evict(ring, row)
+    p = place_for(ring, pairs)
+    if p < 0 or ring.size[0] == ring.x.shape[0]:
+        return -1
+    i = (ring.first[0] + ring.size[0]) % ring.x.shape[0]
+    ring.size[0] += 1
+    ring.block[i], ring.reward[i], ring.start[i], ring.following[i] = block, reward, p, pairs
+    norm = 0.0
+    for k in range(row.size):
+        ring.x[i, k] = x[k]
+        row[k] = x[k]
+        norm += (x[k] * ring.units[k]) * (x[k] * ring.units[k])
+    add_outer(ring.gram[block], ring.low[block], row, 1)
+    ring.reach[0], ring.reach[1] = max(ring.reach[0], abs(reward)), max(ring.reach[1], np.sqrt(norm))
+    ring.head[0] = p + pairs
+    return p
+
 
 # ---- Features as stored in the ring: numbers of one type, times units --------------------------------------
 
@@ -65,7 +374,7 @@ class BoundFeatures(NamedTuple):
     setting: Mapping[str, Any]  # what else the features depend on
 
 
-def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
+def bind_features(basis: Basis, task: Task, known: bool, example: Any) -> BoundFeatures:
     """Bind a basis; small integers are stored as such if it provides them. `known`: with rewards."""
     features = bound(basis, task.states, task.actions, 1, example)
     numbers, rewards = features.numbers if features.blocks == 1 else None, features.rewards
@@ -110,24 +419,40 @@ def bound_features(basis: Basis, task: Task, known: bool, example: Any) -> Bound
 BATCH = 2048  # next actions processed together, so that their values stay in the nearest cache
 
 
-class Weights(NamedTuple):
-    """The weights of the planes, and work arrays."""
+class Work(NamedTuple):
+    """Work arrays for a regression."""
 
-    w: Floats  # (P, B) of Q, times the units
-    q: Floats  # (batch,) of next actions
+    factor: Factor  # (B, d, d), (B, d)
+    low: Floats  # (d, d)
+    z: Floats  # (B, d) L^-T z
+    b: Floats  # (N,) targets, oldest transition first
+    error: Floats  # (B, d) rounding error of A'b
+    w: Floats  # (P, B) weights of the planes in Q, times the units
+    q: Floats  # (batch,) values of next actions
+    largest: Floats  # (1,) |b|
+    sigma: Floats  # (1,) of the last sample
 
 
-def new_weights(ring: Ring, actions: int) -> Weights:
-    """Return arrays for the weights of a ring."""
-    planes, batch = len(ring.next_x), max(BATCH, actions)
-    return Weights(np.zeros((planes, len(ring.gram))), np.zeros(batch))
+def new_work(ring: Ring, actions: int) -> Work:
+    """Return work arrays for the regressions of a ring."""
+    B, d = len(ring.gram), len(ring.units)
+    return Work(
+        factor=Factor(np.zeros((B, d, d)), np.zeros((B, d))),
+        low=np.zeros((d, d)),
+        z=np.zeros((B, d)),
+        b=np.zeros(len(ring.x)),
+        error=np.zeros((B, d)),
+        w=np.zeros((len(ring.next_x), B)),
+        q=np.zeros(max(BATCH, actions)),
+        largest=np.zeros(1),
+        sigma=np.zeros(1),
+    )
 
 
 @compiled
-def set_weights(weights: Weights, units: Floats, theta: Floats, gamma: float) -> None:
-    """Set the weights of Q for theta (B, d)."""
-    w, d = weights.w, units.size
-    known = w.shape[0] > d
+def set_weights(w: Floats, units: Floats, theta: Floats, gamma: float) -> None:
+    """Set the weights of the planes in Q for theta (B, d)."""
+    d, known = units.size, w.shape[0] > units.size
     for b in range(theta.shape[0]):
         for k in range(d):
             w[k, b] = (gamma if known else 1.0) * (units[k] * theta[b, k])
@@ -146,30 +471,30 @@ def action_values(w: Floats, x: Numbers, block: Ints, Q: Floats) -> None:
 
 
 @compiled
-def targets(ring: Ring, weights: Weights, gamma: float, b: Floats) -> float:
-    """Compute the targets b of all transitions, oldest first, and return the largest absolute value."""
-    room, size, first = ring.x.shape[0], ring.size[0], ring.first[0]
+def targets(ring: Ring, work: Work, gamma: float) -> None:
+    """Compute the targets b of all transitions, oldest first, and the largest absolute value."""
+    room, size, first, b = ring.x.shape[0], ring.size[0], ring.first[0], work.b
     known = ring.next_x.shape[0] > ring.units.size
     t = 0
     while t < size:
         i = (first + t) % room
         begin, pairs, end = ring.start[i], 0, i
-        last = min(room, i + min(size - t, weights.q.size))
-        while end < last and ring.start[end] == begin + pairs and pairs + ring.following[end] <= weights.q.size:
+        last = min(room, i + min(size - t, work.q.size))
+        while end < last and ring.start[end] == begin + pairs and pairs + ring.following[end] <= work.q.size:
             pairs += ring.following[end]
             end += 1
-        if weights.w.shape[1] == 1:
-            dense_values(weights, ring.next_x, unsigned(begin), unsigned(pairs))
+        if work.w.shape[1] == 1:
+            dense_values(work, ring.next_x, unsigned(begin), unsigned(pairs))
         else:
-            block_values(weights, ring.next_x, ring.next_block, begin, pairs)
+            block_values(work, ring.next_x, ring.next_block, begin, pairs)
         for j in range(i, end):
-            best = best_of(weights.q, ring.start[j] - begin, ring.following[j])
+            best = best_of(work.q, ring.start[j] - begin, ring.following[j])
             b[t] = best if known else ring.reward[j] + gamma * best
             t += 1
     largest = 0.0
     for t in range(size):
         largest = max(largest, abs(b[t]))
-    return largest
+    work.largest[0] = largest
 
 
 @compiled
@@ -182,9 +507,9 @@ def best_of(q: Floats, begin: int, n: int) -> float:
 
 
 @compiled
-def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> None:
+def dense_values(work: Work, x: Numbers, begin: unsigned, n: unsigned) -> None:
     """Compute q of n columns for one block; planes are added in order, four per pass over q."""
-    q, w = weights.q, weights.w
+    q, w = work.q, work.w
     planes = unsigned(w.shape[0])
     fours = planes - planes % FOUR
     for p in range(n):
@@ -202,9 +527,9 @@ def dense_values(weights: Weights, x: Numbers, begin: unsigned, n: unsigned) -> 
 
 
 @compiled
-def block_values(weights: Weights, x: Numbers, block: Ints, begin: int, n: int) -> None:
+def block_values(work: Work, x: Numbers, block: Ints, begin: int, n: int) -> None:
     """Compute q of n columns, each with the weights of its block."""
-    q, w = weights.q, weights.w
+    q, w = work.q, work.w
     for p in range(n):
         q[p] = 0.0
     for k in range(w.shape[0]):
@@ -227,34 +552,6 @@ def block_values(weights: Weights, x: Numbers, block: Ints, begin: int, n: int) 
 FINE, NO_FACTOR, NOT_FINITE = range(3)
 
 
-class Work(NamedTuple):
-    """Work arrays for a regression."""
-
-    factor: Factor  # (B, d, d), (B, d)
-    low: Floats  # (d, d)
-    z: Floats  # (B, d) L^-T z
-    b: Floats  # (N,) targets, oldest transition first
-    error: Floats  # (B, d) rounding error of A'b
-    weights: Weights
-    largest: Floats  # (1,) |b|
-    sigma: Floats  # (1,) of the last sample
-
-
-def new_work(ring: Ring, actions: int) -> Work:
-    """Return work arrays for the regressions of a ring."""
-    B, d = len(ring.gram), len(ring.units)
-    return Work(
-        Factor(np.zeros((B, d, d)), np.zeros((B, d))),
-        np.zeros((d, d)),
-        np.zeros((B, d)),
-        np.zeros(len(ring.x)),
-        np.zeros((B, d)),
-        new_weights(ring, actions),
-        np.zeros(1),
-        np.zeros(1),
-    )
-
-
 @compiled
 def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, sweeps: int, stream: Words) -> int:
     """Replace theta (B, d), which is theta^-, by a sample of the posterior, or by its mean if not `sampled`."""
@@ -262,8 +559,8 @@ def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, swe
         return NO_FACTOR
     variate = draw(ring, model, work, stream) if sampled else 1.0
     for _ in range(sweeps):
-        set_weights(work.weights, ring.units, theta, model.gamma)
-        work.largest[0] = targets(ring, work.weights, model.gamma, work.b)
+        set_weights(work.w, ring.units, theta, model.gamma)
+        targets(ring, work, model.gamma)
         regress(ring, model, work, theta)
         if sampled:
             disturb(ring, model, work, theta, variate)
@@ -394,15 +691,6 @@ class StationaryMind(NamedTuple):
     diverged_above: float
 
 
-def new_mind(ring: Ring, model: Model, actions: int, diverged_above: float) -> StationaryMind:
-    """Return a mind with this ring that has learned nothing else."""
-    ridge = model.ridge
-    sd = math.sqrt(model.scale / model.shape / ridge) if model.shape else model.sigma / math.sqrt(ridge)
-    spread = float(np.abs(model.mean).max()) + sd
-    theta, watch, work = model.mean.copy(), np.zeros(3), new_work(ring, actions)
-    return StationaryMind(ring, model, work, theta, new_counters(), watch, spread, float(diverged_above))
-
-
 @compiled
 def remember_episode(
     mind: StationaryMind,
@@ -507,8 +795,8 @@ class StationaryLearner:
             if status == NOT_FINITE:
                 raise diverged()
             largest = float(mind.work.largest[0])
-        set_weights(mind.work.weights, mind.ring.units, theta, mind.model.gamma)
-        return StationaryPlan(theta, mind.work.weights.w.copy(), largest)
+        set_weights(mind.work.w, mind.ring.units, theta, mind.model.gamma)
+        return StationaryPlan(theta, mind.work.w.copy(), largest)
 
     def values(self, plan: StationaryPlan, place: Place) -> Floats:
         """Return Q of every action."""
@@ -553,12 +841,12 @@ class StationaryLearner:
             room = min(max(room + room // 4 + 64, needed), limit)
             work = work._replace(b=np.zeros(room))
         columns = max(columns + columns // 4, ring.next_x.shape[1])
-        self.mind = self.mind._replace(ring=resized(ring, room, columns), work=work)
+        self.mind = self.mind._replace(ring=resize_ring(ring, room, columns), work=work)
 
     def state(self) -> dict[str, Any]:
         """Return the ring without unused room, theta, counters and what is monitored."""
         ring = self.mind.ring
-        ring = resized(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
+        ring = resize_ring(ring, max(int(ring.size[0]), 1), max(pairs_of(ring), 1))
         arrays = {f"ring.{name}": array for name, array in ring._asdict().items()}
         return arrays | {"theta": self.mind.theta, "counters": self.counters, "watch": self.mind.watch}
 
@@ -578,151 +866,3 @@ def check_same(ring: Ring, features: BoundFeatures) -> None:
         f"this agent has learned with {learned[0]} blocks of {learned[1]} features, {other}: keep to the "
         "basis and the board it has learned with, or use agent.clone() to learn anew"
     )
-
-
-# ---- The common part of stationary RLSVI and LSVI: one value function, learned from the most recent transitions
-
-
-Form = Literal["literal", "afterstate"]
-
-MANY = 2**20  # actions that a small file may have, if its basis gives all of them the same weights
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class StationaryAgent(DiscountedAgent):
-    """Regression of one value function, the base of StationaryRLSVI and StationaryLSVI."""
-
-    lam: float = 1.0
-    gamma: float = 0.99
-    basis: Basis | None = None
-    form: Form = "literal"
-    memory: int | None = 100_000
-    regressions: int = 1
-    prior_mean: float | Floats = 0.0
-    diverged_above: float = 1000.0
-    seed: Seed = None
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        super()._check()
-        one_of("form", self.form, ("literal", "afterstate"))
-        if self.memory is not None:
-            whole("memory", self.memory, 1, FOREVER)
-        whole("regressions", self.regressions, 1, 2**31 - 1)
-
-    def _notice(self) -> None:
-        """Warn about values that diverge, and if there was never a reward and nothing new is found any more."""
-        super()._notice()
-        ring, steps = self._learner.mind.ring, self.steps
-        if not is_checked(self.episodes) or ring.reach[0] > 0.0 or ring.size[0] < steps:  # some were dropped
-            return
-        x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
-        if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
-            more = (
-                "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
-            )
-            self._miss_reward(self._remedy or f"try {more}")
-
-    @property
-    def setting(self) -> dict[str, Any]:
-        """The setting it has learned in, as far as known: for Tetris, height, width, pieces and game_over."""
-        return dict(self._setting) if self.episodes > 0 else {}
-
-    def _take_on(self, task: Task, env: Any = None, setting: dict[str, Any] | None = None) -> None:
-        """Start a task, or check that it is the one learned so far; `setting` contains its other properties."""
-        offered = setting_of(env) if setting is None else setting
-        if self.steps == 0:
-            self._setting = offered
-        else:
-            check_setting(self._setting, offered)
-        super()._take_on(task, env)
-
-    def prepare(self, task: Task, setting: dict[str, Any], example: Any) -> StationaryLearner:
-        """Start a task with observations like `example`, for a fused loop."""
-        self._take_on(task, None, setting)
-        if self._learner is None:
-            self._learner = self.new_learner(task, task.checked(example))
-        self._learner.look(0, example, None)
-        learner: StationaryLearner = self._learner
-        return learner
-
-    def new_learner(self, task: Task, example: Any) -> StationaryLearner:
-        """Return a learner without experience."""
-        features = self._bind(task, example)
-        self._setting = {**features.setting, **self._setting}
-        ring = empty_ring(
-            task.actions, features.blocks, features.units, features.dtype, features.known, self.memory
-        )
-        return self._learner_of(task, ring, features)
-
-    def restored_learner(self, task: Task, file: Archive) -> StationaryLearner:
-        """Return the learner stored in a file, after checking all its arrays."""
-        ring = read_ring(file, task.actions, self.memory, self.form == "afterstate")
-        if task.actions > max(len(ring.gram), ring.next_x.shape[1], MANY):
-            raise ArchiveError(f"is damaged: its ring is not that of {task}")
-        learner = self._learner_of(task, ring, None)
-        mind = learner.mind
-        for name in ("theta", "counters", "watch"):
-            part = getattr(mind, name)
-            part[...] = file.take(name, part.shape, part.dtype)
-        if mind.counters[0] < 1 or mind.ring.size[0] > mind.counters[1]:
-            raise ArchiveError("is damaged: its episodes and what was learned do not fit together")
-        return learner
-
-    def _learner_of(self, task: Task, ring: Ring, features: BoundFeatures | None) -> StationaryLearner:
-        mean = weights_shaped(self.prior_mean, (1, len(ring.gram), len(ring.units)))[0]
-        model = Model(mean, *noise_of(self.lam, self.sigma), float(self.gamma))
-        mind = new_mind(ring, model, task.actions, self.diverged_above)
-        return StationaryLearner(task, mind, self.regressions, lambda example: self._bind(task, example), features)
-
-    def _bind(self, task: Task, example: Any) -> BoundFeatures:
-        features = bound_features(self.basis or Tabular(), task, self.form == "afterstate", example)
-        check_setting(self._setting, features.setting)
-        return features
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class StationaryRLSVI(StationaryAgent):
-    """Randomized least-squares value iteration without a fixed number of periods.
-
-    Parameters
-    ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
-        square, in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
-    gamma : discount, in [0, 1].
-    basis : how states and actions map to weights. If None, a table. Features with `numbers` are stored in few
-        bytes; features with `rewards` can be used in the afterstate form.
-    form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
-        with r(s, a) known, where phi describes the result of the action.
-    memory : the number of most recent transitions to learn from. If None, all.
-    regressions : number of sweeps of value iteration per episode, all with the same noise.
-    prior_mean : prior mean of the weights: a number or (weights,).
-    diverged_above : a target larger than this multiple of what rewards, prior and discount explain is reported by
-        a DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
-    seed : determines all randomness, including the environment's.
-
-    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
-    """
-
-    sigma: Noise = 1.0
-
-
-# ---- Stationary LSVI: stationary RLSVI with dithering instead of noise (appendix D) ------------------------
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class StationaryLSVI(StationaryAgent):
-    """Least-squares value iteration without a fixed number of periods.
-
-    Parameters
-    ----------
-    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
-        StationaryRLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
-    gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed : as for StationaryRLSVI.
-    """
-
-    explore: Explore = Greedy()
-
-    _samples = False

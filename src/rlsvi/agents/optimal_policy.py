@@ -27,38 +27,6 @@ from rlsvi.mdp.finite import FiniteMDP, Table
 from rlsvi.mdp.solve import backward_induction, myopic_values
 
 
-class FixedValues(NamedTuple):
-    """Values that are known beforehand and never change."""
-
-    Q: Floats  # (H, S, A)
-    counters: Longs  # (2,) episodes and steps played
-
-
-@plan.register(FixedValues)
-def fixed_plan(mind: FixedValues, sampled: bool, stream: Words) -> bool:
-    """Do nothing, since there is nothing to plan."""
-    return True
-
-
-@values.register(FixedValues)
-def fixed_values(mind: FixedValues, h: int, s: int, Q: Floats, scratch: Words) -> None:
-    """Look up the values."""
-    for a in range(Q.size):
-        Q[a] = mind.Q[h, s, a]
-
-
-@learn.register(FixedValues)
-def fixed_learn(mind: FixedValues, table: Table, T: int, work: Workspace) -> bool:
-    """Count the episode."""
-    return count(mind.counters, T)
-
-
-@remember.register(FixedValues)
-def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool:
-    """Count the episode."""
-    return count(mind.counters, episode.actions.size)
-
-
 @dataclass(kw_only=True, repr=False, eq=False)
 class OptimalPolicy(Agent):
     """The optimal policy by exact dynamic programming, with ties broken uniformly. `learn` only plays.
@@ -81,7 +49,6 @@ class OptimalPolicy(Agent):
     _known = None  # the MDP that its values belong to
 
     def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
         if self.mdp is not None and not isinstance(self.mdp, FiniteMDP):
             raise TypeError(f"mdp must be a FiniteMDP, such as problem.mdp, got {type(self.mdp).__name__}")
 
@@ -123,6 +90,38 @@ class OptimalPolicy(Agent):
 
     def _can_predict(self) -> bool:
         return self._learner is not None
+
+
+class FixedValues(NamedTuple):
+    """Values that are known beforehand and never change."""
+
+    Q: Floats  # (H, S, A)
+    counters: Longs  # (2,) episodes and steps played
+
+
+@plan.register(FixedValues)
+def fixed_plan(mind: FixedValues, sampled: bool, stream: Words) -> bool:
+    """Do nothing, since there is nothing to plan."""
+    return True
+
+
+@values.register(FixedValues)
+def fixed_values(mind: FixedValues, h: int, s: int, Q: Floats, scratch: Words) -> None:
+    """Look up the values."""
+    for a in range(Q.size):
+        Q[a] = mind.Q[h, s, a]
+
+
+@learn.register(FixedValues)
+def fixed_learn(mind: FixedValues, table: Table, T: int, work: Workspace) -> bool:
+    """Count the episode."""
+    return count(mind.counters, T)
+
+
+@remember.register(FixedValues)
+def fixed_remember(mind: FixedValues, episode: Episode, work: Workspace) -> bool:
+    """Count the episode."""
+    return count(mind.counters, episode.actions.size)
 
 
 class FixedLearner(MindLearner):

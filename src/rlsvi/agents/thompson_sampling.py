@@ -34,6 +34,62 @@ from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import FiniteMDP, Table
 
 
+@dataclass(kw_only=True, repr=False, eq=False)
+class ThompsonSampling(Agent):
+    """Bernoulli Thompson sampling over the actions, independent of the state.
+
+    Parameters
+    ----------
+    prior : prior alpha and beta of every action, each at least 0.1; (1, 1) is uniform.
+    reward_offset : added to every reward before learning. The result must lie in [0, 1]: use 1 for rewards {-1,
+        0}. A reward between 0 and 1 counts as that fraction of a success.
+    seed : determines all randomness, including the environment's.
+    """
+
+    prior: tuple[float, float] = (1.0, 1.0)
+    reward_offset: float = 0.0
+    seed: Seed = None
+
+    _fused = True
+    _takes_basis = False
+    needs_horizon = False
+    _samples_first = True
+
+    def _check(self) -> None:
+        if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
+            raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
+
+    def _task_of(self, env: Any) -> Task:
+        """Return the task that an environment poses; only its actions matter."""
+        return super()._task_of(env)._replace(states=None, first_state=0)
+
+    def _task_in(self, mdp: FiniteMDP) -> Task:
+        """Return the task that an MDP poses; only its actions matter."""
+        return Task(0, mdp.table.actions, None)
+
+    def _failure(self, rewards: Floats) -> ValueError:
+        """Return the error for a reward outside [0, 1]."""
+        return ValueError(
+            "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for "
+            "rewards {-1, 0}, or wrap the environment (gymnasium.wrappers.TransformReward)"
+        )
+
+    def new_learner(self, task: Task, example: Any) -> "ThompsonLearner":
+        """Return a learner without experience."""
+        counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
+        return ThompsonLearner(
+            task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self._failure
+        )
+
+    def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
+        """Return the learner stored in a file, after checking all its arrays."""
+        counts = file.take("counts", (2, task.actions))
+        if (counts < 0.1).any():
+            raise ArchiveError("is damaged: a count in it is too small")
+        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
+        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self._failure)
+
+
 class ThompsonMind(NamedTuple):
     """The counts and the sample of every action."""
 
@@ -80,63 +136,6 @@ def count_rewards(mind: ThompsonMind, actions: Longs, rewards: Floats, steps: in
         mind.counts[0, actions[t]] += rewards[t]
         mind.counts[1, actions[t]] += 1.0 - rewards[t]
     return count(mind.counters, steps)
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ThompsonSampling(Agent):
-    """Bernoulli Thompson sampling over the actions, independent of the state.
-
-    Parameters
-    ----------
-    prior : prior alpha and beta of every action, each at least 0.1; (1, 1) is uniform.
-    reward_offset : added to every reward before learning. The result must lie in [0, 1]: use 1 for rewards {-1,
-        0}. A reward between 0 and 1 counts as that fraction of a success.
-    seed : determines all randomness, including the environment's.
-    """
-
-    prior: tuple[float, float] = (1.0, 1.0)
-    reward_offset: float = 0.0
-    seed: Seed = None
-
-    _fused = True
-    _takes_basis = False
-    needs_horizon = False
-    _samples_first = True
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        if (shaped("prior", finite("prior", self.prior), (2,)) < 0.1).any():
-            raise ValueError(f"prior must be two numbers of at least 0.1, got {shown(self.prior)}")
-
-    def _task_of(self, env: Any) -> Task:
-        """Return the task that an environment poses; only its actions matter."""
-        return super()._task_of(env)._replace(states=None, first_state=0)
-
-    def _task_in(self, mdp: FiniteMDP) -> Task:
-        """Return the task that an MDP poses; only its actions matter."""
-        return Task(0, mdp.table.actions, None)
-
-    def _failure(self, rewards: Floats) -> ValueError:
-        """Return the error for a reward outside [0, 1]."""
-        return ValueError(
-            "Thompson sampling needs rewards in [0, 1] after reward_offset is added: pass reward_offset=1 for "
-            "rewards {-1, 0}, or wrap the environment (gymnasium.wrappers.TransformReward)"
-        )
-
-    def new_learner(self, task: Task, example: Any) -> "ThompsonLearner":
-        """Return a learner without experience."""
-        counts = np.repeat(np.asarray(self.prior, np.float64)[:, None], task.actions, axis=1)
-        return ThompsonLearner(
-            task, ThompsonMind(counts, np.zeros(task.actions), new_counters()), failure=self._failure
-        )
-
-    def restored_learner(self, task: Task, file: Archive) -> "ThompsonLearner":
-        """Return the learner stored in a file, after checking all its arrays."""
-        counts = file.take("counts", (2, task.actions))
-        if (counts < 0.1).any():
-            raise ArchiveError("is damaged: a count in it is too small")
-        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
-        return ThompsonLearner(task, ThompsonMind(counts, np.zeros(task.actions), counters), failure=self._failure)
 
 
 class ThompsonLearner(MindLearner):

@@ -1,14 +1,21 @@
-"""One step of Continual RLSVI (appendix F, Algorithm "Continual RLSVI"), and the state it needs.
+"""Continual RLSVI (appendix F): for discounted problems that never end, a new value function in every step.
 
-A transition is added to the sums of memory.py, here with a single period; then
-    b_i = r_i + gamma max_a (Phi theta_t)(x_i+1, a), or r_i if x_i+1 is terminal
+theta_0 = prior mean, w_0 = 0
+for t = 0, 1, ..
+    sample a_t from argmax_a (Phi theta_t)(x_t, a)                               (ties broken uniformly)
+    observe r_t and x_t+1, and add the transition to the sums of finite/memory.py, here with a single period
+    b_i = r_i + gamma max_a (Phi theta_t)(x_i+1, a), or r_i if x_i+1 is terminal                       (targets)
     theta-bar_t+1 = P^-1 (A'b + ridge prior_mean), Sigma_t+1 = sigma^2 P^-1, where P = ridge I + A'A = L L'
-    theta_t+1 = theta-bar_t+1 + w_t+1
-at a cost that depends on the number of distinct states, and not on t. With e ~ N(0, I), drawn in each step,
+    theta_t+1 = theta-bar_t+1 + w_t+1                                                                  (disturb)
+
+A step costs one regression over all data, which depends on the number of distinct states, and not on t. The noise
+w changes slowly, so that the agent can follow a plan of several steps. With e ~ N(0, I), drawn in each step,
     paper:        w_t+1 = sqrt(1 - gamma^2) w_t + gamma sigma L^-T e
     whitened:     z_t+1 = gamma z_t + sqrt(1 - gamma^2) e, w_t+1 = sigma L^-T z_t+1
     independent:  w_t+1 = sigma L^-T e
 All have covariance Sigma once it changes slowly; consecutive w have correlation sqrt(1 - gamma^2), gamma and 0.
+With dithering instead of noise, this is ContinualLSVI. If an environment ends nevertheless, it is reset and
+learning continues.
 """
 
 import math
@@ -46,6 +53,151 @@ from rlsvi.offline.replay import Replay
 from rlsvi.progress import bar
 
 PAPER, WHITENED, INDEPENDENT, NONE = range(4)
+KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none": NONE}
+NoiseRecursion = Literal["paper", "whitened", "independent"]
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContinualAgent(DiscountedAgent):
+    """One value function, regressed anew in every step, the base of ContinualRLSVI and ContinualLSVI."""
+
+    lam: float = 1.0
+    gamma: float = 0.99
+    basis: Basis | None = None
+    prior_mean: float | Floats = 0.0
+    diverged_above: float = 1000.0
+    seed: Seed = None
+
+    _samples_first = True
+    noise = "none"
+    update_every = 1
+    _env = None  # the environment in which the agent acted last
+
+    def _check(self) -> None:
+        super()._check()
+        ridge_of(self.lam, self.sigma)
+        if self.gamma == 1:
+            raise ValueError("gamma must lie in [0, 1): without end there must be a discount; got 1")
+
+    @explain_calls
+    def learn(  # type: ignore[override]
+        self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool | None = None
+    ) -> Self:
+        """Act and learn for `steps` more steps.
+
+        reset : True resets the environment, with a seed derived from the agent's. None does so unless the agent
+            was the last to act in it. False never does: the environment must then be in the state that the agent's
+            last step led to, as when both come from a checkpoint.
+        progress : as for other agents.
+        """
+        whole("steps", steps, 0)
+        if reset is not None:
+            flag("reset", reset)
+        self._take_on(self._task_of(env), env)
+        anew = env is not self._env if reset is None else reset
+        if not anew and self.steps == 0:
+            raise ValueError("reset=False needs an agent that has learned: it does not know where env stands")
+        with bar(steps, "steps", progress) as advance:
+            for _ in range(steps):
+                self._step(env, anew)
+                anew = False
+                advance(1)
+        return self
+
+    def _relive(self, replay: Replay, progress: bool | None) -> None:
+        """Learn from all steps of a log, after which life goes on unless the log says otherwise."""
+        replay.open_end = True
+        self.learn(replay, steps=replay.log.steps, progress=progress)
+
+    def _step(self, env: Env[Any, Any], anew: bool) -> None:
+        """Act once and learn from it. If it fails before learning, nothing has been learned."""
+        assert self._task is not None
+        self._env = None
+        with self._restore_streams():
+            learner = self._learner
+            place = None if anew or learner is None else learner.here()
+            if place is None:
+                observation, info = reset_env(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+                learner = learner or self.new_learner(self._task, self._task.checked(observation))
+                place = learner.look(0, observation, info.get("action_mask"))
+            stream = self._streams[POSTERIOR]
+            (step,), _, _, goes_on = self._play(env, learner, learner.plan(True, stream), place)
+            self._learner = learner.live(step, not goes_on, stream)
+        self._env = env
+        self._notice()
+
+    def _predict(self, *given: Any) -> tuple[int, int]:
+        """Return an action, and a state that is always 0, since there is one value function for all steps."""
+        action, _ = super()._predict(*given)
+        return action, 0
+
+    def _plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
+        """Return the values of theta-bar_t, or of theta_t, with which it learns."""
+        return super()._plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
+
+    def new_learner(self, task: Task, example: Any) -> "ContinualLearner":
+        """Return a learner without experience."""
+        return self._learner_of(task, self._features(task, example))
+
+    def restored_learner(self, task: Task, file: Archive) -> "ContinualLearner":
+        """Return the learner stored in a file, after checking all its arrays."""
+        learner = self._learner_of(task, read_features(self, task, file))
+        learner.restore(file)
+        return learner
+
+    def _learner_of(self, task: Task, features: Features) -> "ContinualLearner":
+        mean = weights_shaped(self.prior_mean, (1, features.blocks, features.dim))
+        prior = Prior(mean, float(self.lam), ridge_of(self.lam, self.sigma), float(self.sigma), 0.0, 0.0)
+        spread = 0.0 if self.noise == "none" else 1 / math.sqrt(self.lam)
+        explained = float(np.abs(mean).max()) + spread
+        rule = Rule(float(self.gamma), KINDS[self.noise], explained, float(self.diverged_above))
+        return ContinualLearner(task, new_mind(task._replace(horizon=1), features, prior), features, rule)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContinualRLSVI(ContinualAgent):
+    """Randomized least-squares value iteration for discounted problems that never end.
+
+    Parameters
+    ----------
+    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma : standard deviation of the noise of a target, > 0. Larger values explore longer.
+    gamma : discount, in [0, 1).
+    noise : how w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of
+        only .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma;
+        "independent": drawn anew in every step. All have covariance Sigma.
+    basis : how states and actions map to weights. If None, a table. Observations that are not numbered states are
+        all stored, and the cost of a step is proportional to their number.
+    prior_mean, diverged_above, seed : as for StationaryRLSVI.
+    """
+
+    sigma: float = 1.0
+    noise: NoiseRecursion = "paper"
+
+    def _check(self) -> None:
+        super()._check()
+        if str(self.noise) == "none":
+            raise ValueError("noise must be drawn: without any, use ContinualLSVI")
+        one_of("noise", self.noise, ("paper", "whitened", "independent"))
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContinualLSVI(ContinualAgent):
+    """Least-squares value iteration for discounted problems that never end: ContinualRLSVI without noise.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0. It corresponds to ContinualRLSVI's lam sigma^2.
+    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the step.
+    gamma, basis, prior_mean, diverged_above, seed : as for ContinualRLSVI.
+    """
+
+    explore: Explore = Greedy()
+
+
+# ---- How it learns: one step of the recursion, and the state it needs ---------------------------------------
+
+
 EXCESS, DIVERGED = range(2)  # indices of Walk.watch
 
 
@@ -69,6 +221,9 @@ class Rule(NamedTuple):
     kind: int  # of the noise
     spread: float  # the largest absolute weight that the prior explains
     diverged_above: float
+
+
+KEPT = tuple(name for name in Walk._fields if name != "e")  # in files
 
 
 def new_walk(B: int, d: int) -> Walk:
@@ -148,7 +303,7 @@ def advance(
 
 @compiled
 def targets(memory: Memory, prior: Prior, values: Values, gamma: float) -> None:
-    """theta <- A'b + ridge prior_mean."""
+    """theta <- A'b + ridge prior_mean; unlike in finite/rlsvi.py, V is of the same period, and discounted."""
     theta, V = values.theta[0], values.V[0]
     for i in range(memory.lives[0]):
         b = memory.live[0, i]
@@ -305,175 +460,18 @@ class ContinualLearner(FiniteLearner):
 
     def state(self) -> dict[str, Any]:
         """Return the memory, the factor, theta, its noise, and where the agent is."""
-        walk = {f"walk.{name}": array for name, array in self.walk._asdict().items() if name != "e"}
+        walk = {f"walk.{name}": getattr(self.walk, name) for name in KEPT}
         return super().state() | walk | {"theta": self.mind.values.theta}
 
     def restore(self, file: Archive) -> None:
         """Restore the learner from a file, after checking all its arrays."""
         super().restore(file)
         memory, walk = self.mind.memory, self.walk
-        for name in Walk._fields:
-            if name != "e":
-                part = getattr(walk, name)
-                part[...] = file.take(f"walk.{name}", part.shape, part.dtype)
+        for name in KEPT:
+            part = getattr(walk, name)
+            part[...] = file.take(f"walk.{name}", part.shape, part.dtype)
         if not -1 <= walk.row[0] < memory.states[0] or not 0 <= walk.begun[0] <= memory.lives[0]:
             raise ArchiveError("is damaged: an index in it points outside its tables")
         theta = self.mind.values.theta
         theta[:] = file.take("theta", theta.shape)
         known_values(memory, self.mind.values, 0)
-
-
-# ---- Continual RLSVI (appendix F): for discounted problems that never end, a new value function in every step
-#
-# theta_0 = prior mean, w_0 = 0
-# for t = 0, 1, ..
-#     sample a_t from argmax_a (Phi theta_t)(x_t, a)                          (ties broken uniformly)
-#     observe r_t and x_t+1
-#     theta_t+1 = theta-bar_t+1 + w_t+1, by one regression over all data      (step.py)
-#
-# The noise w changes slowly, so that the agent can follow a plan of several steps. With dithering instead of
-# noise, this is ContinualLSVI. If an environment ends nevertheless, it is reset and learning continues.
-
-
-NoiseRecursion = Literal["paper", "whitened", "independent"]
-KINDS = {"paper": PAPER, "whitened": WHITENED, "independent": INDEPENDENT, "none": NONE}
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ContinualAgent(DiscountedAgent):
-    """One value function, regressed anew in every step, the base of ContinualRLSVI and ContinualLSVI."""
-
-    lam: float = 1.0
-    gamma: float = 0.99
-    basis: Basis | None = None
-    prior_mean: float | Floats = 0.0
-    diverged_above: float = 1000.0
-    seed: Seed = None
-
-    _samples_first = True
-    noise = "none"
-    update_every = 1
-    _env = None  # the environment in which the agent acted last
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        super()._check()
-        ridge_of(self.lam, self.sigma)
-        if self.gamma == 1:
-            raise ValueError("gamma must lie in [0, 1): without end there must be a discount; got 1")
-
-    @explain_calls
-    def learn(  # type: ignore[override]
-        self, env: Env[Any, Any], *, steps: int, reset: bool | None = None, progress: bool | None = None
-    ) -> Self:
-        """Act and learn for `steps` more steps.
-
-        reset : True resets the environment, with a seed derived from the agent's. None does so unless the agent
-            was the last to act in it. False never does: the environment must then be in the state that the agent's
-            last step led to, as when both come from a checkpoint.
-        progress : as for other agents.
-        """
-        whole("steps", steps, 0)
-        if reset is not None:
-            flag("reset", reset)
-        self._take_on(self._task_of(env), env)
-        anew = env is not self._env if reset is None else reset
-        if not anew and self.steps == 0:
-            raise ValueError("reset=False needs an agent that has learned: it does not know where env stands")
-        with bar(steps, "steps", progress) as advance:
-            for _ in range(steps):
-                self._step(env, anew)
-                anew = False
-                advance(1)
-        return self
-
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
-        """Learn from all steps of a log, after which life goes on unless the log says otherwise."""
-        replay.open_end = True
-        self.learn(replay, steps=replay.log.steps, progress=progress)
-
-    def _step(self, env: Env[Any, Any], anew: bool) -> None:
-        """Act once and learn from it. If it fails before learning, nothing has been learned."""
-        assert self._task is not None
-        self._env = None
-        with self._restore_streams():
-            learner = self._learner
-            place = None if anew or learner is None else learner.here()
-            if place is None:
-                observation, info = reset_env(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
-                learner = learner or self.new_learner(self._task, self._task.checked(observation))
-                place = learner.look(0, observation, info.get("action_mask"))
-            stream = self._streams[POSTERIOR]
-            (step,), _, _, goes_on = self._play(env, learner, learner.plan(True, stream), place)
-            self._learner = learner.live(step, not goes_on, stream)
-        self._env = env
-        self._notice()
-
-    def _predict(self, *given: Any) -> tuple[int, int]:
-        """Return an action, and a state that is always 0, since there is one value function for all steps."""
-        action, _ = super()._predict(*given)
-        return action, 0
-
-    def _plan(self, mean: bool, key: int = -1, first: bool = False) -> Any:
-        """Return the values of theta-bar_t, or of theta_t, with which it learns."""
-        return super()._plan(mean, key, first=True) if mean else self._learner.plan(True, self._streams[POSTERIOR])
-
-    def new_learner(self, task: Task, example: Any) -> ContinualLearner:
-        """Return a learner without experience."""
-        return self._learner_of(task, self._features(task, example))
-
-    def restored_learner(self, task: Task, file: Archive) -> ContinualLearner:
-        """Return the learner stored in a file, after checking all its arrays."""
-        learner = self._learner_of(task, read_features(self, task, file))
-        learner.restore(file)
-        return learner
-
-    def _learner_of(self, task: Task, features: Features) -> ContinualLearner:
-        mean = weights_shaped(self.prior_mean, (1, features.blocks, features.dim))
-        prior = Prior(mean, float(self.lam), ridge_of(self.lam, self.sigma), float(self.sigma), 0.0, 0.0)
-        spread = 0.0 if self.noise == "none" else 1 / math.sqrt(self.lam)
-        explained = float(np.abs(mean).max()) + spread
-        rule = Rule(float(self.gamma), KINDS[self.noise], explained, float(self.diverged_above))
-        return ContinualLearner(task, new_mind(task._replace(horizon=1), features, prior), features, rule)
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ContinualRLSVI(ContinualAgent):
-    """Randomized least-squares value iteration for discounted problems that never end.
-
-    Parameters
-    ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target, > 0. Larger values explore longer.
-    gamma : discount, in [0, 1).
-    noise : how w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of
-        only .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma;
-        "independent": drawn anew in every step. All have covariance Sigma.
-    basis : how states and actions map to weights. If None, a table. Observations that are not numbered states are
-        all stored, and the cost of a step is proportional to their number.
-    prior_mean, diverged_above, seed : as for StationaryRLSVI.
-    """
-
-    sigma: float = 1.0
-    noise: NoiseRecursion = "paper"
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        super()._check()
-        if str(self.noise) == "none":
-            raise ValueError("noise must be drawn: without any, use ContinualLSVI")
-        one_of("noise", self.noise, ("paper", "whitened", "independent"))
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ContinualLSVI(ContinualAgent):
-    """Least-squares value iteration for discounted problems that never end: ContinualRLSVI without noise.
-
-    Parameters
-    ----------
-    lam : the ridge, > 0. It corresponds to ContinualRLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the step.
-    gamma, basis, prior_mean, diverged_above, seed : as for ContinualRLSVI.
-    """
-
-    explore: Explore = Greedy()

@@ -42,7 +42,91 @@ from rlsvi.core.regression import Factor, add, draw, prior_factor, solve
 from rlsvi.envs.task import Task, endless_task_of, task_of
 from rlsvi.mdp.finite import Table
 
-# ---- The mind of the contextual bandit: Bayesian regressions of the reward, sampled block by block when needed
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ContextualBandit(Agent):
+    """Thompson sampling for a linear model of the reward, with one model per period or one for all periods.
+
+    Parameters
+    ----------
+    lam, sigma : prior precision of the weights and noise of a reward, as for RLSVI; both > 0.
+    pooled : one regression for all periods, instead of one per period. No horizon is needed then.
+    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; prior_mean may have shape (weights,), or
+        (H, weights) unless pooled.
+
+    Like RLSVI, it plays the first episode with the prior mean.
+    """
+
+    lam: float = 1.0
+    sigma: float = 0.1
+    pooled: bool = False
+    basis: Basis | None = None
+    horizon: int | None = None
+    prior_mean: float | Floats = 0.0
+    reward_offset: float = 0.0
+    seed: Seed = None
+
+    _fused = True
+    needs_horizon = None  # only if not pooled
+
+    def _check(self) -> None:
+        ridge_of(self.lam, self.sigma)
+        finite("prior_mean", self.prior_mean)
+        checked_basis(self.basis)
+        flag("pooled", self.pooled)
+
+    def _task_of(self, env: Any) -> Task:
+        """Return the task that an environment poses; a pooled bandit needs no horizon."""
+        try:
+            return task_of(env, self.horizon)
+        except ValueError:
+            if not self.pooled or self.horizon is not None:
+                raise
+            return endless_task_of(env)
+
+    def _features(self, task: Task, example: Any) -> Features:
+        """Return the agent's basis, the problem's, or a table, bound to the task."""
+        if task.states is None and isinstance(self.basis or self._problem_basis or Tabular(), Tabular):
+            raise ValueError(
+                f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {shown(example)}: "
+                f"pass basis=rlsvi.bases.Recommendation() for histories of recommendations, or bases.StateFeatures"
+            )
+        return super()._features(task, example)
+
+    def new_learner(self, task: Task, example: Any) -> "ContextualLearner":
+        """Return a learner without experience."""
+        return self._learner_of(task, self._features(task, example))
+
+    def restored_learner(self, task: Task, file: Archive) -> "ContextualLearner":
+        """Return the learner stored in a file, after checking all its arrays."""
+        P, B, d = file.shape("reward", 3)
+        if P != (1 if self.pooled else task.horizon) or min(P, B, d) < 1:
+            raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
+        factor = Factor(file.take("factor.U", (P, B, d, d)), file.take("factor.inv", (P, B, d)))
+        reward, error = file.take("reward", (P, B, d)), file.take("error", (P, B, d))
+        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
+        learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
+        learner.mind = learner.mind._replace(factor=factor, reward=reward, error=error, counters=counters)
+        return learner
+
+    def _learner_of(self, task: Task, features: Features) -> "ContextualLearner":
+        shape = (1 if self.pooled else task.horizon), features.blocks, features.dim
+        mind = ContextualMind(
+            features=features.table or no_features(features.dim),
+            factor=prior_factor(shape[:2], features.dim, ridge_of(self.lam, self.sigma)),
+            reward=np.zeros(shape),
+            error=np.zeros(shape),
+            mean=weights_shaped(self.prior_mean, shape),
+            lam=float(self.lam),
+            sigma=float(self.sigma),
+            sample=new_draw(*shape),
+            x=np.empty(features.dim),
+            counters=new_counters(),
+        )
+        return ContextualLearner(task, mind, features)
+
+
+# ---- Bayesian regressions of the reward, sampled block by block when needed --------------------------------
 
 
 class Draw(NamedTuple):
@@ -164,91 +248,6 @@ def add_steps(
             b = features.block[s, a]
             add(mind.reward[p, b], mind.error[p, b], phi[h if phi.shape[0] > 1 else 0, s, a], rewards[h])
     return count(mind.counters, T)
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class ContextualBandit(Agent):
-    """Thompson sampling for a linear model of the reward, with one model per period or one for all periods.
-
-    Parameters
-    ----------
-    lam, sigma : prior precision of the weights and noise of a reward, as for RLSVI; both > 0.
-    pooled : one regression for all periods, instead of one per period. No horizon is needed then.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; prior_mean may have shape (weights,), or
-        (H, weights) unless pooled.
-
-    Like RLSVI, it plays the first episode with the prior mean.
-    """
-
-    lam: float = 1.0
-    sigma: float = 0.1
-    pooled: bool = False
-    basis: Basis | None = None
-    horizon: int | None = None
-    prior_mean: float | Floats = 0.0
-    reward_offset: float = 0.0
-    seed: Seed = None
-
-    _fused = True
-    needs_horizon = None  # only if not pooled
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        ridge_of(self.lam, self.sigma)
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
-        flag("pooled", self.pooled)
-
-    def _task_of(self, env: Any) -> Task:
-        """Return the task that an environment poses; a pooled bandit needs no horizon."""
-        try:
-            return task_of(env, self.horizon)
-        except ValueError:
-            if not self.pooled or self.horizon is not None:
-                raise
-            return endless_task_of(env)
-
-    def _features(self, task: Task, example: Any) -> Features:
-        """Return the agent's basis, the problem's, or a table, bound to the task."""
-        if task.states is None and isinstance(self.basis or self._problem_basis or Tabular(), Tabular):
-            raise ValueError(
-                f"a table needs observations that are numbered 0..S-1 (a Discrete space), not {shown(example)}: "
-                f"pass basis=rlsvi.bases.Recommendation() for histories of recommendations, or bases.StateFeatures"
-            )
-        return super()._features(task, example)
-
-    def new_learner(self, task: Task, example: Any) -> "ContextualLearner":
-        """Return a learner without experience."""
-        return self._learner_of(task, self._features(task, example))
-
-    def restored_learner(self, task: Task, file: Archive) -> "ContextualLearner":
-        """Return the learner stored in a file, after checking all its arrays."""
-        P, B, d = file.shape("reward", 3)
-        if P != (1 if self.pooled else task.horizon) or min(P, B, d) < 1:
-            raise ArchiveError(f"is damaged: regressions of shape {(P, B, d)} are not those of {task}")
-        arrays = {"U": file.take("factor.U", (P, B, d, d)), "inv": file.take("factor.inv", (P, B, d))}
-        arrays |= {name: file.take(name, (P, B, d)) for name in ("reward", "error")}
-        learner = self._learner_of(task, restored_features(self, task, B, d, counted=False))
-        factor = Factor(arrays.pop("U"), arrays.pop("inv"))
-        counters = file.take_within("counters", (2,), np.int64, 0, 2**62)
-        learner.mind = learner.mind._replace(factor=factor, counters=counters, **arrays)
-        return learner
-
-    def _learner_of(self, task: Task, features: Features) -> "ContextualLearner":
-        shape = (1 if self.pooled else task.horizon), features.blocks, features.dim
-        mind = ContextualMind(
-            features=features.table or no_features(features.dim),
-            factor=prior_factor(shape[:2], features.dim, ridge_of(self.lam, self.sigma)),
-            reward=np.zeros(shape),
-            error=np.zeros(shape),
-            mean=weights_shaped(self.prior_mean, shape),
-            lam=float(self.lam),
-            sigma=float(self.sigma),
-            sample=new_draw(*shape),
-            x=np.empty(features.dim),
-            counters=new_counters(),
-        )
-        return ContextualLearner(task, mind, features)
 
 
 class ContextualLearner(MindLearner):

@@ -1,1 +1,0 @@
-"""Agents that consider only the immediate reward, and policies known beforehand (appendix E)."""

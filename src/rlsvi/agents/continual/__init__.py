@@ -1,1 +1,0 @@
-"""Agents for problems that never end (appendix F of the paper)."""
