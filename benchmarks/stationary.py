@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from rlsvi.agents import StationaryRLSVI
-from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import begin_transition, empty_ring, pairs_of
 from rlsvi.agents.stationary.rlsvi import (
     FINE,
@@ -32,6 +31,7 @@ from rlsvi.agents.stationary.rlsvi import (
 from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream
+from rlsvi.core.regression import Model
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules
 

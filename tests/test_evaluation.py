@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import rlsvi
-from rlsvi.agents.playing import play
+from rlsvi.agents.task import play
 from rlsvi.study.evaluation import Evaluation
 
 

@@ -795,7 +795,7 @@ def _place_of(error):
         if path.is_relative_to(SOURCE):
             found.append(f"{path.relative_to(SOURCE)}:{trace.tb_lineno}")
         trace = trace.tb_next
-    checks = ("core/checks.py", "core/random.py", "agents/playing.py")
+    checks = ("core/checks.py", "core/random.py", "agents/task.py")
     return " < ".join([place for place in found[::-1] if not place.startswith(checks)] or found)
 
 

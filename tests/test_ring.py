@@ -8,13 +8,12 @@ import pytest
 from scipy import stats
 
 from rlsvi import StationaryRLSVI
-from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary.ring import Ring, begin_transition, empty_ring, evict, pairs_of, place_for, resized
 from rlsvi.agents.stationary.rlsvi import FINE, new_weights, new_work, plan, set_weights, targets
 from rlsvi.agents.task import Task
-from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream
+from rlsvi.core.regression import Model, solve_upper
 
 ACTIONS, BLOCKS, DIM = 5, 3, 4
 

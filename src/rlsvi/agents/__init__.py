@@ -16,7 +16,6 @@ from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
 from rlsvi.agents.no_progress import NoProgressWarning
-from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary.rlsvi import StationaryLSVI, StationaryRLSVI
 from rlsvi.agents.table_or_features import TableOrFeatures
@@ -28,3 +27,4 @@ from rlsvi.agents.tabular.psrl import PSRL
 from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
 from rlsvi.agents.tabular.worst_case_rlsvi import WorstCaseRLSVI
+from rlsvi.core.regression import ByEvidence, InverseGamma

@@ -35,7 +35,7 @@ from rlsvi.agents.contract import (
 )
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
 from rlsvi.agents.no_progress import NoProgressWarning, warn_of_no_reward
-from rlsvi.agents.task import Task, begun, checked_reward, endless_task_of, taken, task_of
+from rlsvi.agents.task import Task, checked_reward, endless_task_of, reset_env, step_env, task_of
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
 from rlsvi.bases.functions import check_like
@@ -206,7 +206,7 @@ class Agent:
         assert self._task is not None
         total, played, rewarded = 0.0, 0, self._found_reward
         with self._restore_streams():
-            observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+            observation, info = reset_env(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
             self._settle()
             learner = self._learner
             if learner is None:
@@ -260,7 +260,7 @@ class Agent:
                 raise self._broken()
             if isinstance(env, Replay):
                 a = env.next_action
-            observation, reward, terminated, truncated, info = taken(env, self._task.first_action + a)
+            observation, reward, terminated, truncated, info = step_env(env, self._task.first_action + a)
             paid = checked_reward(reward)
             over = terminated or place.h + 1 == self._task.horizon
             following = None if over else learner.look(place.h + 1, observation, info.get("action_mask"))
@@ -457,10 +457,10 @@ class Agent:
         replay = replay_of(log, env, columns)
         replay.check_length(self._task_of(replay).horizon)
         with self._unchanged_by_errors():
-            self._relive(replay, progress)
+            self._replay(replay, progress)
         return self
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, which need not show progress."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoProgressWarning)

@@ -4,9 +4,9 @@ from typing import Any
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import DivergenceWarning, checked_basis, diverged, warn
-from rlsvi.agents.noise import noise_of
 from rlsvi.agents.task import Task
 from rlsvi.core.checks import finite, in_unit_interval, positive
+from rlsvi.core.regression import noise_of
 
 
 class DiscountedAgent(Agent):

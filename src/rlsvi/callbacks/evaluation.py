@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.files import load_like
-from rlsvi.agents.playing import played
+from rlsvi.agents.task import play_episodes
 from rlsvi.callbacks.calling import Callback, Numbers
 from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import shown, whole
@@ -103,7 +103,7 @@ class Evaluate(Callback):
     def _returns(self, agent: Any) -> Any:
         assert self._env is not None
         with agent._keep_streams():
-            return played(agent, self._env, self.episodes, self.seed)[0]
+            return play_episodes(agent, self._env, self.episodes, self.seed)[0]
 
 
 def another(env: Env[Any, Any]) -> Env[Any, Any]:

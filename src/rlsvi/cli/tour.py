@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 
 import rlsvi
-from rlsvi.agents.playing import play
+from rlsvi.agents.task import play
 from rlsvi.cli.train import chart
 from rlsvi.core.cache import is_kept
 from rlsvi.core.files import write_file

@@ -45,7 +45,7 @@ def show(
     """
     from gymnasium.error import DependencyNotInstalled, Error
 
-    from rlsvi.agents.playing import play
+    from rlsvi.agents.task import play
 
     mode, own_speed = _mode(made, gif)
     pace = own_speed if speed is None else speed

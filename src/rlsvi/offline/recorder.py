@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import Env, Wrapper
 
-from rlsvi.agents.task import begun, checked_reward, taken
+from rlsvi.agents.task import checked_reward, reset_env, step_env
 from rlsvi.offline.columns import REQUIRED
 from rlsvi.offline.observations import written
 
@@ -36,14 +36,14 @@ class Recorder(Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Begin an episode."""
         self.finished = self._episode + 1
-        observation, info = begun(self.env, seed)  # type: ignore[arg-type]
+        observation, info = reset_env(self.env, seed)  # type: ignore[arg-type]
         self._episode, self._step = self._episode + 1, 0
         self._here = self._written(observation), _mask(info)
         return observation, info
 
     def step(self, action: Any) -> Any:
         """Take an action, and write down what happened."""
-        observation, reward, terminated, truncated, info = taken(self.env, action)
+        observation, reward, terminated, truncated, info = step_env(self.env, action)
         before, self._here = self._here, (self._written(observation), _mask(info))
         where = self._episode, self._step, before[0], int(action), checked_reward(reward), self._here[0]
         self._rows.append((*where, terminated, truncated, before[1], self._here[1]))

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.playing import check_function
+from rlsvi.agents.task import check_function
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.offline.observations import Observations

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import Env
 
-from rlsvi.agents.playing import LIMIT, check_player, played
+from rlsvi.agents.task import LIMIT, check_player, play_episodes
 from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.html import html_table
@@ -100,4 +100,4 @@ def evaluate(
     whole("episodes", episodes, 1, 10**8)
     whole("limit", limit, 1)
     with bar(episodes, "fresh episodes", progress) as advance:
-        return Evaluation(*played(agent, env, episodes, seed, deterministic, limit, advance))
+        return Evaluation(*play_episodes(agent, env, episodes, seed, deterministic, limit, advance))

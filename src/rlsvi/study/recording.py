@@ -12,8 +12,7 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.agent import Agent
-from rlsvi.agents.playing import check_function, play
-from rlsvi.agents.task import checked_env
+from rlsvi.agents.task import check_function, checked_env, play
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.compile import Bools, Floats

@@ -34,14 +34,13 @@ from rlsvi.agents.finite.rlsvi import (
     new_mind,
     read_features,
 )
-from rlsvi.agents.task import Task, begun
+from rlsvi.agents.task import Task, reset_env
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import flag, one_of, ridge_of, whole
-from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, normal
-from rlsvi.core.regression import solve
+from rlsvi.core.regression import solve, solve_upper
 from rlsvi.offline.replay import Replay
 from rlsvi.progress import bar
 
@@ -387,7 +386,7 @@ class ContinualAgent(DiscountedAgent):
                 advance(1)
         return self
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all steps of a log, after which life goes on unless the log says otherwise."""
         replay.open_end = True
         self.learn(replay, steps=replay.log.steps, progress=progress)
@@ -400,7 +399,7 @@ class ContinualAgent(DiscountedAgent):
             learner = self._learner
             place = None if anew or learner is None else learner.here()
             if place is None:
-                observation, info = begun(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
+                observation, info = reset_env(env, int(bits(self._streams[EPISODE]) >> np.uint64(32)))
                 learner = learner or self.new_learner(self._task, self._task.checked(observation))
                 place = learner.look(0, observation, info.get("action_mask"))
             stream = self._streams[POSTERIOR]

@@ -23,11 +23,11 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import ANY, EPISODE, POSTERIOR, Step, copy_of
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.rlsvi import FiniteLearner
-from rlsvi.agents.noise import ByEvidence
-from rlsvi.agents.task import begun
+from rlsvi.agents.task import reset_env
 from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import bits
+from rlsvi.core.regression import ByEvidence
 from rlsvi.progress import bar
 
 
@@ -94,7 +94,7 @@ def _round(agent: Agent, envs: list[Env[Any, Any]], shared: bool) -> list[float]
         agent._settle()
         learner = agent._learner
         for k, env in enumerate(envs):
-            observation, info = begun(env, int(bits(agent._streams[EPISODE]) >> np.uint64(32)))
+            observation, info = reset_env(env, int(bits(agent._streams[EPISODE]) >> np.uint64(32)))
             if learner is None:
                 learner = agent.new_learner(agent._task, agent._first(env, observation))
             place, sampled = learner.look(0, observation, info.get("action_mask")), agent._uses_sample(learner)

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
-from rlsvi.core.regression import add
+from rlsvi.core.regression import add, rank_one
 
 
 class Memory(NamedTuple):

@@ -41,13 +41,11 @@ from rlsvi.agents.contract import (
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
 from rlsvi.agents.no_progress import is_checked, is_explored
-from rlsvi.agents.noise import ByEvidence, Noise, noise_of
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, ridge_of
-from rlsvi.core.cholesky import solve_lower, solve_upper
 from rlsvi.core.compile import (
     FOUR,
     ONE,
@@ -65,7 +63,7 @@ from rlsvi.core.compile import (
 )
 from rlsvi.core.random import Seed, bits, normal, only_maximum, reseed
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.core.regression import ByEvidence, Factor, Noise, noise_of, prior_factor, solve_lower, solve_upper
 from rlsvi.mdp.finite import Table, mask_of
 
 # ---- Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise ----------------
@@ -712,7 +710,7 @@ def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
     return Evidence(found / sigma**2, sigma, log_evidence)
 
 
-def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
+def estimate_noise(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
     """Return the lam and sigma that a learner's data support best, and its mind with the factors of that ridge.
 
     If the data do not determine them, the given values are returned. The learner is not changed.
@@ -912,7 +910,7 @@ class RLSVI(FiniteHorizonAgent):
         """Update lam and sigma if they are due; calling it again has no effect."""
         due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
         if due and (self._found is None or self._found[2] != self.episodes):
-            lam, sigma, mind = settled(self._learner, *self._parameters())  # type: ignore[arg-type]
+            lam, sigma, mind = estimate_noise(self._learner, *self._parameters())  # type: ignore[arg-type]
             self._learner.mind, self._found = mind, (lam, sigma, self.episodes)
 
     def _mind_for(self, episodes: int) -> tuple[Any, int]:

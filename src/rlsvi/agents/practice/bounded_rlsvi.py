@@ -18,7 +18,6 @@ from gymnasium import Env
 
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.no_progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
-from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.episodes import EpisodeHistory, read_episodes, read_history
 from rlsvi.agents.practice.learner import (
@@ -41,6 +40,7 @@ from rlsvi.bases.scaling import Ranges
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, fits, in_unit_interval, positive, shaped, shown, whole
 from rlsvi.core.random import Seed
+from rlsvi.core.regression import InverseGamma, Noise, noise_of
 
 # ---- Reading what the practice agent has learned from a file, with all checks ------------------------------
 

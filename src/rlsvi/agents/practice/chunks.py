@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
-from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.episodes import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
     MEAN_SWEEPS,
@@ -42,7 +41,7 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import FactorError
+from rlsvi.core.regression import FactorError, Model
 from rlsvi.progress import bar
 
 if TYPE_CHECKING:

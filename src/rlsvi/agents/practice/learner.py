@@ -11,17 +11,16 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
-from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.episodes import END, CountedHistory, EpisodeHistory
 from rlsvi.agents.practice.lookup import Lookup, Policy, counted_policy, feature_policy
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
-from rlsvi.agents.task import Task, begun, checked_reward, taken
+from rlsvi.agents.task import Task, checked_reward, reset_env, step_env
 from rlsvi.core.checks import whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
-from rlsvi.core.regression import FactorError
+from rlsvi.core.regression import FactorError, Model
 from rlsvi.offline.replay import Replay
 
 # ---- Value iteration by regression, with one draw of the noise kept through all sweeps until convergence ----
@@ -328,13 +327,13 @@ class Repeated(Wrapper[Any, Any, Any, Any]):
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
         """Begin an episode."""
-        return begun(self.env, seed)
+        return reset_env(self.env, seed)
 
     def step(self, action: int) -> Any:
         """Take an action and return the last observation, with the sum of the rewards."""
         total, a = 0.0, action - self.task.first_action
         for _ in range(self.times):
-            observation, reward, terminated, truncated, info = taken(self.env, action)
+            observation, reward, terminated, truncated, info = step_env(self.env, action)
             total += checked_reward(reward)
             if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
                 break
@@ -352,14 +351,14 @@ class Holding(Agent):
     def _hold_once(self) -> None:
         """Take a new action in every step from now on, as a log does."""
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
         if not replay.hold(self.held):
             raise ValueError(
                 f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
                 "agent with repeat=1, or one that has learned nothing yet"
             )
-        super()._relive(replay, progress)
+        super()._replay(replay, progress)
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""

@@ -31,10 +31,9 @@ from rlsvi.agents.tabular.table import (
 from rlsvi.agents.task import Task
 from rlsvi.bases import Basis
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.cholesky import solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
-from rlsvi.core.regression import solve
+from rlsvi.core.regression import solve, solve_lower
 
 TOP, BETA = range(2)  # indices of mind.numbers
 

@@ -31,10 +31,9 @@ from rlsvi.agents.task import Task
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, flag, shaped, shown
-from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed
-from rlsvi.core.regression import prior_factor
+from rlsvi.core.regression import prior_factor, rank_one
 from rlsvi.mdp.examples import weights_of
 from rlsvi.mdp.finite import FiniteMDP, Table, mask_of
 
