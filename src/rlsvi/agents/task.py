@@ -9,7 +9,7 @@ from gymnasium import Env
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 from gymnasium.vector import VectorEnv
 
-from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
+from rlsvi.core.checks import LARGEST, number, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.tetris.game import Rules
 
@@ -193,7 +193,7 @@ def checked_reward(reward: Any) -> float:
     """Return a reward that can be learned from."""
     if type(reward) is float and -LARGEST <= reward <= LARGEST:
         return reward
-    return float(shaped("reward", finite("reward", reward), ()))
+    return number("reward", reward)
 
 
 # ---- Playing without learning: fresh episodes of an environment, with anything that has a method `predict` ------

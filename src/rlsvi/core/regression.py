@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.core.archive import storable
-from rlsvi.core.checks import finite, fits, positive, ridge_of, shaped, shown, whole
+from rlsvi.core.checks import finite, fits, number, positive, ridge_of, shaped, shown, whole
 from rlsvi.core.compile import ONE, TWO, Floats, Words, compiled, kernel, unsigned
 from rlsvi.core.random import Seed, normal, stream
 
@@ -315,7 +315,7 @@ class Posterior:
     def observe(self, block: int, x: Floats, target: float) -> None:
         """Add one target of one block."""
         b, row = self._place(block, x)
-        value = float(shaped("target", finite("target", target), ()))
+        value = number("target", target)
         if not rank_one(self.factor.U[b], self.factor.inv[b], row.copy()):
             raise FactorError(f"the factor of block {b} overflowed: scale the features down")
         add(self._sum[b], self._error[b], row, value)

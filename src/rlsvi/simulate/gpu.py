@@ -192,8 +192,11 @@ class Batch:
             refuse(agent)
         alike = all([agree(agent, agents[0]) for agent in agents]) and all(it is each[0] for it in each)  # noqa: C419
         self.agent, self.size = agents[0].clone(), len(agents)
-        self.ways: list[Explore] = []
-        self.way_of = np.array([_index(self.ways, agent.explore) for agent in agents])
+        self.ways: list[Explore] = []  # of exploring
+        for agent in agents:
+            if agent.explore not in self.ways:
+                self.ways.append(agent.explore)
+        self.way_of = np.array([self.ways.index(agent.explore) for agent in agents])
         self.template = new_lane(self.agent, each[0])
         others = () if alike else zip(agents, each, strict=True)
         self.leaves = compare_leaves(
@@ -356,22 +359,11 @@ def refuse(agent: Agent) -> None:
 def agree(agent: Agent, first: Agent) -> bool:
     """Return whether two agents have the same arguments; raise an error if they cannot run together."""
     mine, other = agent._arguments(), first._arguments()
-    names = mine.keys() - {"seed", "explore"}
-    differ = [name for name in names if not _equal(mine[name], other.get(name))]
+    pairs = {name: (mine[name], other.get(name)) for name in mine.keys() - {"seed", "explore"}}
+    differ = sorted(name for name, (one, its) in pairs.items() if one is not its and not np.array_equal(one, its))
     if type(agent) is not type(first) or not all(name in NUMBERS for name in differ):
         raise ValueError(
             "agents that run together on a card must have the same arguments, except for seeds and numbers; "
             f"{', '.join(differ)} differ"
         )
     return not differ
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return one is other or bool(np.array_equal(one, other))
-
-
-def _index(ways: list[Explore], explore: Explore) -> int:
-    """Return the index of a way of exploring, adding it if it is new."""
-    if explore not in ways:
-        ways.append(explore)
-    return ways.index(explore)
