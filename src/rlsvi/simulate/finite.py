@@ -11,7 +11,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partialmethod
+from functools import cached_property, partialmethod
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -116,7 +116,7 @@ def replaced(thing: Any) -> list[str]:
 
 
 def _is_method(value: Any) -> bool:
-    kinds = property, partialmethod, staticmethod, classmethod
+    kinds = property, cached_property, partialmethod, staticmethod, classmethod
     return isinstance(value, kinds) or (callable(value) and not isinstance(value, type))
 
 

@@ -299,7 +299,13 @@ class Batch:
     def _prepare(self, played: int, episodes: int) -> None:
         """Renew what all runs share, such as the step sizes of the next episodes."""
         self.agent._learner.counters[EPISODES] = played
-        self._renew(self.agent._mind_for(episodes)[0])
+        mind, count = self.agent._mind_for(episodes)
+        if count < episodes:
+            raise TypeError(
+                f"{type(self.agent).__name__} changes after {count} episodes, which it cannot do on a card: use "
+                "device='cpu'"
+            )
+        self._renew(mind)
 
     def _renew(self, mind: Any) -> None:
         """Replace the mind of the template, and on the card what has another size or is shared."""
