@@ -365,7 +365,9 @@ def refuse(agent: Agent) -> None:
 def agree(agent: Agent, first: Agent) -> bool:
     """Return whether two agents have the same arguments; raise an error if they cannot run together."""
     mine, other = agent._arguments(), first._arguments()
-    pairs = {name: (mine[name], other.get(name)) for name in mine.keys() - {"seed", "explore"}}
+    pairs: dict[str, tuple[Any, Any]] = {
+        name: (mine[name], other.get(name)) for name in mine.keys() - {"seed", "explore"}
+    }
     differ = sorted(name for name, (one, its) in pairs.items() if one is not its and not np.array_equal(one, its))
     if type(agent) is not type(first) or not all(name in NUMBERS for name in differ):
         raise ValueError(
