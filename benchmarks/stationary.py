@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 
 from rlsvi.agents import StationaryRLSVI
-from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary import (
     FINE,
     begin_transition,
@@ -34,6 +33,7 @@ from rlsvi.agents.stationary import (
 from rlsvi.bases import Tetris
 from rlsvi.core.compile import compiled
 from rlsvi.core.random import stream
+from rlsvi.core.regression import Model
 from rlsvi.simulate.tetris import simulate_tetris
 from rlsvi.tetris import rules
 

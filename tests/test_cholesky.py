@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlsvi.core.checks import LARGEST, ridge_of
-from rlsvi.core.cholesky import rank_one, solve_lower, solve_upper
-from rlsvi.core.regression import prior_factor, solve
+from rlsvi.core.regression import prior_factor, rank_one, solve, solve_lower, solve_upper
 
 cases = st.tuples(st.integers(1, 40), st.integers(0, 60), st.integers(0, 2**32 - 1))
 

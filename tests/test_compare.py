@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 import rlsvi
 from rlsvi import bases, compare, problems
 from rlsvi.mdp import evaluate
-from rlsvi.simulate.finite import simulate
-from rlsvi.simulate.stepped import History
+from rlsvi.simulate.finite import History, simulate
 from rlsvi.study import plot
 from rlsvi.study.runs import Run, Runs
 from rlsvi.study.statistics import band

@@ -21,8 +21,7 @@ from own_things import Corridor, Counting, QLearning, corridor, counting
 from rlsvi import compare, problems
 from rlsvi.agents.contract import NothingLearned
 from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import fused_for, replaced
-from rlsvi.simulate.stepped import MANY, Recorded, stepped
+from rlsvi.simulate.finite import MANY, Recorded, fused_for, replaced, run_stepped
 
 HERE = Path(__file__).parent
 
@@ -117,7 +116,7 @@ def test_learn_may_return_in_the_middle_of_an_episode_and_go_on():
                     env.reset()
 
     env = Recorded(TimeLimit(Endless(), 10), 3)
-    assert stepped(Piecewise(), env).reward.tolist() == [10.0] * 3
+    assert run_stepped(Piecewise(), env).reward.tolist() == [10.0] * 3
 
 
 # ---- copies -----------------------------------------------------------------------------------------------

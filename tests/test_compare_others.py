@@ -13,8 +13,7 @@ from rlsvi import compare, problems
 from rlsvi.cli import app
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import fused_for, overridden
-from rlsvi.simulate.stepped import Recorded, stepped
+from rlsvi.simulate.finite import Recorded, fused_for, overridden, run_stepped
 
 
 def small(agents, problem, episodes=6, **options):
@@ -193,9 +192,15 @@ def test_an_environment_of_which_the_table_may_not_be_true_is_not_solved():
 
 @dataclass(kw_only=True, repr=False, eq=False)
 class Plain(rlsvi.RLSVI):
-    """Overrides a method that no loop minds, and so is fused."""
+    """Overrides no method, and so is fused."""
 
     sigma: float = 0.3
+
+
+class Vouched(Plain):
+    """Overrides a method, and says that the compiled loop does the same."""
+
+    _fused = True
 
     def _check(self):
         super()._check()
@@ -231,11 +236,13 @@ class Mixed(Mixin, Plain):
     pass
 
 
-def test_only_what_the_fused_loop_would_not_call_is_stepped():
-    assert overridden(Plain) == ["_check"]
-    assert overridden(Doubling) == ["_check", "reward"]
+def test_a_class_elsewhere_that_overrides_a_method_is_stepped_unless_it_declares_that_it_is_fused():
+    assert overridden(Plain) == overridden(Vouched) == []
+    assert overridden(Doubling) == ["reward"]
     assert fused_for(Plain())
+    assert fused_for(Vouched())
     assert not any(fused_for(kind()) for kind in (Doubling, Stepped, Left, Cautious, Mixed))
+    assert not fused_for(type("Derived", (Vouched,), {"reward": Doubling.reward})())
     runs = small({"plain": Plain(), "doubling": Doubling(), "left": Left()}, problems.chain(4))
     assert runs.loops == {"plain": "fused", "doubling": "stepped", "left": "stepped"}
 
@@ -295,6 +302,8 @@ def test_a_learner_of_another_kind_is_stepped():
             return -super().values(plan, place)
 
     class Own(Plain):
+        _fused = True
+
         def _learner_of(self, task, features):
             learner = super()._learner_of(task, features)
             learner.__class__ = Pessimist
@@ -307,7 +316,7 @@ def test_the_regret_of_actions_is_that_of_the_policy_in_expectation():
     problem = problems.chain(4)
     uniform = rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(1.0), seed=0)
     env = Recorded(FiniteMDPEnv(problem.mdp), 4000, solution=problem.solution)
-    found = stepped(uniform, env)
+    found = run_stepped(uniform, env)
     error = found.regret.std() / np.sqrt(4000)
     assert abs(found.regret.mean() - problem.random_regret) < 4 * error
     np.testing.assert_allclose(found.realised, problem.solution.V[0, 0] - found.reward)

@@ -175,7 +175,7 @@ from rlsvi.simulate.gpu import Batch
 batch = Batch([rlsvi.RLSVI(seed=seed) for seed in range(3)], rlsvi.problems.chain(4))
 def refused(*arguments, **options):
     try: batch.play(*arguments, **options)
-    except ValueError as error: return str(error)[:20]
+    except (ValueError, TypeError) as error: return str(error)[:20]
 print([refused(lanes, 2) for lanes in ([], [0, 0], [-1], [3])], refused([0], -1))
 batch.play([0], 5)
 print(refused([0, 1], 2))
@@ -183,9 +183,15 @@ def stop(n): raise KeyboardInterrupt
 try: batch.play([1], 40, advance=stop)
 except KeyboardInterrupt: print("stopped")
 print(refused([1], 1), len(batch.play([0, ], 3)[0].reward), len(batch.play([2], 3)[0].reward))
+class Own(rlsvi.RLSVI):
+    _fused = True
+    def _mind_for(self, episodes): return super()._mind_for(min(episodes, 2))
+batch = Batch([Own()], rlsvi.problems.chain(4))
+print(refused([0], 3))
 """
     lanes = ["lanes must be differ"] * 4
     printed = [f"{lanes} episodes must be a w", "runs that play toget", "stopped", "a run that failed, o 3 3"]
+    printed.append("Own changes after 2 ")
     assert simulated(code).splitlines() == printed
 
 

@@ -7,8 +7,7 @@ import rlsvi
 from rlsvi import RLSVI, Exponential, IncrementalRLSVI, InverseGamma, Linear, Problem
 from rlsvi.agents.finite.incremental import LANES, WIDEST, new_lanes, regularise_four
 from rlsvi.bases import Dense, StateFeatures, Tabular
-from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
-from rlsvi.core.regression import FactorError, prior_factor
+from rlsvi.core.regression import HUGE, FactorError, add_diagonal, prior_factor, rank_one, shrink
 from rlsvi.envs import FiniteMDPEnv
 from rlsvi.simulate.finite import simulate
 from test_unknown_noise import A, H, S, basis_of, noisy_mdp

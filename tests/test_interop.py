@@ -21,7 +21,7 @@ from gymnasium.wrappers import (
 
 import rlsvi
 from pages import blocks
-from rlsvi.agents.noise import InverseGamma
+from rlsvi.core.regression import InverseGamma
 from rlsvi.envs.description import Made
 
 PAGE = "docs/interoperability.md"

@@ -8,7 +8,7 @@ import pytest
 import rlsvi
 from rlsvi.html import html_table, short
 from rlsvi.mdp import FiniteMDP
-from rlsvi.simulate.stepped import History
+from rlsvi.simulate.finite import History
 from rlsvi.study.evaluation import Evaluation
 from rlsvi.study.runs import COLUMNS, Run, Runs
 

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from rlsvi import StationaryRLSVI
-from rlsvi.agents.noise import Model
 from rlsvi.agents.stationary import (
     FINE,
     Ring,
@@ -23,9 +22,9 @@ from rlsvi.agents.stationary import (
     set_weights,
     targets,
 )
-from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.elementary import factorise, pair_product, pair_sum, two_product, two_sum
 from rlsvi.core.random import gamma, stream
+from rlsvi.core.regression import Model, solve_upper
 from rlsvi.envs.task import Task
 
 ACTIONS, BLOCKS, DIM = 5, 3, 4

@@ -14,7 +14,6 @@ from rlsvi.agents.finite.gradient import GradientRLSVI
 from rlsvi.agents.finite.incremental import IncrementalRLSVI
 from rlsvi.agents.finite.rlsvi import LSVI, RLSVI
 from rlsvi.agents.no_progress import NoProgressWarning
-from rlsvi.agents.noise import ByEvidence, InverseGamma
 from rlsvi.agents.optimal_policy import OptimalPolicy
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
 from rlsvi.agents.stationary import StationaryLSVI, StationaryRLSVI
@@ -29,3 +28,4 @@ from rlsvi.agents.tabular.ucbvi import UCBVI
 from rlsvi.agents.tabular.ucrl2 import UCRL2
 from rlsvi.agents.tabular.worst_case_rlsvi import WorstCaseRLSVI
 from rlsvi.agents.thompson_sampling import ThompsonSampling
+from rlsvi.core.regression import ByEvidence, InverseGamma

@@ -450,10 +450,10 @@ class Agent:
         replay = replay_of(log, env, columns)
         replay.check_length(self._task_of(replay).horizon)
         with self._unchanged_by_errors():
-            self._relive(replay, progress)
+            self._replay(replay, progress)
         return self
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, which need not show progress."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoProgressWarning)

@@ -35,10 +35,9 @@ from rlsvi.bases import Basis, Features, Tabular
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, flag, ridge_of, shown
-from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, reseed
-from rlsvi.core.regression import Factor, add, draw, prior_factor, solve
+from rlsvi.core.regression import Factor, add, draw, prior_factor, rank_one, solve
 from rlsvi.envs.task import Task, endless_task_of, task_of
 from rlsvi.mdp.finite import Table
 

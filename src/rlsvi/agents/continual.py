@@ -44,10 +44,9 @@ from rlsvi.agents.finite.rlsvi import (
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import flag, one_of, ridge_of, whole
-from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled
 from rlsvi.core.random import Seed, bits, normal
-from rlsvi.core.regression import solve
+from rlsvi.core.regression import solve, solve_upper
 from rlsvi.envs.task import Task, reset_env
 from rlsvi.offline.replay import Replay
 from rlsvi.progress import bar
@@ -104,7 +103,7 @@ class ContinualAgent(DiscountedAgent):
                 advance(1)
         return self
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all steps of a log, after which life goes on unless the log says otherwise."""
         replay.open_end = True
         self.learn(replay, steps=replay.log.steps, progress=progress)

@@ -4,8 +4,8 @@ from typing import Any
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import DivergenceWarning, checked_basis, diverged, warn
-from rlsvi.agents.noise import noise_of
 from rlsvi.core.checks import finite, in_unit_interval, positive
+from rlsvi.core.regression import noise_of
 from rlsvi.envs.task import Task
 
 

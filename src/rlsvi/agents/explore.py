@@ -107,9 +107,8 @@ def exploration(explore: Explore, first: int, episodes: int) -> tuple[int, Float
 def scheduled(name: str, schedule: Schedule, first: int, episodes: int) -> Floats:
     """Return the values of a schedule in `episodes` episodes from `first` on."""
     if callable(schedule):
-        values = [shaped(name, finite(name, schedule(first + i)), ()) for i in range(episodes)]
-        return np.array(values, dtype=np.float64)
-    return np.full(episodes, shaped(name, finite(name, schedule), ()))
+        return np.array([number(name, schedule(first + i)) for i in range(episodes)], dtype=np.float64)
+    return np.full(episodes, number(name, schedule))
 
 
 @compiled

@@ -24,17 +24,15 @@ from rlsvi.agents.discounted import DiscountedAgent
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.rlsvi import all_finite
 from rlsvi.agents.no_progress import is_checked, is_no_wider
-from rlsvi.agents.noise import Model, Noise, noise_of
 from rlsvi.bases import Basis, Tabular
 from rlsvi.bases.basis import bound
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import one_of, shown, whole
-from rlsvi.core.cholesky import solve_upper
 from rlsvi.core.compile import FOUR, ONE, THREE, TWO, Floats, Ints, Longs, Words, compiled, unsigned
 from rlsvi.core.elementary import add_outer, factorise, pair_product, pair_sum, two_product
 from rlsvi.core.random import Seed, normal
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import Factor, FactorError, add, solve
+from rlsvi.core.regression import Factor, FactorError, Model, Noise, add, noise_of, solve, solve_upper
 from rlsvi.envs.task import Task, check_setting, setting_of
 
 Form = Literal["literal", "afterstate"]

@@ -1,4 +1,7 @@
-"""Kernels that copy arrays of many runs, given as (numbers, runs). Import it only if there is a card."""
+"""Kernels that copy arrays of many runs, given as (numbers, runs). Import it only if there is a card.
+
+They have a file of their own, since a simulated card replaces the global name `cuda` while it runs them.
+"""
 
 from typing import Any
 

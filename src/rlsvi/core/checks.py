@@ -18,19 +18,21 @@ LARGEST = 1e100  # of a feature, reward or prior mean: its square and sums stay 
 
 def positive(name: str, value: Any) -> float:
     """Return `value` if it is a positive finite number."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     value = value.item() if isinstance(value, np.generic) else value  # a float32 would overflow below
-    if not number or not 0 < value <= sys.float_info.max:
+    if not _is_real(value) or not 0 < value <= sys.float_info.max:
         raise ValueError(f"{name} must be a positive, finite number, got {shown(value)}")
     return float(value)
 
 
 def in_unit_interval(name: str, value: Any, *, closed: bool = False) -> float:
     """Return `value` if it is a number in [0, 1), or in [0, 1] if `closed`."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not (0 <= value < 1 or (closed and value == 1)):
+    if not _is_real(value) or not (0 <= value < 1 or (closed and value == 1)):
         raise ValueError(f"{name} must lie in [0, 1{']' if closed else ')'}, got {shown(value)}")
     return float(value)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:

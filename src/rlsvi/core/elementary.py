@@ -82,7 +82,7 @@ def add_outer(gram: Floats, low: Floats, x: Floats, sign: int) -> None:
 
 @compiled
 def factorise(U: Floats, inv: Floats, low: Floats) -> bool:
-    """U + low, the upper triangle of P, becomes the factor used by core/cholesky.py. `low` is overwritten.
+    """U + low, the upper triangle of P, becomes the factor used by core/regression.py. `low` is overwritten.
 
     Returns False if P is not positive definite, even in 106 bits.
     """

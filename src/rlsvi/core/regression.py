@@ -1,21 +1,100 @@
-"""Block Bayesian linear regression with known noise.
+"""Block Bayesian linear regression: the noise of its targets, its Cholesky factors, its posterior.
 
 Targets b = x . theta[block] + N(0, sigma^2), prior theta[block] ~ N(prior_mean, I / lam), independently
 for every block. Everything is stored times sigma^2, so that the rows enter unscaled: the ridge lam sigma^2, the
 Cholesky factor L of P = ridge I + sum x x', and y = ridge prior_mean + sum x b. The posterior is then
 N(P^-1 y, sigma^2 P^-1), and its mean is ridge regression, LSVI's own estimate.
 The same code covers one dense block, one block per action, and one number per table cell.
+
+Agents that are compiled use the functions here one transition at a time. Two regressions are of another shape: in
+agents/practice/regression.py and shop/model/regression.py all actions share weights, so that the precision is an
+arrow, which is rebuilt from sums by products of large matrices.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlsvi.core.checks import finite, fits, positive, ridge_of, shaped, shown, whole
-from rlsvi.core.cholesky import rank_one, solve_lower, solve_upper
-from rlsvi.core.compile import Floats, Words, compiled
+from rlsvi.core.archive import storable
+from rlsvi.core.checks import finite, fits, number, positive, ridge_of, shaped, shown, whole
+from rlsvi.core.compile import ONE, TWO, Floats, Words, compiled, kernel, unsigned
 from rlsvi.core.random import Seed, normal, stream
+
+# ---- The noise of a target: its standard deviation, or a prior over its variance --------------------------------
+
+
+@storable
+@dataclass(frozen=True)
+class InverseGamma:
+    """sigma^2 ~ InverseGamma(shape, scale): density proportional to v^(-shape - 1) exp(-scale / v).
+
+    Given sigma^2, the weights are N(prior_mean, sigma^2 I / lam). This is the conjugate prior, in which lam is the
+    ridge, measured in transitions. A small shape is a weak prior; sigma^2 is about scale / shape.
+    """
+
+    shape: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        positive("shape", self.shape)
+        positive("scale", self.scale)
+
+
+@storable
+@dataclass(frozen=True)
+class ByEvidence:
+    """Use the lam and sigma that all data so far support best, as found by `rlsvi.evidence`.
+
+    They are updated at the start of episodes first, 2 first, 4 first, ..; before that, and as long as all targets
+    are 0, lam is the given one and sigma is `sigma`. Data say nothing about what they do not contain: if rewards
+    are rare, begin with a `sigma` that explores.
+    """
+
+    sigma: float = 0.1
+    first: int = 8
+
+    def __post_init__(self) -> None:
+        positive("sigma", self.sigma)
+        whole("first", self.first, 1)
+
+    def due(self, episodes: int) -> bool:
+        """Return whether lam and sigma are updated before this episode."""
+        times, rest = divmod(episodes, self.first)
+        return rest == 0 and times > 0 and times & (times - 1) == 0
+
+
+Noise = float | InverseGamma
+
+
+class Model(NamedTuple):
+    """The regression of one discounted value function: prior, noise and discount."""
+
+    mean: Floats  # (B, d) prior mean of the weights
+    ridge: float
+    sigma: float  # if the noise is known
+    shape: float  # if the noise is unknown; 0 if it is known
+    scale: float
+    gamma: float
+
+
+def noise_of(lam: float, sigma: Noise) -> tuple[float, float, float, float]:
+    """Return the ridge, sigma if known, and the shape (0 if sigma is known) and scale of the prior."""
+    if isinstance(sigma, ByEvidence):
+        raise ValueError(
+            "sigma=ByEvidence() is for RLSVI, which keeps all it needs of its data: give a number here"
+        )
+    if isinstance(sigma, InverseGamma):
+        return positive("lam", lam), 0.0, float(sigma.shape), float(sigma.scale)
+    return ridge_of(lam, sigma), float(sigma), 0.0, 0.0
+
+
+# ---- The Cholesky factor of a precision matrix, updated one observation at a time -------------------------------
+#
+# P = L L' is stored by the columns of L: `U[j, i] = L[i, j]` for i >= j, with `inv[j] = 1 / L[j, j]`, so that
+# solving needs no division. The covariance is never formed: at the paper's scale P has a condition number of 1e12
+# and more, and exploration depends on the directions that inverting it would destroy.
 
 
 class FactorError(ArithmeticError):
@@ -34,6 +113,144 @@ def prior_factor(shape: tuple[int, ...], d: int, ridge: float) -> Factor:
     U = np.zeros((*shape, d, d))
     U[..., np.arange(d), np.arange(d)] = math.sqrt(ridge)
     return Factor(U, np.full((*shape, d), 1.0 / math.sqrt(ridge)))
+
+
+HUGE = 2.0**511  # the square of a diagonal of this size is finite
+TINY = 2.0**-400  # the unit of the roots in rank_one: p may be 1e250, and its square must not overflow
+
+
+@compiled
+def _rotation(p: float, root: float, shrink: float, total: float) -> tuple[float, float, float, float, float]:
+    """Return the cosine, the sine for the scaled row, and sqrt(t_j), its reciprocal and t_j from those of j - 1.
+
+    If t_j = t_{j-1}, as for a row of zeros, the cosine is exactly 1.
+    """
+    small = p * TINY
+    t = total + small * small
+    r = math.sqrt(t)
+    s = r * (1.0 / t)  # the division does not depend on the root
+    cos = root * s if t != total else 1.0
+    return cos, (small * s) * shrink, r, s * TINY, t
+
+
+@kernel
+def rank_one(U: Floats, inv: Floats, x: Floats) -> bool:
+    """P <- P + x x', two columns at a time; `x` is overwritten. Returns False if the factor becomes invalid.
+
+    These are Givens rotations, with the row scaled so that square roots and divisions follow from p = L^-1 x
+    and depend only on the sum t_j = 1 + p_0^2 + .. + p_j^2. Rotation j has cosine sqrt(t_{j-1} / t_j) and
+    sine p_j / sqrt(t_j); the row itself only takes the steps of the triangular solve.
+    """
+    d = unsigned(x.size)
+    odd = d % TWO
+    root, shrink, total = TINY, 1.0, TINY * TINY
+    if odd == ONE:
+        p0, first = x[0] * inv[0], x[0]
+        cos0, sin0, root, shrink, total = _rotation(p0, root, shrink, total)
+        diagonal0 = cos0 * U[0, 0] + sin0 * first
+        if not 0.0 < diagonal0 < HUGE:
+            return False
+        U[0, 0], inv[0] = diagonal0, 1.0 / diagonal0
+        for i in range(ONE, d):
+            u0, before = U[0, i], x[i]
+            U[0, i] = cos0 * u0 + sin0 * before
+            x[i] = before - p0 * u0
+    for j in range(odd, d, TWO):
+        first, second, corner = x[j], x[j + ONE], U[j, j + ONE]
+        p0 = first * inv[j]
+        between = second - p0 * corner
+        p1 = between * inv[j + ONE]
+        cos0, sin0, root, shrink, total = _rotation(p0, root, shrink, total)
+        cos1, sin1, root, shrink, total = _rotation(p1, root, shrink, total)
+        diagonal0 = cos0 * U[j, j] + sin0 * first
+        diagonal1 = cos1 * U[j + ONE, j + ONE] + sin1 * between
+        if not (0.0 < diagonal0 < HUGE and 0.0 < diagonal1 < HUGE):
+            return False
+        U[j, j], U[j, j + ONE], U[j + ONE, j + ONE] = diagonal0, cos0 * corner + sin0 * second, diagonal1
+        inv[j], inv[j + ONE] = 1.0 / diagonal0, 1.0 / diagonal1
+        for i in range(j + TWO, d):
+            u0, u1, before = U[j, i], U[j + ONE, i], x[i]
+            between = before - p0 * u0
+            U[j, i] = cos0 * u0 + sin0 * before
+            U[j + ONE, i] = cos1 * u1 + sin1 * between
+            x[i] = between - p1 * u1
+    return True
+
+
+@kernel
+def solve_lower(U: Floats, inv: Floats, b: Floats) -> None:
+    """b <- L^-1 b, two columns at a time."""
+    d = unsigned(b.size)
+    odd = d % TWO
+    if odd == ONE:
+        b[0] *= inv[0]
+        first = b[0]
+        for i in range(ONE, d):
+            b[i] -= U[0, i] * first
+    for j in range(odd, d, TWO):
+        first = b[j] * inv[j]
+        second = (b[j + ONE] - U[j, j + ONE] * first) * inv[j + ONE]
+        b[j], b[j + ONE] = first, second
+        for i in range(j + TWO, d):
+            b[i] = (b[i] - U[j, i] * first) - U[j + ONE, i] * second
+
+
+@kernel
+def solve_upper(U: Floats, inv: Floats, b: Floats) -> None:
+    """b <- L^-T b, two rows at a time; sums run backwards, so that the latest results are needed last."""
+    d = unsigned(b.size)
+    j = d
+    while j >= TWO:
+        j -= TWO
+        first, second = b[j + ONE], b[j]
+        i = d
+        while i > j + TWO:
+            i -= ONE
+            first -= U[j + ONE, i] * b[i]
+            second -= U[j, i] * b[i]
+        b[j + ONE] = first * inv[j + ONE]
+        b[j] = (second - U[j, j + ONE] * b[j + ONE]) * inv[j]
+    if j == ONE:
+        first, i = b[0], d
+        while i > ONE:
+            i -= ONE
+            first -= U[0, i] * b[i]
+        b[0] = first * inv[0]
+
+
+@compiled
+def shrink(U: Floats, inv: Floats, by: float) -> None:
+    """P <- by P."""
+    root = math.sqrt(by)
+    for j in range(inv.size):
+        inv[j] /= root
+        for i in range(j, inv.size):
+            U[j, i] *= root
+
+
+@compiled
+def add_diagonal(U: Floats, inv: Floats, amount: float, x: Floats) -> bool:
+    """P <- P + amount I, by rotations with rows of one number; `x` (d,) is overwritten. Returns as rank_one."""
+    d = unsigned(inv.size)
+    for k in range(d):
+        for i in range(k, d):
+            x[i] = 0.0
+        x[k] = math.sqrt(amount)
+        for j in range(k, d):
+            diagonal = math.sqrt(U[j, j] * U[j, j] + x[j] * x[j])
+            if not 0.0 < diagonal < HUGE:
+                return False
+            once = 1.0 / diagonal
+            cos, sin = U[j, j] * once, x[j] * once
+            U[j, j], inv[j] = diagonal, once
+            for i in range(j + ONE, d):
+                u = U[j, i]
+                U[j, i] = cos * u + sin * x[i]
+                x[i] = cos * x[i] - sin * u
+    return True
+
+
+# ---- The regression ----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -98,7 +315,7 @@ class Posterior:
     def observe(self, block: int, x: Floats, target: float) -> None:
         """Add one target of one block."""
         b, row = self._place(block, x)
-        value = float(shaped("target", finite("target", target), ()))
+        value = number("target", target)
         if not rank_one(self.factor.U[b], self.factor.inv[b], row.copy()):
             raise FactorError(f"the factor of block {b} overflowed: scale the features down")
         add(self._sum[b], self._error[b], row, value)

@@ -8,8 +8,7 @@ the same episodes bit for bit.
 
 from rlsvi.simulate.concurrent import simulate_concurrent
 from rlsvi.simulate.endless import simulate_continual
-from rlsvi.simulate.finite import simulate
-from rlsvi.simulate.stepped import History, Trace
+from rlsvi.simulate.finite import History, Trace, simulate
 from rlsvi.simulate.tetris import play_mean, simulate_tetris
 
 __all__ = [

@@ -38,13 +38,15 @@ from rlsvi.simulate.finite import (
     CHUNK_SECONDS,
     DONE,
     FULL,
+    History,
+    blank_history,
     check_problem,
     fused_for,
+    part_of,
     play,
     policy_value,
     tell,
 )
-from rlsvi.simulate.stepped import History, blank_history, part_of
 
 
 class Round(NamedTuple):

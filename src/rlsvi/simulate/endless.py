@@ -70,9 +70,9 @@ def simulate_continual(
         learner.make_room(2)
         rule, parameters = exploration(agent.explore, agent.steps, min(chunk, steps - done))
         part = rewards[done : done + len(parameters)]
-        finished, status, after = _tried(agent, table, rule, parameters, part, desk)
+        finished, status, after = _run_on_copies(agent, table, rule, parameters, part, desk)
         if status == BROKEN:  # the last step has left traces: repeat without it
-            _, _, after = _tried(agent, table, rule, parameters[:finished], part, desk)
+            _, _, after = _run_on_copies(agent, table, rule, parameters[:finished], part, desk)
         learner.mind, learner.walk, agent._streams, desk = after
         agent._notice()
         done += finished
@@ -83,7 +83,7 @@ def simulate_continual(
     return rewards
 
 
-def _tried(
+def _run_on_copies(
     agent: ContinualAgent, table: Table, rule: int, parameters: Floats, rewards: Floats, desk: StepRoom
 ) -> tuple[int, int, tuple[FiniteMind, Walk, Words, StepRoom]]:
     """Run steps on copies: how many were finished, why it stopped, and what the copies are then."""

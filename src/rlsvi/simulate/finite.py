@@ -7,11 +7,15 @@ Streams, memory and counters change only within the compiled call: whenever Pyth
 it was after its last complete episode.
 """
 
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partialmethod
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 
 from rlsvi.agents.agent import Agent
@@ -20,6 +24,8 @@ from rlsvi.agents.contract import (
     EPISODE,
     POSTERIOR,
     MindLearner,
+    NothingLearned,
+    Place,
     Workspace,
     is_full,
     learn,
@@ -29,38 +35,64 @@ from rlsvi.agents.contract import (
     values,
 )
 from rlsvi.agents.explore import GREEDY, choose, exploration, probabilities
-from rlsvi.core.checks import flag, shown, whole
-from rlsvi.core.compile import ONE, Floats, Longs, Words, compiled, unsigned
-from rlsvi.core.random import bits, copy, reseed
+from rlsvi.core.checks import fits, flag, shown, whole
+from rlsvi.core.compile import ONE, Floats, Ints, Longs, Words, compiled, unsigned
+from rlsvi.core.random import Seed, bits, copy, reseed, sequence
 from rlsvi.envs.finite import FiniteMDPEnv
+from rlsvi.envs.task import checked_reward, reset_env, step_env
+from rlsvi.mdp import Solution
 from rlsvi.mdp.finite import Table, first_state, mask_of, row_of, transition
 from rlsvi.problems import Problem
-from rlsvi.simulate.stepped import History, Recorded, blank_history, part_of, stepped
+
+# ---- What happened in each episode of a run ----------------------------------------------------------------
+
+
+class Trace(NamedTuple):
+    """All steps, as arrays of shape (episodes, H); -1, or NaN for rewards, after the end of an episode."""
+
+    states: Ints
+    actions: Ints
+    rewards: Floats
+
+
+class History(NamedTuple):
+    """The results of each episode.
+
+    reward : the sum of its rewards.
+    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not requested.
+    realised : realised regret V*_0(s_0) - reward.
+    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), the cost of mu in the states
+        visited. Its expectation is `regret`, which is slow to compute if a random policy reaches many states.
+    """
+
+    reward: Floats
+    regret: Floats
+    realised: Floats
+    path_regret: Floats
+    trace: Trace
+
+
+def blank_history(episodes: int, horizon: int) -> History:
+    """Return arrays for the history; without a trace if `horizon` is 0."""
+    fits(f"{shown(episodes)} episodes", episodes * (4 + 2 * horizon), "learn fewer, or without trace")
+    shape = (episodes if horizon else 0), horizon
+    trace = Trace(np.full(shape, -1, np.int32), np.full(shape, -1, np.int32), np.full(shape, np.nan))
+    nan = np.full((3, episodes), np.nan)
+    return History(np.zeros(episodes), nan[0], nan[1], nan[2], trace)
+
+
+def part_of(history: History, now: slice) -> History:
+    """Return some episodes of a history."""
+    trace = Trace(history.trace.states[now], history.trace.actions[now], history.trace.rewards[now])
+    reward, regret, realised, path_regret, _ = history
+    return History(reward[now], regret[now], realised[now], path_regret[now], trace)
+
 
 # ---- Which loop serves an agent: the fused one, or stepping through an environment -------------------------
 #
-# The fused loop calls compiled functions instead of most methods of an agent and its learner. A class outside of
-# this library that overrides one of those methods means it to be called, so such an agent is stepped.
-
-
-# What the fused loop calls too, and what no loop calls.
-HEEDED = {
-    *("_start", "_arguments", "_check", "_check_task", "clone", "_take_on"),
-    *("_adopt", "_broken", "_episodes_on_the_mean", "_failure", "_mind_for", "_task_in"),
-    *(
-        "_features",
-        "_learner_of",
-        "new_learner",
-        "_parameters",
-        "_prior",
-        "_rule",
-        "_blank_plan",
-        "_reward_bounds",
-    ),
-    *("export", "restored_learner", "save", "_state"),
-}
-OF_LEARNERS = {"counters", "enlarged", "mind_for", "restore", "state"}
-METHODS = property, cached_property, partialmethod, staticmethod, classmethod
+# The fused loop calls compiled functions in place of methods of an agent and its learner, and the classes of this
+# library say by `_fused` that both do the same. A class outside of it that overrides one of their methods is
+# stepped, so that the method is called, unless it says `_fused = True` itself.
 
 
 def ours(cls: type) -> bool:
@@ -69,39 +101,31 @@ def ours(cls: type) -> bool:
 
 
 def overridden(cls: type) -> list[str]:
-    """Return the methods of this library that a class or one of its bases outside of it has overridden."""
+    """Return the methods of this library that a class overrides outside of it without saying that it is fused."""
+    own = list(takewhile(lambda base: not ours(base) and "_fused" not in vars(base), cls.__mro__))
+    names = {name for base in own for name, value in vars(base).items() if _is_method(value)}
     known = {name for base in cls.__mro__ if ours(base) for name in vars(base)}
-    others = (vars(base) for base in cls.__mro__ if not ours(base))
-    found = {name for own in others for name, value in own.items() if _is_method(value)}
-    return sorted(name for name in found & known if not name.startswith("__"))
+    return sorted(name for name in names & known if not name.startswith("__"))
 
 
 def replaced(thing: Any) -> list[str]:
     """Return the methods of this library that were set on an instance, as in `agent.reward = f`."""
-    fields = getattr(thing, "__dataclass_fields__", {})
-    cached = {
-        name for base in type(thing).__mro__ for name, it in vars(base).items() if isinstance(it, cached_property)
-    }
-    own = getattr(thing, "__dict__", {}).keys() - fields - cached
+    own = getattr(thing, "__dict__", {}).keys() - getattr(thing, "__dataclass_fields__", {})
     theirs = [vars(base) for base in type(thing).__mro__ if ours(base)]
     return sorted(name for name in own if any(_is_method(names.get(name)) for names in theirs))
 
 
 def _is_method(value: Any) -> bool:
-    return isinstance(value, METHODS) or (callable(value) and not isinstance(value, type))
+    kinds = property, cached_property, partialmethod, staticmethod, classmethod
+    return isinstance(value, kinds) or (callable(value) and not isinstance(value, type))
 
 
 def fused_for(agent: Agent) -> bool:
     """Return whether the fused loop does all that stepping would do with an agent."""
-    if not agent._fused or agent.update_every is not None or _changed(agent) - HEEDED:
-        return False
     learner = agent._learner
-    known = learner is None or isinstance(learner, MindLearner)
-    return known and not _changed(learner) - OF_LEARNERS
-
-
-def _changed(thing: Any) -> set[str]:
-    return {*overridden(type(thing)), *replaced(thing)}
+    if not agent._fused or agent.update_every is not None or not isinstance(learner, MindLearner | None):
+        return False
+    return not any(overridden(type(thing)) or replaced(thing) for thing in (agent, learner))
 
 
 DONE, FULL, BROKEN = 0, 1, 2
@@ -119,8 +143,8 @@ def simulate(
 ) -> History:
     """Let `agent` learn `episodes` more episodes of `problem`; releases the GIL.
 
-    If a class outside of this library has overridden a method that compiled code would not call, such as `reward`
-    or `predict`, the agent is stepped through an environment instead, and `regret` is that of the actions taken.
+    If a class outside of this library overrides a method, such as `reward` or `predict`, and does not declare
+    `_fused`, the agent is stepped through an environment instead, and `regret` is that of the actions taken.
 
     regret : evaluate the policy of every episode exactly.
     trace : record every step.
@@ -137,7 +161,7 @@ def simulate(
     if not fused_for(agent):
         traced = table.horizon if trace else 0
         env = Recorded(FiniteMDPEnv(problem.mdp), episodes, solution=solution, trace=traced, advance=advance)
-        found = stepped(agent, env)
+        found = run_stepped(agent, env)
         return found if regret else found._replace(regret=np.full(episodes, np.nan))
     history = blank_history(episodes, table.horizon if trace else 0)
     work = new_workspace(table.horizon, table.states, table.actions)
@@ -309,3 +333,221 @@ def go_on(
             reached += ONE if before == 0.0 else unsigned(0)
             mass[following] = before + flow
     return V, reached
+
+
+# ---- Stepping: any agent with `learn`, which need not count its episodes ---------------------------------------
+#
+# `Recorded` stands between the agent and the environment. It notes the results of each episode, gives a seed to
+# resets that have none, and ends `learn` when the last episode is over. Only whole episodes count.
+
+
+STEPS = ("steps", "total_timesteps", "timesteps")  # what others call the number of steps to learn for
+MANY = 10**9  # steps to learn for if the limit of an episode is not known
+
+
+class EpisodesPlayed(BaseException):
+    """Raised in `reset` when the last episode is over; no `except Exception` of an agent stops it."""
+
+
+class Recorded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """An environment that notes what happens in the next `episodes` episodes, and refuses to begin another.
+
+    solution : V* and Q* of the states that the environment shows, if they are known. The regret of an episode is
+        then the sum of V*_h(s_h) - Q*_h(s_h, a_h) over its steps, whose expectation is the expected regret.
+    seed : of resets without one, and of the action space.
+    advance : called with 1 after each episode, and with 0 before each step; it may raise an error to stop.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        episodes: int,
+        *,
+        solution: Solution | None = None,
+        seed: Seed = 0,
+        trace: int = 0,
+        advance: Callable[[int], None] = lambda n: None,
+    ) -> None:
+        super().__init__(env)
+        self.history: History = blank_history(episodes, trace)
+        self.episodes, self.played, self.solution, self.advance = episodes, 0, solution, advance
+        self.seeds = np.random.default_rng(sequence(seed))
+        env.action_space.seed(self._seed())
+        self.observation: Any = None
+        self.info: Mapping[str, Any] = {}
+        self._steps = 0  # of the episode that is being played
+
+    def _seed(self) -> int:
+        return int(self.seeds.integers(2**31))
+
+    @property
+    def limit(self) -> int | None:
+        """The largest number of steps of an episode, as wrappers and the environment have it; None if unknown."""
+        limits, env = [getattr(self.unwrapped, "horizon", None)], self.env
+        while isinstance(env, gymnasium.Wrapper):
+            limits.append(vars(env).get("_max_episode_steps"))
+            env = env.env
+        return min((int(limit) for limit in limits if isinstance(limit, int | np.integer) and limit), default=None)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin an episode; the last one must be over."""
+        self.advance(0)
+        if self._steps:
+            raise RuntimeError(
+                f"the environment was reset after {self._steps} steps of episode {self.played}, which was not "
+                "over: play episodes to their end. To compare in shorter ones, let the problem be "
+                "gymnasium.wrappers.TimeLimit(env, steps)"
+            )
+        if self.played == self.episodes:
+            raise EpisodesPlayed
+        seed = self._seed() if seed is None else seed
+        begin = reset_env(self.env, seed) if options is None else self.env.reset(seed=seed, options=options)
+        self.observation, self.info = begin
+        return begin
+
+    def step(self, action: Any) -> Any:
+        """Take a step and note it; the last one of an episode finishes it."""
+        self.advance(0)
+        before = self.observation
+        try:
+            observation, reward, terminated, truncated, info = step_env(self.env, action)
+        except Exception as error:
+            if self._forbidden(action):
+                error.add_note(
+                    "info['action_mask'] of reset and step says which actions are legal: an agent that does not "
+                    "heed it cannot play this problem"
+                )
+            raise
+        self._note(before, action, checked_reward(reward))
+        self.observation, self.info = observation, info
+        if terminated or truncated:
+            self._finish()
+        return observation, reward, terminated, truncated, info
+
+    def _forbidden(self, action: Any) -> bool:
+        with suppress(Exception):  # this is only asked when something has failed already
+            return not self.info["action_mask"][int(np.asarray(action).item())]
+        return False
+
+    def _note(self, observation: Any, action: Any, reward: float) -> None:
+        if self.played == self.episodes:
+            raise EpisodesPlayed
+        history, i, h = self.history, self.played, self._steps
+        self._steps += 1
+        history.reward[i] += reward
+        if self.solution is None:
+            return
+        V, Q = self.solution.V, self.solution.Q
+        s, a = int(observation), int(np.asarray(action).item())
+        if h == 0:
+            history.path_regret[i], history.realised[i] = 0.0, V[0, s]
+        history.path_regret[i] += V[h, s] - Q[h, s, a]
+        history.realised[i] -= reward
+        if history.trace.states.size:
+            history.trace.states[i, h], history.trace.actions[i, h] = s, a
+            history.trace.rewards[i, h] = reward
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The episodes played, and the steps of the one that is not over."""
+        return self.played, self._steps
+
+    def _finish(self) -> None:
+        """Count the episode that is over."""
+        self.history.regret[self.played] = self.history.path_regret[self.played]
+        self.played, self._steps = self.played + 1, 0
+        self.advance(1)
+
+
+def run_stepped(agent: Any, env: Recorded) -> History:
+    """Let anything with `learn` learn all episodes of `env`; if it is bound to an environment, that must be `env`.
+
+    `learn` is called with the environment, if it takes one, and with the episodes that are left, or with at least
+    as many steps as they can have. If it returns earlier, it is called again. An overridden `predict` of an agent
+    of this library decides in learning, too.
+    """
+    own = isinstance(agent, Agent) and getattr(agent.predict, "__func__", None) is not Agent.predict
+    if own:
+        agent._decide = decide_by_predict(agent, env)
+    try:
+        first = True
+        while env.played < env.episodes:
+            before = env.progress
+            with suppress(EpisodesPlayed):
+                _learn(agent, env, first)
+            if env.progress == before:
+                raise RuntimeError(
+                    f"{type(agent).__name__}.learn returned after {env.played} of {env.episodes} episodes: let it "
+                    "play the episodes or steps it is asked for, in the environment it is given"
+                )
+            first = False
+    finally:
+        if own:
+            agent._decide = None
+    return env.history
+
+
+def _learn(agent: Any, env: Recorded, first: bool) -> None:
+    """Call `learn` with those arguments that it takes."""
+    signature = inspect.signature(agent.learn)
+    takes = signature.parameters
+    left = env.episodes - env.played
+    known = {"episodes": left, "progress": False, "reset_num_timesteps": first}
+    given = {name: value for name, value in known.items() if name in takes}
+    steps = next((name for name in STEPS if name in takes), None)
+    if "episodes" not in takes and steps is not None:
+        given[steps] = MANY if env.limit is None else left * env.limit
+    elif "episodes" not in takes and _takes_any_name(takes):
+        given["episodes"] = left
+    begins = next(iter(takes.values()), None)
+    by_position = begins and begins.kind in (
+        begins.POSITIONAL_ONLY,
+        begins.POSITIONAL_OR_KEYWORD,
+        begins.VAR_POSITIONAL,
+    )
+    where = (env,) if begins and by_position and begins.name not in given else ()
+    try:
+        signature.bind(*where, **given)
+    except TypeError as error:
+        raise TypeError(
+            f"{type(agent).__name__}.learn{signature} cannot be called ({error}): it may take the environment as "
+            f"its first argument, and episodes, or a number of steps called {', '.join(STEPS)}; all else needs a "
+            "default"
+        ) from None
+    agent.learn(*where, **given)
+
+
+def _takes_any_name(takes: Mapping[str, inspect.Parameter]) -> bool:
+    return any(it.kind is it.VAR_KEYWORD for it in takes.values())
+
+
+def decide_by_predict(agent: Agent, env: Recorded) -> Callable[[Place], int | None]:
+    """Return a function that lets the agent's own `predict` decide in learning.
+
+    It is called with the observation, and by name with what it takes of state, episode_start and action_mask. As
+    long as it raises NothingLearned, the agent decides as usual.
+    """
+    takes = inspect.signature(agent.predict).parameters
+    name = f"{type(agent).__name__}.predict"
+    state: Any = None
+
+    def decide(place: Place) -> int | None:
+        nonlocal state
+        start = place.h == 0
+        known: dict[str, Any] = {"state": None if start else state, "episode_start": start}
+        if env.info.get("action_mask") is not None:
+            known["action_mask"] = env.info["action_mask"]
+        given = {key: value for key, value in known.items() if key in takes or _takes_any_name(takes)}
+        try:
+            returned: Any = agent.predict(env.observation, **given)
+        except NothingLearned:
+            return None
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise TypeError(f"{name} must return an action and a state, got {shown(returned)}")
+        action, state = returned
+        decided = int(np.asarray(action).item()) - int(env.action_space.start)  # type: ignore[attr-defined]
+        if not (0 <= decided < place.legal.size and place.legal[decided]):
+            raise ValueError(f"{name} returned {shown(action)}, which is not a legal action")
+        return decided
+
+    return decide

@@ -15,14 +15,13 @@ import numpy as np
 from rlsvi.agents.agent import Agent, new_streams
 from rlsvi.agents.contract import EPISODES, Workspace, new_workspace
 from rlsvi.agents.explore import Explore, exploration
-from rlsvi.agents.noise import ByEvidence
 from rlsvi.core import card
-from rlsvi.core.checks import shown, whole
+from rlsvi.core.checks import read_only, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words
+from rlsvi.core.regression import ByEvidence
 from rlsvi.mdp.finite import Table
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import BROKEN, FULL, fused_for, overridden, run
-from rlsvi.simulate.stepped import History, Trace, blank_history
+from rlsvi.simulate.finite import BROKEN, FULL, History, Trace, blank_history, fused_for, run
 
 # ---- Nested named tuples of arrays, for many runs at once on a graphics card -------------------------------
 #
@@ -77,23 +76,17 @@ def leaves(tree: Any) -> list[Any]:
     return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]
 
 
-def rebuilt(tree: Any, new: Iterator[Any]) -> Any:
+def rebuild(tree: Any, new: Iterator[Any]) -> Any:
     """Return nested named tuples like `tree`, of other leaves."""
     if not isinstance(tree, tuple):
         return next(new)
-    return type(tree)(*[rebuilt(part, new) for part in tree])
+    return type(tree)(*[rebuild(part, new) for part in tree])
 
 
-def frozen(tree: Any) -> Any:
+def freeze(tree: Any) -> Any:
     """Return the same tree with arrays that cannot be written to."""
-    return rebuilt(tree, (_read_only(leaf) for leaf in leaves(tree)))
-
-
-def _read_only(leaf: Any) -> Any:
-    if isinstance(leaf, np.ndarray):
-        leaf = leaf.view()
-        leaf.flags.writeable = False
-    return leaf
+    kept = (read_only(leaf.view()) if isinstance(leaf, np.ndarray) else leaf for leaf in leaves(tree))
+    return rebuild(tree, kept)
 
 
 def kinds_of(tree: Any) -> list[type]:
@@ -101,7 +94,7 @@ def kinds_of(tree: Any) -> list[type]:
     return [type(tree), *(kind for part in tree for kind in kinds_of(part))] if isinstance(tree, tuple) else []
 
 
-def compared(tree: Any, others: Iterable[Any]) -> list[Leaf]:
+def compare_leaves(tree: Any, others: Iterable[Any]) -> list[Leaf]:
     """Return the leaves of a tree, and those of all runs where they differ; all must have the same size."""
     ones = leaves(tree)
     rows: list[list[Any]] = [[] for _ in ones]
@@ -199,14 +192,19 @@ class Batch:
             refuse(agent)
         alike = all([agree(agent, agents[0]) for agent in agents]) and all(it is each[0] for it in each)  # noqa: C419
         self.agent, self.size = agents[0].clone(), len(agents)
-        self.ways: list[Explore] = []
-        self.way_of = np.array([_index(self.ways, agent.explore) for agent in agents])
-        self.template = begun(self.agent, each[0])
+        self.ways: list[Explore] = []  # of exploring
+        for agent in agents:
+            if agent.explore not in self.ways:
+                self.ways.append(agent.explore)
+        self.way_of = np.array([self.ways.index(agent.explore) for agent in agents])
+        self.template = new_lane(self.agent, each[0])
         others = () if alike else zip(agents, each, strict=True)
-        self.leaves = compared(self.template, (begun(agent.clone(), problem) for agent, problem in others))
+        self.leaves = compare_leaves(
+            self.template, (new_lane(agent.clone(), problem) for agent, problem in others)
+        )
         check_memory(sum(leaf.bytes for leaf in self.leaves), self.size)
         with card.memory_is_checked():
-            runs: Any = rebuilt(self.template, (leaf.placed(self.size) for leaf in self.leaves))
+            runs: Any = rebuild(self.template, (leaf.placed(self.size) for leaf in self.leaves))
             self.runs = runs._replace(streams=card.stacked_rows([agent._streams for agent in agents]))
         self.leaves = [leaf._replace(rows=None) for leaf in self.leaves]
         self.played = np.zeros(self.size, np.int64)
@@ -301,7 +299,13 @@ class Batch:
     def _prepare(self, played: int, episodes: int) -> None:
         """Renew what all runs share, such as the step sizes of the next episodes."""
         self.agent._learner.counters[EPISODES] = played
-        self._renew(self.agent._mind_for(episodes)[0])
+        mind, count = self.agent._mind_for(episodes)
+        if count < episodes:
+            raise TypeError(
+                f"{type(self.agent).__name__} changes after {count} episodes, which it cannot do on a card: use "
+                "device='cpu'"
+            )
+        self._renew(mind)
 
     def _renew(self, mind: Any) -> None:
         """Replace the mind of the template, and on the card what has another size or is shared."""
@@ -313,7 +317,7 @@ class Batch:
             elif not leaf.shared and np.shape(leaf.one) != np.shape(before.one):
                 check_memory(leaf.bytes, self.size)
                 runs[i] = card.enlarged(runs[i], before.one, leaf.one)
-        self.template, self.leaves, self.runs = template, new, rebuilt(template, iter(runs))
+        self.template, self.leaves, self.runs = template, new, rebuild(template, iter(runs))
 
 
 def check_memory(bytes_per_run: int, runs: int) -> None:
@@ -328,19 +332,19 @@ def check_memory(bytes_per_run: int, runs: int) -> None:
 
 def bytes_of(agent: Agent, problem: Problem, shared: bool) -> int:
     """Return about how many bytes a run takes at first, if all runs share the problem or each has its own."""
-    found = compared(begun(agent.clone(), problem), [])
+    found = compare_leaves(new_lane(agent.clone(), problem), [])
     if shared:
         return sum(leaf.bytes for leaf in found)
     return sum(leaf.one.nbytes for leaf in found if isinstance(leaf.one, np.ndarray))
 
 
-def begun(agent: Agent, problem: Problem) -> Lane:
+def new_lane(agent: Agent, problem: Problem) -> Lane:
     """Return what a run of an agent that has learned nothing uses."""
     agent._adopt(problem.mdp, problem.basis)
     table, solution = problem.mdp.table, problem.solution
-    known = frozen(table), frozen(solution.V), frozen(solution.Q)
+    known = freeze(table), freeze(solution.V), freeze(solution.Q)
     work = new_workspace(table.horizon, table.states, table.actions)
-    empty = rebuilt(work, (np.zeros_like(part) for part in work))  # so that runs do not differ in it
+    empty = rebuild(work, (np.zeros_like(part) for part in work))  # so that runs do not differ in it
     return Lane(*known, agent._learner.mind, new_streams(0), empty)
 
 
@@ -352,8 +356,7 @@ def refuse(agent: Agent) -> None:
         raise ValueError("agents on a card start from nothing: use agent.clone()")
     if isinstance(agent.sigma, ByEvidence):
         raise TypeError("a card cannot estimate lam and sigma by evidence: give them, or use device='cpu'")
-    own = {"_mind_for", "_settle", "_episodes_on_the_mean"} & set(overridden(type(agent)))
-    if own or not fused_for(agent):
+    if not fused_for(agent):
         raise TypeError(
             f"{type(agent).__name__} has methods of its own, which a card cannot call: use device='cpu'"
         )
@@ -362,22 +365,13 @@ def refuse(agent: Agent) -> None:
 def agree(agent: Agent, first: Agent) -> bool:
     """Return whether two agents have the same arguments; raise an error if they cannot run together."""
     mine, other = agent._arguments(), first._arguments()
-    names = mine.keys() - {"seed", "explore"}
-    differ = [name for name in names if not _equal(mine[name], other.get(name))]
+    pairs: dict[str, tuple[Any, Any]] = {
+        name: (mine[name], other.get(name)) for name in mine.keys() - {"seed", "explore"}
+    }
+    differ = sorted(name for name, (one, its) in pairs.items() if one is not its and not np.array_equal(one, its))
     if type(agent) is not type(first) or not all(name in NUMBERS for name in differ):
         raise ValueError(
             "agents that run together on a card must have the same arguments, except for seeds and numbers; "
             f"{', '.join(differ)} differ"
         )
     return not differ
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return one is other or bool(np.array_equal(one, other))
-
-
-def _index(ways: list[Explore], explore: Explore) -> int:
-    """Return the index of a way of exploring, adding it if it is new."""
-    if explore not in ways:
-        ways.append(explore)
-    return ways.index(explore)

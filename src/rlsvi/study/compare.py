@@ -34,9 +34,8 @@ from rlsvi.mdp import FiniteMDP, from_gymnasium
 from rlsvi.problems import Problem, chain
 from rlsvi.progress import bar
 from rlsvi.simulate import simulate
-from rlsvi.simulate.finite import fused_for, ours, replaced
+from rlsvi.simulate.finite import Recorded, blank_history, fused_for, ours, replaced, run_stepped
 from rlsvi.simulate.gpu import Batch, bytes_of, check_memory, refuse
-from rlsvi.simulate.stepped import Recorded, blank_history, stepped
 from rlsvi.study.executors import Executor, checked_executor, serial
 from rlsvi.study.job import Columns, Failed, Job
 from rlsvi.study.runs import FUSED, STEPPED, Run, Runs
@@ -62,8 +61,8 @@ def compare(
     """Let each agent learn `problem` for `episodes` episodes, once with every seed.
 
     Agents of this library learn a problem whose solution is known in a compiled loop. All others, and those with a
-    method overridden outside of this library that the loop would not call, are stepped through the environment;
-    `runs.loops` says which. Results are regrets if the solution is known, and returns otherwise.
+    method overridden outside of this library by a class that does not declare `_fused`, are stepped through the
+    environment; `runs.loops` says which. Results are regrets if the solution is known, and returns otherwise.
 
     Parameters
     ----------
@@ -155,7 +154,7 @@ class Comparison(NamedTuple):
                             history, regret, FUSED if fused_for(agent) else STEPPED
                         )  # as its learner may be
                     agent._adopt(known.mdp, known.basis)
-                return Run(stepped(agent, env), regret, STEPPED)
+                return Run(run_stepped(agent, env), regret, STEPPED)
 
 
 def warm_up() -> None:

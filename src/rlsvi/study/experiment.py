@@ -20,9 +20,8 @@ from rlsvi.agents.agent import Agent
 from rlsvi.core.card import TooLittleMemory
 from rlsvi.core.machine import memory
 from rlsvi.problems import Problem
-from rlsvi.simulate.finite import simulate
+from rlsvi.simulate.finite import History, simulate
 from rlsvi.simulate.gpu import Batch
-from rlsvi.simulate.stepped import History
 
 BYTES = 32  # of the history of an episode
 

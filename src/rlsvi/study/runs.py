@@ -12,7 +12,7 @@ from rlsvi.core.archive import checked_target
 from rlsvi.core.checks import number, shown
 from rlsvi.core.compile import Floats
 from rlsvi.html import html_table
-from rlsvi.simulate.stepped import History
+from rlsvi.simulate.finite import History
 
 if TYPE_CHECKING:
     import polars as pl

@@ -48,10 +48,9 @@ from rlsvi.bases import Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, flag, positive, shown
-from rlsvi.core.cholesky import rank_one, solve_upper
 from rlsvi.core.compile import Floats, Ints, Longs, Words, compiled, generic
 from rlsvi.core.random import bits, gamma, normal
-from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.core.regression import Factor, prior_factor, rank_one, solve_upper
 from rlsvi.envs.task import Task
 
 LEAST_WEIGHT = 0.1  # a Gamma variate of a smaller shape may be 0

@@ -23,10 +23,10 @@ from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import ANY, EPISODE, POSTERIOR, Step, copy_of
 from rlsvi.agents.finite.ensemble import EnsembleRLSVI
 from rlsvi.agents.finite.rlsvi import FiniteLearner
-from rlsvi.agents.noise import ByEvidence
 from rlsvi.core.checks import fits, flag, shown, whole
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import bits
+from rlsvi.core.regression import ByEvidence
 from rlsvi.envs.task import reset_env
 from rlsvi.progress import bar
 

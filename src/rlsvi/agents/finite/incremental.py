@@ -42,12 +42,10 @@ from rlsvi.agents.finite.rlsvi import (
     new_values,
     value_iteration,
 )
-from rlsvi.agents.noise import Noise
 from rlsvi.bases import Features
 from rlsvi.core.checks import flag, shown
-from rlsvi.core.cholesky import HUGE, add_diagonal, rank_one, shrink
 from rlsvi.core.compile import ONE, Floats, Longs, compiled, unsigned
-from rlsvi.core.regression import Factor, add
+from rlsvi.core.regression import HUGE, Factor, Noise, add, add_diagonal, rank_one, shrink
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
 

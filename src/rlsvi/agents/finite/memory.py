@@ -15,9 +15,8 @@ import numpy as np
 
 from rlsvi.agents.contract import copy_into
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.cholesky import rank_one
 from rlsvi.core.compile import Bools, Floats, Ints, Longs, compiled
-from rlsvi.core.regression import add
+from rlsvi.core.regression import add, rank_one
 
 
 class Memory(NamedTuple):

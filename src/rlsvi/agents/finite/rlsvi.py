@@ -41,12 +41,10 @@ from rlsvi.agents.contract import (
 from rlsvi.agents.explore import Explore, Greedy
 from rlsvi.agents.finite.memory import Memory, add_state, add_transitions, empty, read_memory, resized
 from rlsvi.agents.no_progress import is_checked, is_explored
-from rlsvi.agents.noise import ByEvidence, Noise, noise_of
 from rlsvi.bases import Basis, Features
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, ridge_of
-from rlsvi.core.cholesky import solve_lower, solve_upper
 from rlsvi.core.compile import (
     FOUR,
     ONE,
@@ -64,9 +62,163 @@ from rlsvi.core.compile import (
 )
 from rlsvi.core.random import Seed, bits, normal, only_maximum, reseed
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import Factor, prior_factor
+from rlsvi.core.regression import ByEvidence, Factor, Noise, noise_of, prior_factor, solve_lower, solve_upper
 from rlsvi.envs.task import Task
 from rlsvi.mdp.finite import Table, mask_of
+
+# ---- The common part of agents with a known number of periods: value iteration by regression on all episodes ----
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class FiniteHorizonAgent(Agent):
+    """Value iteration by regression over a known number of periods, the base of RLSVI and LSVI."""
+
+    lam: float = 1.0
+    basis: Basis | None = None
+    horizon: int | None = None
+    prior_mean: float | Floats = 0.0
+    reward_offset: float = 0.0
+    seed: Seed = None
+
+    _fused = True
+    _concurrent = True
+
+    def _check(self) -> None:
+        """Validate the arguments; an error names the argument and the remedy."""
+        noise_of(*self._parameters())
+        finite("prior_mean", self.prior_mean)
+        checked_basis(self.basis)
+
+    def _notice(self) -> None:
+        """Warn if there was never a reward and hardly anything new is found any more."""
+        if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
+            return
+        memory = self._learner.mind.memory
+        if memory.squares.any():
+            return
+        met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
+        if is_explored(memory.into_count[met], self.episodes):
+            more = "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
+            self._miss_reward(self._remedy or more)
+
+    def _parameters(self) -> tuple[float, Noise]:
+        """Return the lam and sigma in use."""
+        return self.lam, self.sigma
+
+    def _prior(self, task: Task, features: Features) -> "Prior":
+        """Return the prior of the weights."""
+        mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
+        lam, sigma = self._parameters()
+        ridge, known, shape, scale = noise_of(lam, sigma)
+        return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
+
+    def new_learner(self, task: Task, example: Any) -> Any:
+        """Return a learner without experience."""
+        return self._learner_of(task, self._features(task, example))
+
+    def restored_learner(self, task: Task, file: Archive) -> Any:
+        """Return the learner stored in a file, after checking all its arrays."""
+        learner = self._learner_of(task, read_features(self, task, file))
+        learner.restore(file)
+        return learner
+
+    def _learner_of(self, task: Task, features: Features) -> Any:
+        """Return a learner with these features and without experience."""
+        return FiniteLearner(task, new_mind(task, features, self._prior(task, features)), features)
+
+
+# ---- RLSVI -------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class RLSVI(FiniteHorizonAgent):
+    """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
+
+    Parameters
+    ----------
+    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
+        InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
+        then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
+    basis : how states and actions map to weights. If None, the problem's own, or a table.
+    horizon : number of periods H. If None, that of the environment.
+    prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
+    reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
+    seed : determines all randomness, including the environment's.
+
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    """
+
+    sigma: Noise | ByEvidence = 0.1
+
+    _found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
+
+    def _parameters(self) -> tuple[float, Noise]:
+        """Return the lam and sigma in use."""
+        if not isinstance(self.sigma, ByEvidence):
+            return self.lam, self.sigma
+        return self._found[:2] if self._found else (self.lam, float(self.sigma.sigma))
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the noise: the sigma of the last plan, as the mean over periods."""
+        return {"noise": float(self._learner.mind.values.sigma.mean())}
+
+    def _settle(self) -> None:
+        """Update lam and sigma if they are due; calling it again has no effect."""
+        due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
+        if due and (self._found is None or self._found[2] != self.episodes):
+            lam, sigma, mind = estimate_noise(self._learner, *self._parameters())  # type: ignore[arg-type]
+            self._learner.mind, self._found = mind, (lam, sigma, self.episodes)
+
+    def _mind_for(self, episodes: int) -> tuple[Any, int]:
+        """Return the mind for the fused loop, and for how many `episodes` its lam and sigma are valid."""
+        if isinstance(self.sigma, ByEvidence):
+            following = int(self.sigma.first)
+            while following <= self.episodes:
+                following *= 2
+            episodes = min(episodes, following - self.episodes)
+        return super()._mind_for(episodes)
+
+    def _state(self) -> dict[str, Any]:
+        """Return all arrays that a file must contain."""
+        return super()._state() | ({} if self._found is None else {"found": np.array(self._found, np.float64)})
+
+    def restored_learner(self, task: Task, file: Archive) -> Any:
+        """Return the learner stored in a file, after checking all its arrays."""
+        if isinstance(self.sigma, ByEvidence) and "found" in file:
+            lam, sigma, at = (float(number) for number in file.take("found", (3,)))
+            ridge_of(lam, sigma)
+            self._found = lam, sigma, int(min(at, 2.0**61))
+        return super().restored_learner(task, file)
+
+
+# ---- LSVI with dithering: the algorithms of appendix A that RLSVI is compared with -------------------------
+#
+# for l = 0, 1, ..
+#     compute theta_l0, .., theta_l,H-1 by least squares          (Algorithm 3: Algorithm 1 without noise)
+#     observe s_l0
+#     for h = 0, .., H-1
+#         a_lh ~ exp((Phi_h theta_lh)(s_lh, .) / eta)             (Algorithm 4, Boltzmann), or
+#         a_lh uniform with probability epsilon, else greedy      (Algorithm 5, epsilon-greedy)
+#         observe r_lh and s_l,h+1
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class LSVI(FiniteHorizonAgent):
+    """Least-squares value iteration with greedy, epsilon-greedy or Boltzmann exploration.
+
+    Parameters
+    ----------
+    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
+        RLSVI's lam sigma^2.
+    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    """
+
+    explore: Explore = Greedy()
+
+    _samples = False
+
 
 # ---- Algorithm 1, Randomized Least-Squares Value Iteration, and LSVI, which omits its noise ----------------
 #
@@ -505,6 +657,29 @@ def episode_rows(mind: Any, episode: Episode, work: Workspace) -> None:
         work.visited[h] = row
 
 
+def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
+    """Return the mind of a learner without experience."""
+    shape = task.horizon, task.actions, features.blocks, features.dim
+    memory = empty(*shape)
+    try:
+        factor = prior_factor((task.horizon, features.blocks), features.dim, prior.ridge)
+    except MemoryError:
+        raise MemoryError(
+            f"{task.horizon} periods x {features.blocks} blocks of {features.dim} features need "
+            f"{8e-9 * task.horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
+            "features, or more and smaller blocks"
+        ) from None
+    return FiniteMind(
+        features.table or no_features(features.dim),
+        np.full((task.horizon, task.states or 0), -1, dtype=np.int32),
+        memory,
+        factor,
+        prior,
+        no_values(*shape, memory.sum_head.shape[1]),
+        np.empty(features.dim),
+    )
+
+
 # ---- The learner of finite-horizon agents: a regression in every period, over all past episodes ------------
 
 
@@ -648,27 +823,19 @@ def _same_features(table: FeatureTable, memory: Memory, rows: Ints) -> bool:
     return True
 
 
-def new_mind(task: Task, features: Features, prior: Prior) -> FiniteMind:
-    """Return the mind of a learner without experience."""
-    shape = task.horizon, task.actions, features.blocks, features.dim
-    memory = empty(*shape)
-    try:
-        factor = prior_factor((task.horizon, features.blocks), features.dim, prior.ridge)
-    except MemoryError:
-        raise MemoryError(
-            f"{task.horizon} periods x {features.blocks} blocks of {features.dim} features need "
-            f"{8e-9 * task.horizon * features.blocks * features.dim**2:.0f} GB for their factors: use fewer "
-            "features, or more and smaller blocks"
-        ) from None
-    return FiniteMind(
-        features.table or no_features(features.dim),
-        np.full((task.horizon, task.states or 0), -1, dtype=np.int32),
-        memory,
-        factor,
-        prior,
-        no_values(*shape, memory.sum_head.shape[1]),
-        np.empty(features.dim),
-    )
+def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
+    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays.
+
+    of : the name of an array (H, B, d, ..), and its number of dimensions.
+    """
+    H, B, d, *square = file.shape(of, dimensions)
+    if H != max(task.horizon, 1) or min(B, d) < 1 or square not in ([], [d]):
+        raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
+    if file.shape("rows", 2) != (H, task.states or 0):
+        raise ArchiveError(f"is damaged: its rows are not those of {task}")
+    if file.shape("memory.block", 2) != (H, file.shape("memory.sum_head", 2)[1] * task.actions):
+        raise ArchiveError(f"is damaged: its memory is not that of {task}")
+    return restored_features(agent, task, B, d)
 
 
 # ---- The lam and sigma best supported by the data of an agent: those with the largest marginal likelihood ----
@@ -752,7 +919,7 @@ def _search(learner: FiniteLearner, grid: Floats) -> Evidence:
     return Evidence(found / sigma**2, sigma, log_evidence)
 
 
-def settled(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
+def estimate_noise(learner: FiniteLearner, lam: float, sigma: float) -> tuple[float, float, FiniteMind]:
     """Return the lam and sigma that a learner's data support best, and its mind with the factors of that ridge.
 
     If the data do not determine them, the given values are returned. The learner is not changed.
@@ -834,172 +1001,3 @@ def _targets(learner: FiniteLearner, ridge: float, spectra: list[tuple[Floats, F
 def _live(learner: FiniteLearner, h: int) -> Ints:
     live: Ints = learner.mind.memory.live[h, : learner.mind.memory.lives[h]]
     return live
-
-
-# ---- The common part of agents with a known number of periods: value iteration by regression on all episodes ----
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class FiniteHorizonAgent(Agent):
-    """Value iteration by regression over a known number of periods, the base of RLSVI and LSVI."""
-
-    lam: float = 1.0
-    basis: Basis | None = None
-    horizon: int | None = None
-    prior_mean: float | Floats = 0.0
-    reward_offset: float = 0.0
-    seed: Seed = None
-
-    _fused = True
-    _concurrent = True
-
-    def _check(self) -> None:
-        """Validate the arguments; an error names the argument and the remedy."""
-        noise_of(*self._parameters())
-        finite("prior_mean", self.prior_mean)
-        checked_basis(self.basis)
-
-    def _notice(self) -> None:
-        """Warn if there was never a reward and hardly anything new is found any more."""
-        if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
-            return
-        memory = self._learner.mind.memory
-        if memory.squares.any():
-            return
-        met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
-        if is_explored(memory.into_count[met], self.episodes):
-            more = "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
-            self._miss_reward(self._remedy or more)
-
-    def _parameters(self) -> tuple[float, Noise]:
-        """Return the lam and sigma in use."""
-        return self.lam, self.sigma
-
-    def _prior(self, task: Task, features: Features) -> Prior:
-        """Return the prior of the weights."""
-        mean = weights_shaped(self.prior_mean, (task.horizon, features.blocks, features.dim))
-        lam, sigma = self._parameters()
-        ridge, known, shape, scale = noise_of(lam, sigma)
-        return (PriorOfNoise if shape > 0.0 else Prior)(mean, float(lam), ridge, known, shape, scale)
-
-    def new_learner(self, task: Task, example: Any) -> Any:
-        """Return a learner without experience."""
-        return self._learner_of(task, self._features(task, example))
-
-    def restored_learner(self, task: Task, file: Archive) -> Any:
-        """Return the learner stored in a file, after checking all its arrays."""
-        learner = self._learner_of(task, read_features(self, task, file))
-        learner.restore(file)
-        return learner
-
-    def _learner_of(self, task: Task, features: Features) -> Any:
-        """Return a learner with these features and without experience."""
-        return FiniteLearner(task, new_mind(task, features, self._prior(task, features)), features)
-
-
-def read_features(agent: Agent, task: Task, file: Archive, of: str = "factor.U", dimensions: int = 4) -> Features:
-    """Return the features that the agent in a file was trained with, after checking the shapes of its arrays.
-
-    of : the name of an array (H, B, d, ..), and its number of dimensions.
-    """
-    H, B, d, *square = file.shape(of, dimensions)
-    if H != max(task.horizon, 1) or min(B, d) < 1 or square not in ([], [d]):
-        raise ArchiveError(f"is damaged: {of} with {H} x {B} blocks of {d} weights is not that of {task}")
-    if file.shape("rows", 2) != (H, task.states or 0):
-        raise ArchiveError(f"is damaged: its rows are not those of {task}")
-    if file.shape("memory.block", 2) != (H, file.shape("memory.sum_head", 2)[1] * task.actions):
-        raise ArchiveError(f"is damaged: its memory is not that of {task}")
-    return restored_features(agent, task, B, d)
-
-
-# ---- RLSVI -------------------------------------------------------------------------------------------------
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class RLSVI(FiniteHorizonAgent):
-    """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
-
-    Parameters
-    ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
-        InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
-        then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
-    basis : how states and actions map to weights. If None, the problem's own, or a table.
-    horizon : number of periods H. If None, that of the environment.
-    prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
-    reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
-    seed : determines all randomness, including the environment's.
-
-    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
-    """
-
-    sigma: Noise | ByEvidence = 0.1
-
-    _found: Any = field(default=None, init=False)  # lam, sigma and the number of episodes at that time
-
-    def _parameters(self) -> tuple[float, Noise]:
-        """Return the lam and sigma in use."""
-        if not isinstance(self.sigma, ByEvidence):
-            return self.lam, self.sigma
-        return self._found[:2] if self._found else (self.lam, float(self.sigma.sigma))
-
-    def diagnostics(self) -> dict[str, float]:
-        """Return the noise: the sigma of the last plan, as the mean over periods."""
-        return {"noise": float(self._learner.mind.values.sigma.mean())}
-
-    def _settle(self) -> None:
-        """Update lam and sigma if they are due; calling it again has no effect."""
-        due = isinstance(self.sigma, ByEvidence) and self.sigma.due(self.episodes)
-        if due and (self._found is None or self._found[2] != self.episodes):
-            lam, sigma, mind = settled(self._learner, *self._parameters())  # type: ignore[arg-type]
-            self._learner.mind, self._found = mind, (lam, sigma, self.episodes)
-
-    def _mind_for(self, episodes: int) -> tuple[Any, int]:
-        """Return the mind for the fused loop, and for how many `episodes` its lam and sigma are valid."""
-        if isinstance(self.sigma, ByEvidence):
-            following = int(self.sigma.first)
-            while following <= self.episodes:
-                following *= 2
-            episodes = min(episodes, following - self.episodes)
-        return super()._mind_for(episodes)
-
-    def _state(self) -> dict[str, Any]:
-        """Return all arrays that a file must contain."""
-        return super()._state() | ({} if self._found is None else {"found": np.array(self._found, np.float64)})
-
-    def restored_learner(self, task: Task, file: Archive) -> Any:
-        """Return the learner stored in a file, after checking all its arrays."""
-        if isinstance(self.sigma, ByEvidence) and "found" in file:
-            lam, sigma, at = (float(number) for number in file.take("found", (3,)))
-            ridge_of(lam, sigma)
-            self._found = lam, sigma, int(min(at, 2.0**61))
-        return super().restored_learner(task, file)
-
-
-# ---- LSVI with dithering: the algorithms of appendix A that RLSVI is compared with -------------------------
-#
-# for l = 0, 1, ..
-#     compute theta_l0, .., theta_l,H-1 by least squares          (Algorithm 3: Algorithm 1 without noise)
-#     observe s_l0
-#     for h = 0, .., H-1
-#         a_lh ~ exp((Phi_h theta_lh)(s_lh, .) / eta)             (Algorithm 4, Boltzmann), or
-#         a_lh uniform with probability epsilon, else greedy      (Algorithm 5, epsilon-greedy)
-#         observe r_lh and s_l,h+1
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class LSVI(FiniteHorizonAgent):
-    """Least-squares value iteration with greedy, epsilon-greedy or Boltzmann exploration.
-
-    Parameters
-    ----------
-    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
-        RLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    """
-
-    explore: Explore = Greedy()
-
-    _samples = False

@@ -18,7 +18,6 @@ from gymnasium import Env
 
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.no_progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
-from rlsvi.agents.noise import InverseGamma, Noise, noise_of
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.history import EpisodeHistory
 from rlsvi.agents.practice.learner import (
@@ -36,6 +35,7 @@ from rlsvi.bases.observed import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
 from rlsvi.core.random import Seed
+from rlsvi.core.regression import InverseGamma, Noise, noise_of
 from rlsvi.envs.task import Task
 from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 

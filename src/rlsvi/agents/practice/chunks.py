@@ -23,7 +23,6 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
-from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.history import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
     MEAN_SWEEPS,
@@ -54,7 +53,7 @@ from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.compile import Bools, Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
-from rlsvi.core.regression import FactorError
+from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task
 from rlsvi.offline.stream import Chunk, Each, Stream
 from rlsvi.progress import bar

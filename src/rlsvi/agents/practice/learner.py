@@ -11,7 +11,6 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
-from rlsvi.agents.noise import Model
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
 from rlsvi.bases.basis import MeasuredBasis, bound
@@ -23,7 +22,7 @@ from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
 from rlsvi.core.machine import blocks, one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal
-from rlsvi.core.regression import FactorError
+from rlsvi.core.regression import FactorError, Model
 from rlsvi.envs.task import Task, checked_reward, reset_env, step_env
 from rlsvi.offline.replay import Replay
 
@@ -492,14 +491,14 @@ class PracticeAgent(Agent):
         """Take a new action in every step from now on, as a log does."""
         self._learner.counters[REPEAT] = 1
 
-    def _relive(self, replay: Replay, progress: bool | None) -> None:
+    def _replay(self, replay: Replay, progress: bool | None) -> None:
         """Learn from all episodes of a log, if actions are held in it as this agent holds them."""
         if not replay.hold(self.held):
             raise ValueError(
                 f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
                 "agent with repeat=1, or one that has learned nothing yet"
             )
-        super()._relive(replay, progress)
+        super()._replay(replay, progress)
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""

@@ -27,7 +27,6 @@ from copy import copy
 from typing import Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.core.machine import ROWS, blocks, on_all_cores
@@ -235,6 +234,8 @@ def _factor(P: Floats) -> Floats:
 
 
 def _solve(L: Floats, y: Floats, trans: str = "N") -> Floats:
+    from scipy.linalg import solve_triangular  # takes longer to import than all agents of this library
+
     solved: Floats = solve_triangular(L, y, lower=True, trans=trans, check_finite=False)
     return solved
 

@@ -33,10 +33,9 @@ from rlsvi.bases import Basis
 from rlsvi.bases.basis import FeatureTable
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import positive, whole
-from rlsvi.core.cholesky import rank_one, solve_lower
 from rlsvi.core.compile import Floats, Words, compiled
 from rlsvi.core.elementary import log
-from rlsvi.core.regression import Factor, prior_factor, solve
+from rlsvi.core.regression import Factor, prior_factor, rank_one, solve, solve_lower
 from rlsvi.envs.task import Task
 
 

@@ -15,7 +15,7 @@ from rlsvi.core.compile import Floats, Longs
 from rlsvi.paper.claim import Verdicts, at_most
 from rlsvi.paper.results import seeds_of, unexplained
 from rlsvi.problems import Problem
-from rlsvi.simulate.stepped import History
+from rlsvi.simulate.finite import History
 from rlsvi.study.experiment import Play, Playing, experiment
 from rlsvi.study.job import Job
 from rlsvi.study.plot import INK
