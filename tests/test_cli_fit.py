@@ -145,7 +145,7 @@ def test_observations_in_several_columns(tmp_path):
     [
         (("none.parquet",), "there is no log none.parquet"),
         (("log.parquet", "--agent", "Nobody"), "there is no agent 'Nobody': name one that `rlsvi list` shows"),
-        (("log.parquet", "--agent", "psrll"), "there is no agent 'psrll': did you mean PSRL?"),
+        (("log.parquet", "--agent", "psrll"), "there is no agent 'psrll': did you mean psrl?"),
         (("log.parquet", "--agent", "compare"), "there is no agent 'compare'"),
         (("log.parquet", "--agent", "RLSVI"), "pass horizon="),
         (("log.parquet", "--agent-arg", "horizon"), "--agent-arg takes NAME=VALUE, such as horizon=20"),

@@ -120,8 +120,8 @@ def test_training_goes_on():
     assert (whole.exit_code, half.exit_code, rest.exit_code) == (0, 0, 0), rest.stderr
     one, two = rlsvi.load("whole"), rlsvi.load("half")
     assert one.episodes == two.episodes == 5
-    assert {name: array.tobytes() for name, array in one.state().items()} == {
-        name: array.tobytes() for name, array in two.state().items()
+    assert {name: array.tobytes() for name, array in one._state().items()} == {
+        name: array.tobytes() for name, array in two._state().items()
     }
 
 
@@ -223,8 +223,8 @@ def test_evaluations_checkpoints_and_logs(tmp_path):
     plain = run("train", "walks:Walk-v0", "--evaluate", 0, "--quiet", "--episodes", 6, "--out", "plain")
     assert plain.exit_code == 0
     one, two, best = (rlsvi.load(name) for name in ("walk", "plain", "best"))
-    assert {name: array.tobytes() for name, array in one.state().items()} == {
-        name: array.tobytes() for name, array in two.state().items()
+    assert {name: array.tobytes() for name, array in one._state().items()} == {
+        name: array.tobytes() for name, array in two._state().items()
     }
     assert best.episodes in (2, 4, 6)
 

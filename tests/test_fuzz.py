@@ -444,6 +444,7 @@ CALLS: dict[str, Call] = {
     "rlsvi.problems.dirichlet": Call(lambda: {"states": 3, "actions": 2, "horizon": 2, "alpha_P": 1.0}),
     "rlsvi.problems.gymnasium": Call(lambda: {"env_id": "FrozenLake-v1", "horizon": 3}),
     "rlsvi.problems.recommendation": Call(lambda: {"products": 3, "slots": 2, "scale": 2.0}),
+    "rlsvi.problems.grid": Call(lambda: {"size": 3, "slip": 0.2, "horizon": 4}),
     "rlsvi.problems.river_swim": Call(lambda: {"states": 3, "horizon": 2}),
     "rlsvi.callbacks.CSV": Call(lambda: {"path": FOLDER / "log.csv"}, _called),
     "rlsvi.callbacks.Callback": Call(dict, _called),
@@ -705,7 +706,7 @@ def _public():
                 isinstance(thing, types.ModuleType)
                 or not callable(thing)
                 or thing is bases.MeasuredBasis  # which has no features itself
-                or not thing.__module__.startswith((module.__name__, f"rlsvi.paper.{part}."))
+                or not thing.__module__.startswith((module.__name__, f"rlsvi.paper.{part}.", "rlsvi.agents.on_episode"))
             ):
                 continue
             where = "rlsvi" if name in rlsvi.__all__ and getattr(rlsvi, name) is thing else module.__name__

@@ -191,7 +191,7 @@ print(refused([0], 3))
 """
     lanes = ["lanes must be differ"] * 4
     printed = [f"{lanes} episodes must be a w", "runs that play toget", "stopped", "a run that failed, o 3 3"]
-    printed.append("Own changes after 2 ")
+    printed.append("Own changes after 2")
     assert simulated(code).splitlines() == printed
 
 

@@ -362,7 +362,7 @@ plausible value function at the start of each episode, and acts greedily on it.<
 <footer><p>Written by <code>make demo</code>, rlsvi {rlsvi.__version__}. Next:
 <code>rlsvi train CartPole-v1</code>, <code>rlsvi --help</code>, or the tutorials in <code>docs/</code>.</p>
 </footer>"""
-    return document("rlsvi: a tour", body, style_of("rlsvi.cli", "tour.css"))
+    return document("rlsvi: a tour", body, style_of("rlsvi.cli.tour", "tour.css"))
 
 
 def _exhibit(it: Exhibit) -> str:
