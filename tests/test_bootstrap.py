@@ -92,6 +92,7 @@ def test_the_plan_is_weighted_least_squares_on_raw_transitions(kind, noisy, samp
                 np.testing.assert_allclose(Q, rows(h, s) @ theta[h], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_one_gamma_weight_for_n_copies_is_n_exponential_weights():
     """Means and variances of the first period's values, whose targets are random too, against plain Exp(1)."""
     agent, episodes, rows = played("dense", coarse_mdp(), 40, prior_weight=0.7)

@@ -181,6 +181,7 @@ def killed(folder, lines):
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_it_had_not_been_killed(tmp_path):
     killed(tmp_path, 25)
     path = tmp_path / "log.csv"

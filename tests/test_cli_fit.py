@@ -110,6 +110,7 @@ def command(*arguments):
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_a_saved_agent_of_the_users_own(tmp_path):
     (tmp_path / "elsewhere.py").write_text(OTHER)
     rlsvi.record(gym.make("FrozenLake-v1"), None, 5, path="log.parquet")

@@ -706,7 +706,9 @@ def _public():
                 isinstance(thing, types.ModuleType)
                 or not callable(thing)
                 or thing is bases.MeasuredBasis  # which has no features itself
-                or not thing.__module__.startswith((module.__name__, f"rlsvi.paper.{part}.", "rlsvi.agents.on_episode"))
+                or not thing.__module__.startswith(
+                    (module.__name__, f"rlsvi.paper.{part}.", "rlsvi.agents.on_episode")
+                )
             ):
                 continue
             where = "rlsvi" if name in rlsvi.__all__ and getattr(rlsvi, name) is thing else module.__name__

@@ -47,6 +47,7 @@ def simulated(code):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_every_kind_of_agent_has_the_same_bits_on_a_simulated_card():
     code = "import on_card\nfor name in on_card.KINDS: print(name, on_card.differences(name, 3, 24, [0, 2]))"
     assert simulated(code).splitlines() == [f"{name} []" for name in KINDS]
@@ -96,6 +97,7 @@ print(sorted({type(it).__name__ for it in kinds}))
     assert simulated(code) == "['float64', 'str']"
 
 
+@pytest.mark.slow
 def test_a_sweep_computes_experiments_on_a_simulated_card_and_the_rest_beside_it(tmp_path):
     code = f"""
 import experiments, jobs
@@ -218,6 +220,7 @@ print(play_together(e.regret_of, [{"length": 3, "seed": seed} for seed in range(
     assert printed[4].startswith("[None, {")  # seed 0 wants to go on, with one other: too few
 
 
+@pytest.mark.slow
 def test_a_card_that_dies_loses_no_job(tmp_path):
     code = f"""
 import os, experiments

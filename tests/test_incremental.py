@@ -143,6 +143,7 @@ def test_the_statistics_are_those_of_the_recursion(kind, keep, nu):
     np.testing.assert_allclose(mean, [np.linalg.solve(P[h], y[h]) for h in range(H)], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [True, False])
 def test_unknown_noise_has_the_misfit_of_the_discounted_data(keep):
     problem = Problem(noisy_mdp(), basis_of("dense"))

@@ -354,6 +354,7 @@ def visits_of_a_process(settings, name, failed):
         failed.put(repr(error))
 
 
+@pytest.mark.slow
 def test_two_processes_serve_one_shop(tmp_path):
     with new_shop(tmp_path) as shop:
         shop._follower.catch_up()

@@ -92,6 +92,7 @@ def body(rng, path):
     return data
 
 
+@pytest.mark.slow
 def test_ten_thousand_bodies_get_an_error_or_an_answer(tmp_path):
     rng, statuses = random.Random(0), {}
     with new_shop(tmp_path) as shop, serving(shop) as ask:

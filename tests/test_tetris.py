@@ -94,7 +94,9 @@ def test_a_narrow_board_has_the_rotations_that_fit():
 # ---- placements -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("height", "width", "game_over"), SIZES + LARGE)
+@pytest.mark.parametrize(
+    ("height", "width", "game_over"), [*SIZES, *(pytest.param(*size, marks=pytest.mark.slow) for size in LARGE)]
+)
 def test_all_placements_against_pieces_that_fall_row_by_row(height, width, game_over):
     r = rules(height, width, game_over=game_over)
     rng, game = np.random.default_rng([height, width]), new_game(r)
@@ -260,6 +262,7 @@ sys.stdout.buffer.write(np.concatenate(found).tobytes())
 """
 
 
+@pytest.mark.slow
 def test_compiled_code_and_plain_python_give_the_same_bits():
     def run(disable):
         settings = {**os.environ, "NUMBA_DISABLE_JIT": disable, "PYTHONWARNINGS": "ignore"}

@@ -188,6 +188,22 @@ FUSED = [case.name for case in CASES if case.fused]
 BASED = [case.name for case in CASES if case.has_basis]
 
 
+# One case of each kind of learner: the first suite drives these through the contract, the second all cases.
+KINDS = {
+    *(
+        "RLSVI-table",
+        "RLSVI-vector",
+        "EnsembleRLSVI-table",
+        "PSRL-table",
+        "DiscountedPSRL-vector",
+        "ContextualBandit-table",
+    ),
+    *("StationaryRLSVI-vector", "ContinualRLSVI-table", "BoundedRLSVI-vector", "TableOrFeatures-vector"),
+    *("GradientRLSVI-table", "ThompsonSampling-table"),
+}
+assert KINDS <= BY_NAME.keys()
+
+
 def a_share(items, case, of):
     """Every `of`-th item, beginning at another for each case; of 1: all."""
     return list(items)[list(BY_NAME).index(case.name) % of :: of]
