@@ -6,7 +6,7 @@ READY := .venv/.ready
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE  # modules are compiled when they are first imported, and that is kept
 
-.PHONY: demo paper test test-all lint bench bounds docs wheel smoke-lowest clean
+.PHONY: demo paper test test-all test-extras lint bench bounds docs wheel smoke-lowest clean
 
 # A tour of a minute or two, which ends with the page out/demo/index.html.
 demo: $(INSTALLED)
@@ -23,14 +23,14 @@ PYTEST := $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscop
 test: lint
 	$(PYTEST)
 
-test-all: .venv/.extras-ready
+test-all: $(READY)
 	$(PYTEST) --thorough
 
-# Optional packages that tests of the second suite use. What cannot be installed is named here and its tests are skipped.
-EXTRAS := ".[bsuite]" "minari[create,hdf5]" ".[tensorboard]" pandas pyarrow stable-baselines3
-.venv/.extras-ready: $(READY)
-	@for extra in $(EXTRAS); do timeout 600 $(PIP) -e . $$extra || echo "$$extra cannot be installed; its tests are skipped."; done
-	@touch $@
+# The tests that need an optional package; what cannot be installed is named, and its tests are skipped.
+test-extras: $(READY)
+	@for extra in "-e .[bsuite]" "-e .[tensorboard]" minari[create,hdf5] pandas pyarrow stable-baselines3; do \
+	timeout 600 $(PIP) $$extra || echo "$$extra cannot be installed; its tests are skipped."; done
+	$(BIN)/python -m pytest --thorough -k "pandas or minari or tensorboard or full_disk_leaves or stable_baselines or bsuite"
 
 lint: $(READY)
 	$(BIN)/ruff check .

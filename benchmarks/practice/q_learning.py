@@ -1,6 +1,6 @@
 """Tabular Q-learning (Watkins 1989), epsilon-greedy, with one setting for all tasks.
 
-Counted observations are states as they are, measured ones fall into a grid of bins (tasks.py says which, chosen
+Counted observations are states as they are, measured ones fall into a grid of bins (results.py says which, chosen
 as courses and textbooks do). Values begin at 0, which is optimistic where rewards are costs. The discount is
 0.99; epsilon falls in a straight line from 1 to 0.05 within the first half of the budget, and stays; the
 learning rate of the n-th visit is n^-0.6, at least 0.02, and on a grid, where a state is many, at least 0.1.
