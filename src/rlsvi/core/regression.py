@@ -361,7 +361,7 @@ class Posterior:
     def _place(self, block: Any, x: Any) -> tuple[int, Floats]:
         blocks, dim = self._sum.shape
         if whole("block", block, 0) >= blocks:
-            raise ValueError(f"block must be in 0..{blocks - 1}, got {block}")
+            raise ValueError(f"block must be in 0..{blocks - 1}, got {shown(block)}")
         return int(block), shaped("x", finite("x", x), (dim,))
 
     def _y(self) -> Floats:

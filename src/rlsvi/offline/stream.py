@@ -172,6 +172,8 @@ def all_chunks(stream: Stream, executor: str | None = None) -> Iterator[Each]:
         raise TypeError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
     address = None if executor == "ray" else executor
     if address is not None:
+        if not address.isprintable():
+            raise ValueError(f'executor must be None, "ray" or the address of a Ray cluster, got {executor!r:.80}')
         check_address(address)
     ray, started = connect_ray(None, address)
     try:
