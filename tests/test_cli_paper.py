@@ -11,7 +11,7 @@ import pytest
 
 import rlsvi.paper
 from rlsvi import progress
-from rlsvi.cli.seeds import spelled_out
+from rlsvi.cli.paper import spelled_out
 from rlsvi.paper import FIGURES, reproduce
 from rlsvi.paper import figure_called as figure
 from rlsvi.study import executors

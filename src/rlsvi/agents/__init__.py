@@ -1,4 +1,4 @@
-"""Agents: one folder per family, one file per algorithm."""
+"""Agents: one file per algorithm, in a folder where a family shares its store."""
 
 from rlsvi.agents.contextual_bandit import ContextualBandit
 from rlsvi.agents.continual import ContinualLSVI, ContinualRLSVI

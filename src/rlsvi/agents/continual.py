@@ -96,10 +96,19 @@ class ContinualAgent(DiscountedAgent):
         anew = env is not self._env if reset is None else reset
         if not anew and self.steps == 0:
             raise ValueError("reset=False needs an agent that has learned: it does not know where env stands")
+        other = reset is False and env is not self._env
         with bar(steps, "steps", progress) as advance:
             for _ in range(steps):
-                self._step(env, anew)
-                anew = False
+                try:
+                    self._step(env, anew)
+                except Exception as error:
+                    if not other:
+                        raise
+                    raise ValueError(
+                        "reset=False needs an env that stands where the agent's last step led; its first step "
+                        f"failed ({type(error).__name__}: {error}): leave reset out"
+                    ) from error
+                anew = other = False
                 advance(1)
         return self
 

@@ -73,8 +73,8 @@ class RowBasis(Protocol):
 class MeasuredBasis:
     """The base class of the bases of measured numbers. A new one defines `rows`, and what else differs from here.
 
-    Agents know no class of basis. They ask for what is below, and use these defaults for any other object that has
-    a method `rows`. The rows of a derived class may be computed by several threads at once.
+    Agents do not know its subclasses. They ask for what is below, and use these defaults for any other object that
+    has a method `rows`. The rows of a subclass may be computed by several threads at once.
     """
 
     centred: ClassVar[bool] = False  # whether numbers are scaled by the mean and spread of all data, by `spread`

@@ -44,7 +44,8 @@ class HashedTiles(MeasuredBasis):
         for g in range(grids):
             shift = (2 * np.arange(x.shape[1]) + 1) * g / grids % 1.0
             place = mix(mix(np.full(len(x), seed, np.uint64)) ^ np.uint64(g))
-            for column in np.minimum((x * tiles + shift).astype(np.uint64), np.uint64(tiles)).T:
+            tile = np.clip(x * tiles + shift, 0, tiles)  # processors cast a negative number differently
+            for column in tile.astype(np.uint64).T:
                 place = mix(place ^ column)
             out[every, (place % np.uint64(features)).astype(np.int64)] += 1.0
         return out

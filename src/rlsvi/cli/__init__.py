@@ -38,8 +38,8 @@ FIRST = ("demo", "train", "fit", "judge", "evaluate", "watch", "compare", "bsuit
 def commands() -> dict[str, tuple[Callable[..., None], Any]]:
     """Return the commands, and their classes if they have one: what the files of this folder offer.
 
-    A file offers the function that has its name, or those that it lists as COMMANDS. In the help, those in FIRST
-    come first.
+    A file offers the function that has its name, or those that it lists as COMMANDS. A folder offers none, and is
+    not imported: the tour loads much. In the help, the commands in FIRST come first.
     """
     found = {}
     for module in (import_module(f"{__name__}.{it.name}") for it in iter_modules(__path__) if not it.ispkg):

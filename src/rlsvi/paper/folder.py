@@ -61,7 +61,9 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
         **entry,
         **{name: getattr(figure, name) for name in ("name", "title", "where", "caption")},
         "seeds": figure.seeds(frame),
-        "claims": [_told(figure, claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)],
+        "claims": [
+            _record_of(figure, claim, verdict) for claim, verdict in zip(figure.claims, verdicts, strict=True)
+        ],
         "digest": digest(figure, folder),
     }
     _write_entry(folder, told)
@@ -88,7 +90,11 @@ def settle_again(
     found = []
     for figure in figures:
         entry = _entry(folder / f"{figure.name}.json")
-        if entry is None or not (folder / f"{figure.name}.parquet").exists() or _settled(figure, folder, entry):
+        if (
+            entry is None
+            or not (folder / f"{figure.name}.parquet").exists()
+            or _is_up_to_date(figure, folder, entry)
+        ):
             continue
         judging(figure.name)
         try:
@@ -111,7 +117,7 @@ def _entry(path: Path) -> Entry | None:
     return entry if isinstance(entry, dict) and isinstance(entry.get("scale"), str) else None
 
 
-def _settled(figure: Figure, folder: Path, entry: Entry) -> bool:
+def _is_up_to_date(figure: Figure, folder: Path, entry: Entry) -> bool:
     drawn = all((folder / f"{figure.name}.{kind}").exists() for kind in PICTURES)
     return drawn and bool(entry.get("claims")) and entry.get("digest") == digest(figure, folder)
 
@@ -126,7 +132,7 @@ def digest(figure: Figure, folder: Path) -> str:
     return found.hexdigest()[:16]
 
 
-def _told(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]:
+def _record_of(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]:
     """A claim and its verdict; claims of a figure that is not of the paper are none of the paper's."""
     why = {Outcome.REPRODUCED: "", Outcome.INCONCLUSIVE: "scale"}.get(verdict.outcome, claim.otherwise)
     ends = verdict.interval or (math.nan, math.nan, math.nan)

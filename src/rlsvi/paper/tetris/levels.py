@@ -238,7 +238,7 @@ def passed(frame: pl.DataFrame, who: Player, rows: float, recent: int) -> Floats
     return np.where(above.any(axis=1), above.argmax(axis=1) + float(recent), np.inf)
 
 
-def games_told(passed: Floats) -> str:
+def words_of_games(passed: Floats) -> str:
     """The median number of games that seeds needed, in words."""
     games = median(passed)
     return f"{games:g} games" if np.isfinite(games) else "never"

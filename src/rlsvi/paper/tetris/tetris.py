@@ -301,9 +301,9 @@ def fewer_games(frame: pl.DataFrame) -> Verdict:
         parts = []
         for name, games in zip(("RLSVI", "LSVI"), ours, strict=True):
             share = ratio_of_medians(games, theirs)
-            parts.append(at_most(share, 0.5, f"{name}: {levels.games_told(games)}, {share} of that"))
-        lspi_told = f"LSPI: {levels.games_told(theirs)}, {got} of {len(theirs)} runs"
-        return all_of(lspi_told, *parts), tuple(levels.games_told(games) for games in ours)
+            parts.append(at_most(share, 0.5, f"{name}: {levels.words_of_games(games)}, {share} of that"))
+        lspi_words = f"LSPI: {levels.words_of_games(theirs)}, {got} of {len(theirs)} runs"
+        return all_of(lspi_words, *parts), tuple(levels.words_of_games(games) for games in ours)
 
     return in_each_reading(("RLSVI", "LSVI, best schedule"), judged)
 
