@@ -86,8 +86,19 @@ class LocalServer:
     def stop(self, how=signal.SIGINT):
         """End the server: SIGINT closes it properly, at once; SIGKILL is a crash."""
         if self.process is not None:
+            serving = self._serving() if how == signal.SIGKILL else []
             self.process.send_signal(how)
             self.process.wait(60)
+            for pid in serving:  # they outlive a killed server by a moment, in which they would answer
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, how)
+
+    def _serving(self):
+        """The processes that serve a connection."""
+        with self.connection() as connection:
+            return [
+                pid for (pid,) in connection.execute("SELECT pid FROM pg_stat_activity WHERE datid IS NOT NULL")
+            ]
 
     def remove(self):
         self.stop(signal.SIGQUIT)  # without writing to disk what is removed anyway

@@ -10,7 +10,7 @@ from benchmarks.verdicts_changed.__main__ import main
 
 from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.claim import Outcome, Verdict
-from rlsvi.paper.folder import _told
+from rlsvi.paper.folder import _record_of
 from rlsvi.paper.report.records import read_figures
 from test_report import put
 
@@ -41,7 +41,7 @@ def results(tmp_path, monkeypatch):
     outcomes = {"plans_need_it": Outcome.NOT_REPRODUCED, "stays_finite": Outcome.NOT_REPRODUCED}
     figure = figure_called("continual")
     claims = [
-        _told(figure, claim, Verdict(outcomes.get(claim.name, Outcome.REPRODUCED), "as measured"))
+        _record_of(figure, claim, Verdict(outcomes.get(claim.name, Outcome.REPRODUCED), "as measured"))
         for claim in figure.claims
     ]
     put(tmp_path, "continual", claims=json.loads(json.dumps(claims)))
