@@ -49,13 +49,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def belongs(item, thorough):
-    """Whether a test belongs to the suite. The contract is tested with one learner of each kind in the first."""
-    slow = item.get_closest_marker("slow") is not None
-    if item.path.name.startswith("test_contract"):
-        from contract.cases import BY_NAME, KINDS
+    """Whether a test belongs to the suite. The first tests one learner of each kind in what holds for all."""
+    from contract.cases import BY_NAME, KINDS
 
-        name = getattr(item, "callspec", None) and item.callspec.params.get("name")
-        slow = slow or (name in BY_NAME and name not in KINDS)
+    name = getattr(item, "callspec", None) and item.callspec.params.get("name")
+    slow = item.get_closest_marker("slow") is not None or (name in BY_NAME.keys() - KINDS)
     return slow or "thorough" in item.fixturenames if thorough else not slow
 
 
