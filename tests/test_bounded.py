@@ -83,14 +83,16 @@ class Recorded(gymnasium.Wrapper):
 # ---- the regression ---------------------------------------------------------------------------------------
 
 
-def returns(rows, ends, gamma, trace, V):
-    """The lambda-return of every step, as far as it is better than V(y), the value of the next observation y."""
+def returns(rows, ends, gamma, trace, V, mistakes=False):
+    """The lambda-return of every step; without mistakes, as far as it is better than V(y) of what follows, y."""
 
     def of(i):
         _, _, r, y = rows[i]
         v = 0.0 if y is None else V(y)
-        going_on = not ends[i] and i + 1 < len(rows)
-        return r + gamma * ((1 - trace) * v + trace * max(v, of(i + 1)) if going_on else v)
+        if ends[i] or i + 1 == len(rows):
+            return r + gamma * v
+        following = of(i + 1)
+        return r + gamma * ((1 - trace) * v + trace * (following if mistakes else max(v, following)))
 
     return np.array([of(i) for i in range(len(rows))])
 
@@ -104,7 +106,7 @@ def observed_returns(rows, ends, gamma):
     return np.array([of(i) for i in range(len(rows))])
 
 
-def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, stream, sweeps, bounds):
+def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, mistakes, stream, sweeps, bounds):
     """The sweeps on raw transitions, in plain NumPy; Q(x) gives the values before. The last weights (A, d).
 
     The weights of action a are v_a + u, if they are alike: one regression on (v_1, .., v_A, u).
@@ -124,7 +126,7 @@ def twin(rows, ends, phi, Q, sigma, alike, lam, gamma, trace, stream, sweeps, bo
     z = np.array([normal(stream) for _ in range(B * d)])
     shift = np.linalg.solve(np.linalg.cholesky(P).T, z)
     for _ in range(sweeps):
-        b = returns(rows, ends, gamma, trace, lambda y, Q=Q: np.clip(Q(y).max(), *bounds))
+        b = returns(rows, ends, gamma, trace, lambda y, Q=Q: np.clip(Q(y).max(), *bounds), mistakes)
         m = np.linalg.solve(P, X.T @ b)
         if known:
             spread = sigma
@@ -188,11 +190,23 @@ def test_an_episode_acts_on_the_sample_that_plain_numpy_gives(sigma, alike, trac
     seen = observed_returns(rows, env.ends, 0.9)
     usual = np.exp(np.mean([np.log(abs(r)) for _, _, r, _ in rows]))
     margin = max(0.1 * (seen.max() - seen.min()), usual)
-    bounds = seen.min() - margin, seen.max() + margin
-    before = {"Q": lambda x: start[x.tobytes()], "sigma": sigma, "alike": alike, "bounds": bounds}
-    expected = twin(rows, env.ends, phi, **before, lam=0.3, gamma=0.9, trace=trace, stream=stream, sweeps=7)
-    found = learner.plan(True, ours._streams[POSTERIOR]).theta
-    assert np.allclose(found, expected, rtol=1e-8, atol=1e-8)
+    rewards = [10 * r for _, _, r, _ in rows]  # for ever, with gamma = 0.9
+    least, most = seen.min() - margin, seen.max() + margin
+    bounds = (
+        max(least, min(rewards)) if min(rewards) <= seen.min() else least,
+        min(most, max(*rewards, usual)) if max(rewards) >= seen.max() else most,
+    )
+    settings = {"sigma": sigma, "alike": alike, "bounds": bounds, "lam": 0.3, "gamma": 0.9, "trace": trace}
+    for mistakes in (False, True):
+        learner.earned[:] = [[0.0], [1.0 if mistakes else -1.0]]  # the other kind has earned less
+
+        def before(x, mistakes=mistakes):
+            return np.array([bounds[1]]) if mistakes else start[x.tobytes()]
+
+        expected = twin(rows, env.ends, phi, before, **settings, mistakes=mistakes, stream=stream.copy(), sweeps=7)
+        found = learner.plan(True, stream.copy())
+        assert found.mistakes == mistakes
+        assert np.allclose(found.theta, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_a_table_is_the_posterior_of_every_cell():

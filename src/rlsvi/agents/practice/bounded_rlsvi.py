@@ -2,6 +2,7 @@
 
 for l = 0, 1, ..
     draw the noise z of the regression, once                                        (learner.py)
+    Q = the last Q, or the upper bound
     until Q changes little
         b_i = the lambda-return from step i, with values max_a Q(s, a) clipped to the bounds
         Q = Phi (posterior mean for b + sigma L^-T z)
@@ -83,12 +84,15 @@ class BoundedRLSVI(PracticeAgent):
         None.
         Without bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and
         are planned again with ten times the ridge (`recoveries` counts this).
-    regressions : maximum number of sweeps of value iteration per episode, all with the same noise.
+    regressions : maximum number of sweeps of value iteration per episode, all with the same noise; ten times as
+        many for the posterior mean. If None, 20, or 200 if they begin at the upper bound, and 200 for the mean.
     tolerance : sweeps end when Q changes by less than this fraction of its size.
     trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
         to the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
-        more than the next value. If None, 0.5, or 0.8 with waves if actions are not held for several steps, since
-        lambda is per decision. Ignored with a table, which uses 0.
+        more than the next value in some plans, whose sweeps go on from the last plan, and always in others, whose
+        sweeps begin at the upper bound: most plans are of the kind that has earned more lately. If None, 0.5, or
+        0.8 with waves if actions are not held for several steps, since lambda is per decision. Ignored with a
+        table, which uses 0.
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
@@ -105,7 +109,7 @@ class BoundedRLSVI(PracticeAgent):
     basis: Basis | RowBasis | None = None
     alike: float = 0.5
     bounds: Bounds = "attainable"
-    regressions: int = 20
+    regressions: int | None = None
     tolerance: float = 1e-4
     trace: float | None = None
     memory: int | None = None
@@ -124,7 +128,7 @@ class BoundedRLSVI(PracticeAgent):
         self._planning = Planning(
             noise=(*noise, in_unit_interval("gamma", self.gamma, closed=True)),
             bounds=_bounds(self.bounds),
-            most=whole("regressions", self.regressions, 1),
+            most=None if self.regressions is None else whole("regressions", self.regressions, 1),
             tolerance=in_unit_interval("tolerance", self.tolerance),
             mean=None if mean is None else float(shaped("prior_mean", finite("prior_mean", mean), ())),
             alike=in_unit_interval("alike", self.alike),

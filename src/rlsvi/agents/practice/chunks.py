@@ -25,7 +25,6 @@ import numpy as np
 from rlsvi.agents.contract import EPISODES, STEPS, Step
 from rlsvi.agents.practice.history import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
-    MEAN_SWEEPS,
     PLANNED,
     RECOVERIES,
     REPEAT,
@@ -73,7 +72,8 @@ class Summary(NamedTuple):
     least: Floats
     most: Floats
     episodes: int  # how many ended
-    rewards: tuple[float, float, float]  # number of nonzero ones, sum of the logarithms of their size, the largest
+    sizes: tuple[float, float]  # number of nonzero rewards, and the sum of the logarithms of their size
+    rewards: tuple[float, float]  # the least and the greatest
     x: Floats  # the rows of the steps that judge a basis
     action: Longs
     odd: Bools  # whether they belong to every other episode
@@ -86,13 +86,13 @@ class Summary(NamedTuple):
     @property
     def usual_reward(self) -> float:
         """The geometric mean of all nonzero absolute rewards, or 1."""
-        some, logarithms, _ = self.rewards
+        some, logarithms = self.sizes
         return math.exp(logarithms / some) if some else 1.0
 
     def join(self, other: "Summary") -> "Summary":
         """Return the summary of two successive parts of a log (Chan, Golub and LeVeque, 1983)."""
         rows, apart = self.rows + other.rows, other.mean - self.mean
-        (some, logarithms, largest), (some2, logarithms2, largest2) = self.rewards, other.rewards
+        (some, logarithms), (some2, logarithms2) = self.sizes, other.sizes
         return Summary(
             rows,
             self.mean + apart * (other.rows / rows),
@@ -100,7 +100,8 @@ class Summary(NamedTuple):
             np.fmin(self.least, other.least),
             np.fmax(self.most, other.most),
             self.episodes + other.episodes,
-            (some + some2, logarithms + logarithms2, max(largest, largest2)),
+            (some + some2, logarithms + logarithms2),
+            (min(self.rewards[0], other.rewards[0]), max(self.rewards[1], other.rewards[1])),
             np.concatenate([self.x, other.x]),
             np.concatenate([self.action, other.action]),
             np.concatenate([self.odd, other.odd ^ (self.episodes % 2 == 1)]),
@@ -120,7 +121,8 @@ def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
         x.min(axis=0),
         x.max(axis=0),
         int(ends.sum()),
-        (float((size > 0).sum()), float(np.log(size[size > 0]).sum()), float(size.max())),
+        (float((size > 0).sum()), float(np.log(size[size > 0]).sum())),
+        (float(chunk.reward.min()), float(chunk.reward.max())),
         chunk.x[judging],
         chunk.action[judging],
         (ends.cumsum() - ends)[judging] % 2 == 1,
@@ -270,7 +272,7 @@ class LogLearner(BoundedLearner):
 
     def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
-        most, planning = self.planning.most * MEAN_SWEEPS, self.planning
+        most, planning = self._most(sampled=False), self.planning
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
 
             def watched(*work: Any) -> Any:
@@ -287,7 +289,7 @@ class LogLearner(BoundedLearner):
             regression.sums = sums
             bounds = planning.bounds or UNBOUNDED
             if bounds == "attainable":
-                bounds = with_margin(least, greatest, summary.usual_reward)
+                bounds = with_margin((least, greatest), summary.rewards, summary.usual_reward, gamma)
             made = Targets(self.begin, bounds, gamma, self.trace)
 
             def sweeps(model: Model, first: bool) -> SweptValues:
@@ -297,9 +299,9 @@ class LogLearner(BoundedLearner):
                 )
                 return outcome
 
-            known = gamma, self.begin, *bounds
+            known, largest = (gamma, self.begin, *bounds), max(abs(reward) for reward in summary.rewards)
             model = self._model_of(sums.shape[1], summary.usual_reward)
-            outcome = sweep_safely(sweeps, model, largest_value(summary.rewards[-1], stream.rows, *known))
+            outcome = sweep_safely(sweeps, model, largest_value(largest, stream.rows, *known))
         self.shape = model.shape + 0.5 * stream.rows if model.shape else 0.0
         sigma = math.sqrt(self.rate / self.shape) if self.shape else model.sigma
         self.planned, self.theta = outcome._replace(sigma=sigma), outcome.theta

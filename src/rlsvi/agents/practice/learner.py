@@ -38,10 +38,16 @@ from rlsvi.offline.replay import Replay
 # them. Only the value that a target builds on is clipped. If the whole target were, the reward would be lost where
 # values lie at a bound.
 #
-# A lambda-return follows an episode, here only as far as it was worth more than V: the best policy is at least as
-# good as the one that played (compare He, Liu, Schwing and Peng, 2017). With many numbers, `mistakes` are followed
-# too (Peng's lambda-return, b_i+1 instead of the maximum), because the maximum collects the errors of features
-# that do not fit well.
+# A lambda-return follows an episode, and sweeps begin somewhere. Plans of the first kind follow an episode only
+# as far as it was worth more than V: the best policy is at least as good as the one that played (compare He,
+# Liu, Schwing and Peng, 2017). Their sweeps go on from the values of the last plan. They learn from few good
+# episodes, but the maximum collects the errors of features, values become too high, and since there can be
+# several fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind
+# follow `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), and their sweeps begin at the upper
+# bound. They are slow while most episodes are bad, and accurate when they are good. Which kind plays better
+# differs from task to task and from seed to seed: plans are made of both, and most of them of the kind that has
+# earned more lately. With many numbers (waves and pictures) features fit less well: mistakes are always
+# followed, and sweeps go on.
 
 
 MARGIN = 0.1  # of the span of observed returns, by which bounds exceed them
@@ -58,31 +64,44 @@ class SweptValues(NamedTuple):
     at_bounds: float  # fraction of the values behind targets that were clipped to the bounds
     span: tuple[float, float]  # smallest and largest value of the mean
     recoveries: int = 0  # how many times values diverged and were planned anew with ten times the ridge
+    mistakes: bool = False  # whether lambda-returns followed mistakes
 
 
 def attainable(history: History, gamma: float) -> tuple[float, float]:
     """Return the least and the greatest plausible value of a state, given the rewards seen.
 
     With features, these are the discounted returns observed from any step to the end of its episode, and a tenth
-    of their span more. A counted history does not know them: it is [r_min / (1 - gamma), r_max / (1 - gamma)].
+    of their span more, but not beyond the least and the greatest reward for ever. A counted history does not know
+    them: it is [r_min / (1 - gamma), r_max / (1 - gamma)].
     One usual reward is always considered possible: without it, nothing would be worth trying while there were no
     rewards or only costs.
     """
-    usual = usual_reward(history)
+    usual, rewards = usual_reward(history), history.transitions.reward
     if isinstance(history, EpisodeHistory):
         returns = returns_to_go(history, gamma)
-        return with_margin(float(returns.min()), float(returns.max()), usual)
-    rewards = history.transitions.reward
+        return with_margin(
+            (float(returns.min()), float(returns.max())),
+            (float(rewards.min()), float(rewards.max())),
+            usual,
+            gamma,
+        )
     least, most = float(rewards.min()), float(rewards.max())
     if gamma >= 1:
         return (least if least >= 0 else -math.inf), (usual if most <= 0 else math.inf)
     return min(least, least / (1 - gamma)), max(most, most / (1 - gamma), usual)
 
 
-def with_margin(least: float, most: float, usual: float) -> tuple[float, float]:
-    """Return bounds of values, given the least and the greatest return observed, and the usual reward."""
+def with_margin(
+    returns: tuple[float, float], rewards: tuple[float, float], usual: float, gamma: float
+) -> tuple[float, float]:
+    """Return bounds of values, given the least and greatest return and reward observed, and the usual reward."""
+    least, most = returns
     margin = max(MARGIN * (most - least), usual)
-    return least - margin, most + margin
+    if gamma >= 1:
+        return least - margin, most + margin
+    worst, best = (reward / (1 - gamma) for reward in rewards)  # one of them in every step, for ever
+    low, high = least - margin, most + margin
+    return max(low, worst) if worst <= least else low, min(high, max(best, usual)) if best >= most else high
 
 
 def usual_reward(history: History) -> float:
@@ -498,7 +517,16 @@ class PracticeAgent(Agent):
                 f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
                 "agent with repeat=1, or one that has learned nothing yet"
             )
+        before = getattr(self._bounded, "earned", None)
         super()._replay(replay, progress)
+        if self._bounded is not None:  # no plan of its own has played
+            self._bounded.earned = nothing_earned() if before is None else before
+
+    @property
+    def _bounded(self) -> "BoundedLearner | None":
+        """The learner that learns by regression, if there is one."""
+        learner = getattr(self._learner, "active", self._learner)
+        return learner if isinstance(learner, BoundedLearner) else None
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
@@ -543,9 +571,12 @@ def repeat_of(x: Floats, following: Floats) -> int:
 
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
-MEAN_SWEEPS = 10  # multiple of the maximum number of sweeps, for the posterior mean
+FEW_SWEEPS, MEAN_SWEEPS = 20, 10  # of a sample that goes on from the last plan; times as many for the mean
 MANY = 5000  # steps up to which every episode has a plan of its own
 SHARE = 0.05  # growth of the data after which to plan again then, with features
+SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
+RECENT = 4  # returns of either kind of lambda-return that are compared
+OTHER = 4  # every so many episodes, the kind that has earned less plays
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
 UNBOUNDED = -np.inf, np.inf
@@ -557,7 +588,7 @@ class Planning(NamedTuple):
 
     noise: tuple[float, float, float, float, float]  # ridge, sigma, shape, scale, gamma
     bounds: Any  # of the targets: "attainable", two numbers, or None
-    most: int  # maximum number of sweeps of a sample
+    most: int | None  # maximum number of sweeps of a sample; None: 20, or 200 if they begin at the upper bound
     tolerance: float
     mean: float | None  # None: 0, or with a table by evidence, the mean of the cells tried
     alike: float
@@ -566,6 +597,11 @@ class Planning(NamedTuple):
     trace: float | None  # lambda of the returns, with features; None: as for `BoundedLearner.trace`
     memory: int | None  # most steps to keep, with features
     repeat: int | None  # how long actions are held; None: by rule
+
+
+def nothing_earned() -> Floats:
+    """Return the recent returns of plans of either kind of lambda-return, the newest last: none yet."""
+    return np.full((2, RECENT), np.nan)
 
 
 class BoundedLearner:
@@ -579,6 +615,9 @@ class BoundedLearner:
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
         self.start: Floats | None = None  # (N, A) values where sweeps start, if theta is for other features
         self.planned: SweptValues | None = None  # the last plan
+        self.mistakes = False  # whether the lambda-returns of theta followed mistakes
+        self.earned = nothing_earned()
+        self.total = 0.0  # what this episode has earned so far
         # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
         self.counters = np.array([0, 0, 0, 0, 0, 0, planning.repeat or 1], np.int64)
 
@@ -605,9 +644,23 @@ class BoundedLearner:
         if self.regression is None:
             return None
         if learning and sampled and self.theta is not None and not self._is_due():
-            return self.planned or SweptValues(self.theta, self._values(), 0, 0.0, 0.0, 0.0, (0.0, 0.0))
+            kept = SweptValues(self.theta, self._values(), 0, 0.0, 0.0, 0.0, (0.0, 0.0), mistakes=self.mistakes)
+            return self.planned or kept
         with one_thread():
-            return self._plan(stream if sampled else None, self.planning.most * (1 if sampled else MEAN_SWEEPS))
+            return self._plan(stream if sampled else None)
+
+    def _follows_mistakes(self, sampled: bool) -> bool:
+        """Return which kind of lambda-return to plan with: mostly the one that has earned more lately."""
+        if self.lookup.table or self.lookup.centred:
+            return self.lookup.centred
+        played, episodes = ~np.isnan(self.earned).all(axis=1), int(self.counters[EPISODES])
+        if not played.all():  # without experience of both, the first
+            return bool(sampled and played[0])
+        better = float(np.nanmean(self.earned[1]) - np.nanmean(self.earned[0]))
+        if better == 0:  # nothing is found yet, or all: the first explores more, the second is more accurate
+            return not sampled
+        error = math.sqrt(sum(float(np.nanvar(got)) / np.count_nonzero(~np.isnan(got)) for got in self.earned))
+        return (better > error) != (sampled and episodes % OTHER == OTHER - 1)
 
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Return Q of every action."""
@@ -626,8 +679,15 @@ class BoundedLearner:
         later.lookup, later.history = copy(self.lookup), self.history.copy()
         later.regression = self.regression.copy() if self.regression is not None else None
         later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0, 0])
+        later.total = self.total + sum(step.reward for step in steps)
+        if plan is not None and ended:
+            later.earned = self.earned.copy()
+            later.earned[int(plan.mistakes)] = [*self.earned[int(plan.mistakes), 1:], later.total]
+        if ended:
+            later.total = 0.0
         if plan is not None and plan.theta is not self.theta:
             later.planned, later.theta, later.start = plan, plan.theta, None
+            later.mistakes = plan.mistakes
             later.counters[RECOVERIES] += plan.recoveries
             later.counters[PLANNED] = self.counters[STEPS]
         with one_thread():
@@ -710,11 +770,15 @@ class BoundedLearner:
         self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, steps.times)
 
-    def _plan(self, stream: Words | None, most: int) -> SweptValues:
-        """Return a sample of the posterior, or its mean if there is no stream, after at most `most` sweeps."""
+    def _plan(self, stream: Words | None) -> SweptValues:
+        """Return a sample of the posterior, or its mean if there is no stream."""
         assert self.regression is not None
         within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
-        settings = within, most, self.planning.tolerance, self.trace, self.lookup.centred
+        sampled, mistakes = stream is not None, self._follows_mistakes(stream is not None)
+        from_above = mistakes and not self.lookup.centred and bool(np.isfinite(within[1]))
+        if from_above:
+            Q = np.full_like(Q, within[1])
+        settings = within, self._most(sampled, from_above), self.planning.tolerance, self.trace, mistakes
 
         def swept(model: Model, first: bool) -> SweptValues:
             assert self.regression is not None
@@ -722,7 +786,14 @@ class BoundedLearner:
                 self.history, self.regression, model, Q if first else self._prior(len(Q)), stream, *settings
             )
 
-        return sweep_safely(swept, self._model(Q), self._largest(gamma, within))
+        outcome = sweep_safely(swept, self._model(Q), self._largest(gamma, within))
+        return outcome._replace(mistakes=mistakes)
+
+    def _most(self, sampled: bool, from_above: bool = False) -> int:
+        """Return the maximum number of sweeps."""
+        if sampled and from_above:
+            return self.planning.most or SWEEPS
+        return (self.planning.most or FEW_SWEEPS) * (1 if sampled else MEAN_SWEEPS)
 
     def _bounds(self) -> tuple[float, float]:
         """Return the bounds of values."""
@@ -784,7 +855,9 @@ class BoundedLearner:
         if isinstance(history, EpisodeHistory):
             del arrays["history.times"]
             arrays["history.last"] = history.last
-        kept = {"theta": self.theta, "start": self.start}
+        kept: dict[str, Any] = {"theta": self.theta, "start": self.start}
+        if not np.isnan(self.earned).all():
+            kept |= {"earned": self.earned, "mistakes": np.array([self.mistakes])}
         return arrays | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
@@ -817,6 +890,11 @@ class BoundedLearner:
             if not lookup.table and learner.start is None and d != learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its features")
             learner.theta = file.take("theta", (A, d))
+        if "earned" in file:
+            learner.earned = file.take("earned", (2, RECENT), finite=False)
+            if np.isinf(learner.earned).any():
+                raise ArchiveError("is damaged: returns that were earned are not finite")
+            learner.mistakes = bool(file.take("mistakes", (1,), np.bool_)[0])
         return learner
 
     def _read_features(self, file: Archive, dim: int, example: Floats) -> None:
