@@ -1,8 +1,9 @@
 """A run that earns less than at random says so, or no more than that, and one that never finds a reward.
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
-all episodes are compared with the worst quarter of the first eight, and from 64 on with their median. That the
-recent ones earn no more than the first is only said when exploration has come to an end.
+all episodes are compared with the worst quarter of the first eight, and from 64 on with their median, less what it
+may be wrong by. That recent ones earn no more is only said when exploration has come to an end. Plans often end
+before values have converged to the last digit; they are only spoken of if they end far from it, again and again.
 
 As long as exploration finds something new, a reward may yet be found, however long there was none. With a table,
 Turing's estimate is that the next step shows something new with probability (outcomes met once) / (steps), so that
@@ -20,7 +21,8 @@ FIRST = 8  # episodes that count as random
 CHECKED_FROM, STUCK_FROM = 32, 64  # episodes
 UNREWARDED, UNREWARDED_STEPS = 1024, 10_000  # that call for a warning, if it is not known what was explored
 TRIED = 10  # steps for each action, on average, before returns tell anything
-UNSETTLED = 32  # episodes in a row whose plans have not converged
+UNSETTLED = 32  # episodes in a row whose plans ended far from convergence
+FAR = 0.1  # change of values in the last sweep, relative to their size
 SELDOM = 1 / 16  # new outcomes in an episode
 WIDER = 0.1  # of the range of an observed number
 
@@ -54,7 +56,7 @@ def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explo
 
     first : the returns of the first episodes; recent : those of recent ones, or their mean.
     """
-    usual, middle = float(np.quantile(first, 0.25)), float(np.median(first))
+    usual, middle = float(np.quantile(first, 0.25)), float(np.median(first) - np.std(first) / np.sqrt(FIRST))
     typical, mean = float(np.median(recent)), float(np.mean(recent))
     begin = f"after {episodes} episodes, the recent ones earn"
     if typical < usual - 1e-9 * abs(usual):

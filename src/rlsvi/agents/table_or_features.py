@@ -17,7 +17,7 @@ A picture of a maze is a table however many numbers it has. Where nothing recurs
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
 Where stocks or queues are counted, observations recur, and features may be better nevertheless.
 
-What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if that is less): sums over
+What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over
 a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed.
 """
 
@@ -85,7 +85,7 @@ class TableOrFeatures(PracticeAgent):
     def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
         table, features = DiscountedPSRL(gamma=self.gamma, seed=0), BoundedRLSVI(gamma=self.gamma, seed=0)
-        features._remedy = FEATURES_REMEDY
+        table._remedy, features._remedy = TABLE_REMEDY, FEATURES_REMEDY
         self._inner: dict[bool, Agent] = {True: table, False: features}
 
     @property
@@ -126,6 +126,10 @@ class TableOrFeatures(PracticeAgent):
         acting._warned_of_no_progress = self._warned_of_no_progress
         acting._notice()
         self._warned_of_no_progress = acting._warned_of_no_progress
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress, as the agent in use does."""
+        return self.acting._what_to_try()
 
     def _facts(self) -> dict[str, str]:
         """Return why a table or features learn, and what the agent in use tells."""
@@ -365,7 +369,7 @@ class Choice(NamedTuple):
             TABLE: errors,
             FELL: f"returns had fallen from {before:.4g} to {now:.4g} with {other}",
         }
-        after = f", as decided after {self.episodes:.0f} episodes" if self.reason != START else ""
+        after = f", as judged after {self.episodes:.0f} episodes" if self.reason != START else ""
         return f"Learning with {kind}{after}: {why[int(self.reason)]}."
 
     @classmethod

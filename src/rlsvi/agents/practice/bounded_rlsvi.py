@@ -19,6 +19,7 @@ from gymnasium import Env
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.diagnosis import have_risen
 from rlsvi.agents.no_progress import (
+    FAR,
     FIRST,
     TRIED,
     UNSETTLED,
@@ -58,6 +59,7 @@ REMEDY = (
 )
 TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
 CUT_OFF = 0.25  # part of values at their bounds that `diagnose` speaks of
+SHOWN = 8  # measured numbers whose ranges `diagnose` shows
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -128,7 +130,7 @@ class BoundedRLSVI(PracticeAgent):
     _broken = staticmethod(diverged)
     needs_horizon = False
     _remedy = ""  # what to try if there is no progress, with features, instead of its own words
-    _unsettled = 0  # episodes in a row whose plans have not converged
+    _unsettled = 0  # episodes in a row whose plans ended far from convergence
 
     def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
@@ -228,9 +230,11 @@ class BoundedRLSVI(PracticeAgent):
 
     def _notice(self) -> None:
         """Warn if the agent earns no more than it did at random, or has never found a reward."""
-        converged = self.planned is None or self.planned.change <= self.tolerance
-        self._unsettled = 0 if converged else self._unsettled + 1
+        settled = self.planned is None or self.planned.change <= FAR
+        self._unsettled = 0 if settled else self._unsettled + 1
         history, episodes = self._learner.history, self.episodes
+        if self._unsettled == UNSETTLED:
+            self._miss_progress(f"plans of the last {UNSETTLED} episodes ended before their values had converged")
         if not is_checked(episodes):
             return
         steps = history.transitions
@@ -250,13 +254,14 @@ class BoundedRLSVI(PracticeAgent):
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""
-        if not isinstance(self._learner.history, EpisodeHistory):
+        if self._learner is not None and self._learner.lookup.table:
             return TABLE_REMEDY
-        more = (
-            f"let plans converge, which they have not for {self._unsettled} episodes, by regressions="
-            f"{5 * self.regressions}, or "
-        )
-        return more * (self._unsettled >= UNSETTLED) + (self._remedy or REMEDY)
+        if self._unsettled >= UNSETTLED:
+            return (
+                f"try more sweeps, rlsvi.BoundedRLSVI(regressions={5 * self.regressions}), a smaller gamma=, or a "
+                "larger lam="
+            )
+        return self._remedy or REMEDY
 
     def _returns(self) -> Sequence[float]:
         """Return the returns of all episodes, or of the last ones if others are not known."""
@@ -277,13 +282,16 @@ class BoundedRLSVI(PracticeAgent):
             )
             told["last plan"] = f"{plan.sweeps} sweeps of at most {self.regressions}, values {ended}"
             if self._unsettled > 1:
-                told["last plan"] += f", as in all of the last {self._unsettled} episodes"
+                told["last plan"] += f", and by more than {FAR} in each of the last {self._unsettled} episodes"
             told["bounds"] = f"{100 * plan.at_bounds:.0f}% of values were cut off at their bounds"
         if lookup.table:
             return told | {"table": f"{len(self._learner.history.x)} observations"}
         functions = lookup.functions if lookup.functions is not None else lookup.basis
         features = f"{regression.dim} for each of {lookup.actions} actions, from {self.steps} steps"
-        return told | {"features": features, "basis": short(functions)}
+        told |= {"features": features, "basis": short(functions)}
+        widths = [f"{width:.3g}" for width in (lookup.ranges.high - lookup.ranges.low)[:SHOWN]]
+        more = ", .." * (len(lookup.ranges.low) > SHOWN)
+        return told | ({"scales": f"{', '.join(widths)}{more} (the range of each number)"} if widths else {})
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""

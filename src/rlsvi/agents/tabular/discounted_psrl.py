@@ -69,6 +69,7 @@ class DiscountedPSRL(Agent):
     _takes_basis = False
     _samples_first = True
     update_every = 1
+    _remedy = ""  # what to try if there is no progress, instead of its own words
 
     def _check(self) -> None:
         self._planning = TablePlanning(
@@ -119,7 +120,7 @@ class DiscountedPSRL(Agent):
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""
-        return REMEDY + FEATURES if self._few_recur else REMEDY
+        return self._remedy or (REMEDY + FEATURES if self._few_recur else REMEDY)
 
     def _facts(self) -> dict[str, str]:
         """Return what the table knows: how much recurs, and how random the problem is."""
