@@ -269,7 +269,7 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
     assert True in played
     assert not agent.uses_table
     assert "returns had fallen from" in agent.explain()
-    assert agent._learner.record is None, "three changes are enough"
+    assert agent._learner.record is None, "what returns have decided is final"
 
 
 def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):

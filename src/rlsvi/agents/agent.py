@@ -172,6 +172,8 @@ class Agent:
         returns = self._returns()
         if self.steps == 0:
             return "it has learned nothing yet: call agent.learn(env, 20)."
+        if len(returns) == 0:
+            return "its returns are not known here: see by rlsvi.evaluate(agent, env) what its policy earns."
         if len(returns) < 2 * FIRST:
             return "it is too early to tell: let it learn for more episodes."
         if not np.any(returns) and not self._found_reward:

@@ -11,7 +11,7 @@
             learn all episodes with a table from now on
     after each episode: if more than half of the gain in returns is lost since the last change, go back
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
-    (never before the first decision), as it is after three changes
+    (never before the first decision), as it is after going back or three changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
@@ -23,6 +23,7 @@ a longer time are mostly noise. An episode that was cut off counts as if the usu
 
 import logging
 import math
+from array import array
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.machine import one_thread
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
 
@@ -147,7 +149,7 @@ class TableOrFeatures(PracticeAgent):
         if self._learner is None:
             return super()._advise()
         acting = self.acting
-        acting._earned, acting._found_reward = self._earned, self._found_reward
+        acting._earned, acting._found_reward = array("d", self._returns()), self._found_reward
         return acting._advise()
 
     def diagnostics(self) -> dict[str, float]:
@@ -252,7 +254,8 @@ class ChoosingLearner:
                 log.info("%s", self.choice.told(table))
         holds = not self.table and self.active.counters[REPEAT] > 1
         long = record.steps >= FINAL or record.numbers >= NUMBERS
-        if holds or changes >= CHANGES or (long and self.choice.reason != START):
+        final = changes >= CHANGES or self.choice.reason == FELL
+        if holds or final or (long and self.choice.reason != START):
             self.record = None
 
     def _judge(self, record: "Record") -> "tuple[bool, Choice] | None":
@@ -267,7 +270,8 @@ class ChoosingLearner:
             return False, Choice(NEW, episodes, seen)
         if table == (record.known >= MOST) or (table and episodes < COMPARED_FROM):
             return table, Choice(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
-        errors = self._errors(record)
+        with one_thread():
+            errors = self._errors(record)
         better = errors[1] < CLEARLY * errors[0]
         return not better, Choice(FEATURES if better else TABLE, episodes, record.known, *errors)
 
