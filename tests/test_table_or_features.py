@@ -228,17 +228,12 @@ def test_returns_have_fallen_if_most_of_the_gain_is_lost(kinds, totals, fallen):
     assert play(kinds, totals).fallen_returns() == fallen
 
 
-@pytest.fixture(scope="module")
-def queues():
-    """An agent that has learned three whole numbers."""
-    return agent_for(Queues(), seed=100).learn(Queues(), episodes=48)
-
-
-def test_whole_numbers_that_recur_are_left_to_features_that_predict_better(queues):
+def test_whole_numbers_that_recur_are_left_to_features():
+    queues = agent_for(Queues(), seed=100).learn(Queues(), episodes=48)
     record = queues._learner.record
     assert record.seen / record.counted > 0.5  # which was once enough for a table
     assert not queues.uses_table
-    assert "clearly better" in queues.explain() or "of observations were seen" in queues.explain()
+    assert "of recent steps the action had been taken at" in queues.explain()
 
 
 def test_a_table_of_whole_numbers_gives_way_to_features(monkeypatch):
@@ -275,7 +270,7 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
 def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):
     agent = TableOrFeatures(seed=0)
     assert agent.explain().startswith("Learning with a table: it begins so")
-    agent.learn(Line(noise=0.1), episodes=4)
+    agent.learn(Line(noise=0.1), episodes=3)
     assert agent.explain() == (
         "Learning with features, as judged after 3 episodes: 0% of observations were seen in an earlier episode."
     )
@@ -502,7 +497,7 @@ class Cut(Line):
 )
 def test_a_run_that_stays_at_random_play_says_so_once(agent):
     (said,) = warned(agent, Cut(noise=0.0 if isinstance(agent, TableOrFeatures) else 0.1), 130)
-    assert "after 64 episodes, the recent ones earn -5, no more than the first 8" in said
+    assert "the recent ones earn -5, no more than the first 8, played almost at random" in said
 
 
 def test_plans_that_end_far_from_convergence_are_told_of_once():
