@@ -244,13 +244,13 @@ class BoundedRLSVI(PracticeAgent):
                 return
             later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
             explored = is_no_wider(history.x, int(steps.row[later]))
-            if len(history.last) >= TRIED * history.legal.shape[1]:
-                recent = returns[-(episodes // 4) :]
-                self._miss_progress(lack_of_progress(returns[:FIRST], recent, episodes, explored))
+            wrong = lack_of_progress(returns[:FIRST], returns[-(episodes // 4) :], episodes, explored)
         else:
-            explored = is_explored(steps.times, episodes)
+            explored, wrong = is_explored(steps.times, episodes), ""
         if explored and not steps.reward.any():
             self._miss_reward()
+        if len(steps.reward) >= TRIED * self._learner.lookup.actions:
+            self._miss_progress(wrong)
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""

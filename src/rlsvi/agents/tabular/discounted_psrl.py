@@ -94,11 +94,12 @@ class DiscountedPSRL(Agent):
         if not is_checked(self.episodes):
             return
         held, explored = self._learner.earned, self._few_recur or self._is_explored
-        if explored:  # until then, looking for something new may cost something
-            recent = float(held[FIRST]) / (self.episodes // 4)
-            self._miss_progress(lack_of_progress(held[:FIRST], recent, self.episodes, explored))
-            if not self._found_any:
-                self._miss_reward()
+        if not explored:  # looking for something new may cost something
+            return
+        if not self._found_any:
+            self._miss_reward()
+        recent = float(held[FIRST]) / (self.episodes // 4)
+        self._miss_progress(lack_of_progress(held[:FIRST], recent, self.episodes, explored))
 
     @property
     def _few_recur(self) -> bool:
