@@ -123,7 +123,7 @@ UNCOUNTED = [
     rlsvi.IncrementalRLSVI(horizon=8, seed=0),
     rlsvi.GradientRLSVI(horizon=8, seed=0),
     rlsvi.ThompsonSampling(seed=0),
-    rlsvi.ContextualBandit(seed=0),
+    rlsvi.ContextualBandit(horizon=8, seed=0),
 ]
 
 

@@ -295,8 +295,9 @@ class BoundedRLSVI(PracticeAgent):
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
-        plan = self.planned
-        if plan is not None and plan.at_bounds > CUT_OFF and not have_risen(self._returns()):
+        plan, returns = self.planned, self._returns()
+        no_more = len(returns) >= 2 * FIRST and np.any(returns) and not have_risen(returns)
+        if plan is not None and plan.at_bounds > CUT_OFF and no_more:
             return (
                 f"{100 * plan.at_bounds:.0f}% of values lie at their bounds, the returns met so far: give wider "
                 "ones, bounds=(lowest return, highest return), if much more can be earned."
