@@ -4,7 +4,7 @@ import inspect
 import os
 import warnings
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
@@ -163,9 +163,9 @@ class Agent:
         """Return what `diagnose` shows of agents of this kind: what was looked at, and what was found."""
         return {}
 
-    def _returns(self) -> Sequence[float]:
+    def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        return self._earned
+        return np.array(self._earned)
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""

@@ -1,11 +1,11 @@
 """What a person looks at if an agent does not learn, and one sentence of advice."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlsvi.agents.no_progress import FIRST
+from rlsvi.core.compile import Floats
 from rlsvi.html import html_table
 
 
@@ -29,25 +29,23 @@ class Diagnosis:
         return html_table(self.title, [*self.facts.items(), ("advice", self.advice)])
 
 
-def returns_in_words(returns: Sequence[float], episodes: int) -> str:
+def returns_in_words(returns: Floats, episodes: int) -> str:
     """Return the returns of the first episodes, of recent ones and the best, as far as they are known."""
-    known, recent = np.asarray(returns), recent_returns(returns)
-    since = "" if len(known) == episodes else f", in the last {len(known)} episodes, the only ones known here"
-    first = known[:FIRST]
+    known, first, recent = len(returns), returns[:FIRST], recent_returns(returns)
+    since = "" if known == episodes else f", in the last {known} episodes, the only ones known here"
     return (
         f"{first.mean():.4g} in the first {len(first)}, {recent.mean():.4g} in the last {len(recent)}, at best "
-        f"{known.max():.4g}{since}"
+        f"{returns.max():.4g}{since}"
     )
 
 
-def recent_returns(returns: Sequence[float]) -> np.ndarray:
+def recent_returns(returns: Floats) -> Floats:
     """Return the last quarter of all returns, at least one."""
-    known = np.asarray(returns, dtype=np.float64)
-    return known[-max(1, len(known) // 4) :]
+    return returns[-max(1, len(returns) // 4) :]
 
 
-def have_risen(returns: Sequence[float]) -> bool:
+def have_risen(returns: Floats) -> bool:
     """Return whether recent returns are larger than those of the first episodes, beyond their noise."""
-    first, recent = np.asarray(returns)[:FIRST], recent_returns(returns)
+    first, recent = returns[:FIRST], recent_returns(returns)
     noise = np.sqrt(first.var() / len(first) + recent.var() / len(recent))
     return bool(recent.mean() > first.mean() + noise)

@@ -24,7 +24,7 @@ a longer time are mostly noise. An episode that was cut off counts as if the usu
 import logging
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from html import escape
@@ -137,12 +137,13 @@ class TableOrFeatures(PracticeAgent):
         """Return why a table or features learn, and what the agent in use tells."""
         return {"choice": self.explain(), **self.acting._facts()}
 
-    def _returns(self) -> Sequence[float]:
+    def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        if self._learner is not None and (record := self._learner.record) is not None:
-            return record.returns
-        known = self.acting._returns() if self._learner is not None and not self.uses_table else []
-        return known if len(known) else self._earned
+        if self._learner is None:
+            return super()._returns()
+        record: Record | None = self._learner.record
+        known = record.returns if record is not None else self.acting._returns()
+        return known if len(known) else super()._returns()
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
@@ -431,9 +432,9 @@ class Record(NamedTuple):
         return sum(self.recurring[first:]) / sum(len(episode) for episode in self.episodes[first:])
 
     @property
-    def returns(self) -> list[float]:
+    def returns(self) -> Floats:
         """The sum of rewards of every episode."""
-        return [sum(step[2] for step in episode) for episode in self.episodes]
+        return np.array([sum(step[2] for step in episode) for episode in self.episodes], np.float64)
 
     @property
     def changes(self) -> int:
@@ -447,7 +448,7 @@ class Record(NamedTuple):
         clear loss counts.
         """
         begins = [0, 0, *(np.flatnonzero(np.diff(self.tables)) + 1)]
-        returns = np.array(self.returns)
+        returns = self.returns
         after = returns[begins[-1] :]
         before = returns[begins[-2] : begins[-1]][-len(after) :]
         if min(len(before), len(after)) < PLAYED:

@@ -9,7 +9,7 @@ for l = 0, 1, ..
         sample a_t from argmax_a Q(s_t, a), observe r_t and s_t+1                   (history.py)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -44,6 +44,7 @@ from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
+from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import InverseGamma, Noise, noise_of
 from rlsvi.envs.task import Task
@@ -263,7 +264,7 @@ class BoundedRLSVI(PracticeAgent):
             )
         return self._remedy or REMEDY
 
-    def _returns(self) -> Sequence[float]:
+    def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
         history = self._learner.history if self._learner and not isinstance(self._learner, LogLearner) else None
         return history.returns() if isinstance(history, EpisodeHistory) else super()._returns()

@@ -126,7 +126,7 @@ class DiscountedPSRL(Agent):
     def _facts(self) -> dict[str, str]:
         """Return what the table knows: how much recurs, and how random the problem is."""
         model = self._learner.model
-        tried, legal = np.count_nonzero(model.visits), np.count_nonzero(model.legal)
+        tried, legal = int(np.count_nonzero(model.visits)), int(np.count_nonzero(model.legal))
         once = np.count_nonzero(model.times[: model.sizes[1]] == 1.0)
         return {
             "table": f"{self.states} observations, {tried} of {legal} actions at them were tried",
