@@ -139,11 +139,10 @@ class TableOrFeatures(PracticeAgent):
 
     def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        if self._learner is None:
-            return super()._returns()
-        record: Record | None = self._learner.record
-        known = record.returns if record is not None else self.acting._returns()
-        return known if len(known) else super()._returns()
+        record: Record | None = self._learner.record if self._learner is not None else None
+        if record is not None:
+            return record.returns
+        return super()._returns() if self.uses_table else self.acting._returns()
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
