@@ -104,7 +104,7 @@ FIRST = np.array([-200.0] * 8)
 @pytest.mark.parametrize(
     ("first", "recent", "episodes", "explored", "says"),
     [
-        (FIRST, FIRST, 64, True, "no more than the first 8"),
+        (FIRST, FIRST, 64, True, "no more than most of the first 8"),
         (FIRST, FIRST, 64, False, ""),  # something may yet be found
         (FIRST, FIRST, 32, True, ""),
         (FIRST, FIRST - 1, 32, False, "earn -201, where most of the first 8"),

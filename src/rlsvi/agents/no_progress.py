@@ -1,9 +1,9 @@
 """A run that earns less than at random says so, or no more than that, and one that never finds a reward.
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
-all episodes are compared with the worst quarter of the first eight, and from 64 on with their median, less what it
-may be wrong by. That recent ones earn no more is only said when exploration has come to an end. Plans often end
-before values have converged to the last digit; they are only spoken of if they end far from it, again and again.
+all episodes are compared with the worst quarter of the first eight. Less than these is said at once; from 64 episodes
+on it is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
+converged to the last digit; they are only spoken of if they end far from it, again and again.
 
 As long as exploration finds something new, a reward may yet be found, however long there was none. With a table,
 Turing's estimate is that the next step shows something new with probability (outcomes met once) / (steps), so that
@@ -56,18 +56,17 @@ def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explo
 
     first : the returns of the first episodes; recent : those of recent ones, or their mean.
     """
-    usual, middle = float(np.quantile(first, 0.25)), float(np.median(first) - np.std(first) / np.sqrt(FIRST))
-    typical, mean = float(np.median(recent)), float(np.mean(recent))
+    usual, typical, mean = float(np.quantile(first, 0.25)), float(np.median(recent)), float(np.mean(recent))
     begin = f"after {episodes} episodes, the recent ones earn"
     if typical < usual - 1e-9 * abs(usual):
         return (
             f"{begin} {typical:.4g}, where most of the first {FIRST}, played almost at random, earned more than "
             f"{usual:.4g}"
         )
-    if explored and episodes >= STUCK_FROM and mean <= middle + 1e-9 * abs(middle):
+    if explored and episodes >= STUCK_FROM and mean <= usual + 1e-9 * abs(usual):
         return (
-            f"{begin} {mean:.4g}, no more than the first {FIRST}, played almost at random, and exploration finds "
-            "nothing new any more"
+            f"{begin} {mean:.4g}, no more than most of the first {FIRST}, played almost at random, and exploration "
+            "finds nothing new any more"
         )
     return ""
 

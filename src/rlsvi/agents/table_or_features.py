@@ -169,7 +169,7 @@ class TableOrFeatures(PracticeAgent):
 
     def explain(self) -> str:
         """Return whether it learns with a table or with features, and the numbers that decided it."""
-        return (self._learner.choice if self._learner else Choice()).told(self.uses_table)
+        return (self._learner.choice if self._learner else Judgement()).told(self.uses_table)
 
     def _repr_html_(self) -> str:
         return f"{super()._repr_html_()}<p>{escape(self.explain())}</p>"
@@ -177,7 +177,7 @@ class TableOrFeatures(PracticeAgent):
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
         active: Any = self.inner(True, task).new_learner(task, example)
-        return ChoosingLearner(self, task, active, True, Record.empty(), Choice())
+        return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
 
     def restored_learner(self, task: Task, file: Archive) -> "ChoosingLearner":
         """Return the learner stored in a file, after checking all its arrays."""
@@ -188,7 +188,7 @@ class TableOrFeatures(PracticeAgent):
         record = Record.read(file, self.layout, task.actions, table) if "record.x" in file else None
         if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
             raise ArchiveError("is damaged: its record of episodes does not fit its counters")
-        return ChoosingLearner(self, task, active, table, record, Choice.read(file))
+        return ChoosingLearner(self, task, active, table, record, Judgement.read(file))
 
 
 class ChoosingLearner:
@@ -201,7 +201,7 @@ class ChoosingLearner:
         active: Any,
         table: bool,
         record: "Record | None",
-        choice: "Choice",
+        choice: "Judgement",
     ) -> None:
         self.agent, self.task, self.layout = agent, task, agent.layout
         self.active, self.table, self.record, self.choice = active, table, record, choice
@@ -258,22 +258,22 @@ class ChoosingLearner:
         if holds or final or (long and self.choice.reason != START):
             self.record = None
 
-    def _judge(self, record: "Record") -> "tuple[bool, Choice] | None":
+    def _judge(self, record: "Record") -> "tuple[bool, Judgement] | None":
         """Return whether to learn with a table from now on, and why; or None if it is not the time to decide."""
         episodes, table = len(record.episodes), self.table
         if (returns := record.fallen_returns()) is not None:
-            return not table, Choice(FELL, episodes, record.known, *returns)
+            return not table, Judgement(FELL, episodes, record.known, *returns)
         if not is_judged(episodes):
             return None
         seen = record.seen / record.counted
         if table and seen < LEAST:
-            return False, Choice(NEW, episodes, seen)
+            return False, Judgement(NEW, episodes, seen)
         if table == (record.known >= MOST) or (table and episodes < COMPARED_FROM):
-            return table, Choice(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
+            return table, Judgement(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
         with one_thread():
             errors = self._errors(record)
         better = errors[1] < CLEARLY * errors[0]
-        return not better, Choice(FEATURES if better else TABLE, episodes, record.known, *errors)
+        return not better, Judgement(FEATURES if better else TABLE, episodes, record.known, *errors)
 
     def _errors(self, record: "Record") -> tuple[float, float]:
         """Return the errors of a table and of features in predicting what recent steps led to, from earlier ones.
@@ -343,7 +343,7 @@ def is_judged(episodes: int) -> bool:
 START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL = range(7)  # reasons of a choice
 
 
-class Choice(NamedTuple):
+class Judgement(NamedTuple):
     """The last decision between a table and features, and the numbers that it is based on."""
 
     reason: float = START
@@ -377,7 +377,7 @@ class Choice(NamedTuple):
         return f"Learning with {kind}{after}: {why[int(self.reason)]}."
 
     @classmethod
-    def read(cls, file: Archive) -> "Choice":
+    def read(cls, file: Archive) -> "Judgement":
         """Read the decision from a file; older files do not have it."""
         if "choice" not in file:
             return cls()
