@@ -258,7 +258,7 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
     agent.learn(env, episodes=5)
     assert not agent.uses_table
     env.noise = 0.0
-    monkeypatch.setattr(table_or_features, "CLEARLY", 0.0)
+    monkeypatch.setattr(table_or_features, "STILL", 0.0)
     played = []
     agent.learn(env, 40, on_episode=lambda *_: played.append(agent.uses_table))
     assert True in played

@@ -1,8 +1,8 @@
 """A run that earns less than at random says so, or no more than that, and one that never finds a reward.
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
-all episodes are compared with the worst quarter of the first eight. Less than these is said at once; from 64 episodes
-on it is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
+all episodes are compared with the worst quarter of the first eight. Less than these is said at once. From 64 on it
+is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
 converged to the last digit; they are only spoken of if they end far from it, again and again.
 
 As long as exploration finds something new, a reward may yet be found, however long there was none. With a table,
@@ -65,8 +65,8 @@ def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explo
         )
     if explored and episodes >= STUCK_FROM and mean <= usual + 1e-9 * abs(usual):
         return (
-            f"{begin} {mean:.4g}, no more than most of the first {FIRST}, played almost at random, and exploration "
-            "finds nothing new any more"
+            f"{begin} {mean:.4g}, no more than most of the first {FIRST}, played almost at random, and "
+            "exploration finds nothing new any more"
         )
     return ""
 

@@ -7,7 +7,7 @@
         errors = those of a table and of features in predicting what recent steps led to, from earlier episodes
         with a table: if seen < 1/10, or known < 1/2 and features predict clearly better,
             learn all episodes with features from now on
-        with features: if known >= 1/2, unless features predict clearly better,
+        with features: if known >= 1/2, unless features predict better,
             learn all episodes with a table from now on
     after each episode: if more than half of the gain in returns is lost since the last change, go back
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
@@ -47,7 +47,7 @@ from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
 
 LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
-CLEARLY = 0.75  # of the error of a table: what is clearly better
+CLEARLY, STILL = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay
 SOON = 0.9  # the discount of the rewards that are predicted, at most
 FIRST = 30  # the number of steps that a decision is based on, at least
 PLAYED = 4  # episodes before and after a change that tell whether returns have fallen, at least
@@ -272,7 +272,7 @@ class ChoosingLearner:
             return table, Judgement(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
         with one_thread():
             errors = self._errors(record)
-        better = errors[1] < CLEARLY * errors[0]
+        better = errors[1] < (CLEARLY if table else STILL) * errors[0]
         return not better, Judgement(FEATURES if better else TABLE, episodes, record.known, *errors)
 
     def _errors(self, record: "Record") -> tuple[float, float]:
@@ -360,7 +360,7 @@ class Judgement(NamedTuple):
         )
         errors = (
             f"{taken}, and what they led to is predicted with an error of {self.table:.3g} by a table and of "
-            f"{self.features:.3g} by features, which are clearly better below {CLEARLY * self.table:.3g}"
+            f"{self.features:.3g} by features"
         )
         now, before = (self.features, self.table) if table else (self.table, self.features)
         other = "features" if table else "a table"
