@@ -259,12 +259,13 @@ def test_it_goes_back_if_returns_fall(monkeypatch):
     assert not agent.uses_table
     env.noise = 0.0
     monkeypatch.setattr(table_or_features, "STILL", 0.0)
-    played = []
-    agent.learn(env, 40, on_episode=lambda *_: played.append(agent.uses_table))
-    assert True in played
-    assert not agent.uses_table
-    assert "returns had fallen from" in agent.explain()
-    assert agent._learner.record is None, "what returns have decided is final"
+    played, said = [], []
+    agent.learn(env, 60, on_episode=lambda *_: (played.append(agent.uses_table), said.append(agent.explain()))[:0])
+    back = played.index(False, played.index(True))
+    assert "returns had fallen from" in said[back]
+    assert back - played.index(True) == 4
+    again = agent.episodes - 60 + back + 1  # the number of episodes when it went back
+    assert not any(played[back : back + again - 1]), "until there are twice as many"
 
 
 def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):

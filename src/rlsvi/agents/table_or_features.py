@@ -9,9 +9,10 @@
             learn all episodes with features from now on
         with features: if known >= 1/2, unless features predict better,
             learn all episodes with a table from now on
-    after each episode: if more than half of the gain in returns is lost since the last change, go back
+    after each episode: if more than half of the gain in returns is lost since the last change, go back, and judge
+        again when there are twice as many episodes
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
-    (never before the first decision), as it is after going back or three changes
+    (never before the first decision), as it is after seven changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
@@ -52,7 +53,7 @@ SOON = 0.9  # the discount of the rewards that are predicted, at most
 FIRST = 30  # the number of steps that a decision is based on, at least
 PLAYED = 4  # episodes before and after a change that tell whether returns have fallen, at least
 COMPARED_FROM = 8  # episodes, from which on features that predict better replace a table
-CHANGES = 3  # after which the choice is final
+CHANGES = 7  # after which the choice is final
 FINAL, NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
 TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
 FEATURES_REMEDY = (
@@ -254,8 +255,7 @@ class ChoosingLearner:
                 log.info("%s", self.choice.told(table))
         holds = not self.table and self.active.counters[REPEAT] > 1
         long = record.steps >= FINAL or record.numbers >= NUMBERS
-        final = changes >= CHANGES or self.choice.reason == FELL
-        if holds or final or (long and self.choice.reason != START):
+        if holds or changes >= CHANGES or (long and self.choice.reason != START):
             self.record = None
 
     def _judge(self, record: "Record") -> "tuple[bool, Judgement] | None":
@@ -263,7 +263,8 @@ class ChoosingLearner:
         episodes, table = len(record.episodes), self.table
         if (returns := record.fallen_returns()) is not None:
             return not table, Judgement(FELL, episodes, record.known, *returns)
-        if not is_judged(episodes):
+        went_back = self.choice.reason == FELL and episodes < 2 * self.choice.episodes
+        if went_back or not is_judged(episodes):
             return None
         seen = record.seen / record.counted
         if table and seen < LEAST:
