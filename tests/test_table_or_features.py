@@ -16,6 +16,8 @@ from contract.interrupts import every_line, interrupted, some
 from contract.state import assert_equal, everything
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
+from rlsvi.agents.contract import Place, Step
+from rlsvi.agents.table_or_features import Record, is_judged
 from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
 
@@ -66,7 +68,7 @@ def test_observations_that_do_not_recur_get_features_that_know_everything(caplog
     with caplog.at_level(logging.INFO, "rlsvi"):
         agent = TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
     assert not agent.uses_table
-    assert "0% of observations were seen in an earlier episode: learning with features" in caplog.text
+    assert "Learning with features, as judged after 3 episodes: 0% of observations were seen" in caplog.text
     history = agent._learner.active.history
     assert history.transitions.times.sum() == agent.steps
     assert agent._learner.counters[:2].tolist() == [agent.episodes, agent.steps]
@@ -81,7 +83,7 @@ def test_a_change_that_fails_is_not_reported(caplog, monkeypatch):
     monkeypatch.setattr(table_or_features.ChoosingLearner, "_replay", broken)
     with caplog.at_level(logging.INFO, "rlsvi"), pytest.raises(MemoryError):
         TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
-    assert "from now on" not in caplog.text
+    assert "Learning with" not in caplog.text
 
 
 def test_it_goes_back_to_a_table_when_observations_turn_out_to_recur():
@@ -159,6 +161,134 @@ def test_many_environments_are_predicted_at_once(noise):
     seen = np.eye(7, dtype=np.float32)[:6]
     together = agent.predict(seen, deterministic=True)[0]
     assert together.tolist() == [agent.predict(x, deterministic=True)[0] for x in seen]
+
+
+# ---- what is decided, and why ------------------------------------------------------------------------------
+
+
+class Queues(gymnasium.Env):
+    """Three queues, seen as their lengths, one of which is served in each step; waiting costs 4, 2 or 1.
+
+    Lengths are whole numbers that soon recur, and a table has to try every action at all of them.
+    """
+
+    action_space = Discrete(3)
+    observation_space = Box(0.0, 10.0, (3,), np.float32)
+    cost, arrive, serve = np.array([0.4, 0.2, 0.1]), np.array([0.35, 0.25, 0.3]), np.array([0.9, 0.5, 1.0])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x, self.t = self.np_random.integers(0, 6, 3), 0
+        return self.x.astype(np.float32), {}
+
+    def step(self, action):
+        reward = -float(self.cost @ self.x)
+        self.x[action] -= self.x[action] > 0 and self.np_random.random() < self.serve[action]
+        self.x = np.minimum(self.x + (self.np_random.random(3) < self.arrive), 10)
+        self.t += 1
+        return self.x.astype(np.float32), reward, False, self.t == 40, {}
+
+
+def play(kinds, totals, length=8, actions=2):
+    """Return a record of episodes played by a table ("T") or features ("F"), with these returns."""
+    record = Record.empty()
+    for kind, total in zip(kinds, totals, strict=True):
+        place = Place(0, None, np.ones(actions, np.bool_), block=np.zeros(1))
+        steps = [Step(place, 0, total / length, place)] * length
+        record = record.with_episode(steps, kind == "T")
+    return record
+
+
+def test_judgements_come_after_2_3_4_6_8_12_16_episodes():
+    assert [n for n in range(1, 70) if is_judged(n)] == [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+
+
+def test_what_recurs_is_an_observation_with_its_action():
+    record = Record.empty()
+    for action in (0, 1, 1):
+        place = Place(0, None, np.array([True, True]), block=np.zeros(1))
+        record = record.with_episode([Step(place, action, 1.0, place)] * 30, True)
+    assert record.recurring == [0, 0, 30]
+    assert record.seen == 60
+    assert record.known == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kinds", "totals", "fallen"),
+    [
+        ("TTFFFFFTTTT", [0, 0, 0, 9, 9, 9, 9, 1, 1, 1, 1], (1.0, 9.0)),
+        ("TTFFFFFTTTT", [0, 0, 0, 9, 9, 9, 9, 7, 7, 7, 7], None),  # less than half of the gain is lost
+        ("TTFFFFFTTT", [0, 0, 0, 9, 9, 9, 9, 1, 1, 1], None),  # too early to tell
+        ("TTFFFFFTTTT", [0, 0, 0, 9, 9, 9, 9, 20, -12, 22, -14], None),  # nor is it clear
+        ("TTTTTTTTFFFF", [0, 0, 0, 0, 8, 8, 8, 8, 1, 1, 1, 1], (8.0, 1.0)),
+        ("TTTTTTFFFF", [5, 5, 5, 5, 5, 5, 5, 5, 5, 5], None),
+    ],
+)
+def test_returns_have_fallen_if_most_of_the_gain_is_lost(kinds, totals, fallen):
+    assert play(kinds, totals).fallen_returns() == fallen
+
+
+def test_whole_numbers_that_recur_are_left_to_features():
+    queues = agent_for(Queues(), seed=100).learn(Queues(), episodes=48)
+    record = queues._learner.record
+    assert record.seen / record.counted > 0.5  # which was once enough for a table
+    assert not queues.uses_table
+    assert "of recent steps the action had been taken at" in queues.explain()
+
+
+def test_a_table_of_whole_numbers_gives_way_to_features(monkeypatch):
+    """Though so many observations recur that nothing else decides against the table."""
+    monkeypatch.setattr(table_or_features, "LEAST", 0.0)
+    agent = TableOrFeatures(seed=100).learn(Queues(), episodes=12)
+    assert not agent.uses_table
+    assert "as judged after" in agent.explain()
+    assert "predicted with an error of" in agent.explain()
+
+
+def test_it_goes_back_if_returns_fall(monkeypatch):
+    class Trap(Line):
+        """Features of it are as good as ever, and a table is paid nothing."""
+
+        def step(self, action):
+            observation, _, *rest = super().step(action)
+            return observation, 0.0 if self.agent.uses_table else 1.0, *rest
+
+    env = Trap(noise=0.1)
+    env.agent = agent = TableOrFeatures(seed=0).learn(Line(noise=0.1), episodes=3)
+    agent.learn(env, episodes=5)
+    assert not agent.uses_table
+    env.noise = 0.0
+    monkeypatch.setattr(table_or_features, "STILL", 0.0)
+    played, said = [], []
+    agent.learn(env, 60, on_episode=lambda *_: (played.append(agent.uses_table), said.append(agent.explain()))[:0])
+    back = played.index(False, played.index(True))
+    assert "returns had fallen from" in said[back]
+    assert back - played.index(True) == 4
+    again = agent.episodes - 60 + back + 1  # the number of episodes when it went back
+    assert not any(played[back : back + again - 1]), "until there are twice as many"
+
+
+def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):
+    agent = TableOrFeatures(seed=0)
+    assert agent.explain().startswith("Learning with a table: it begins so")
+    agent.learn(Line(noise=0.1), episodes=3)
+    assert agent.explain() == (
+        "Learning with features, as judged after 3 episodes: 0% of observations were seen in an earlier episode."
+    )
+    assert agent.explain() in agent._repr_html_()
+    agent.save(tmp_path / "agent")
+    assert rlsvi.load(tmp_path / "agent").explain() == agent.explain()
+
+
+def test_a_file_of_before_still_loads(tmp_path):
+    agent = TableOrFeatures(seed=0).learn(Line(), episodes=4)
+    state = agent._learner.state()
+    del state["choice"], state["record.tables"]
+    agent._learner.state = lambda: state
+    agent.save(tmp_path / "agent")
+    older = rlsvi.load(tmp_path / "agent")
+    assert older.learn(Line(), episodes=6).uses_table
+    assert older._learner.record.tables == [True] * 10
 
 
 SPACES = [
@@ -341,10 +471,46 @@ def test_runs_of_the_usual_length_find_their_reward_without_a_warning(env, episo
     assert any(found)
 
 
-def test_a_table_that_has_left_features_is_not_told_to_try_them():
+def test_a_table_is_not_told_to_try_features_that_it_would_choose_itself():
     (said,) = warned(TableOrFeatures(seed=0), Poorer(), 40)
     assert "the recent ones earn 0.5" in said
-    assert said.endswith(": try another gamma=, or rlsvi.DiscountedPSRL with another optimism=")
+    assert ": try another gamma=, or rlsvi.DiscountedPSRL with another optimism=; agent.diagnose()" in said
+
+
+def test_costs_of_exploration_are_not_held_against_a_table():
+    """DeepSea charges for every step to the right, where the treasure is."""
+    env = gymnasium.make("rlsvi/DeepSea-v0", size=10)
+    measured = gymnasium.wrappers.TransformObservation(env, lambda s: np.float32([s]), Box(0, 1000, (1,)))
+    assert warned(DiscountedPSRL(seed=0), env, 64) == []
+    assert warned(TableOrFeatures(seed=0), measured, 64) == []
+
+
+class Cut(Line):
+    """A line that is cut off before anything but the costs of its steps is seen."""
+
+    def step(self, action):
+        observation, *_, info = super().step(action)
+        return observation, -1.0, False, self.t == 5, info
+
+
+@pytest.mark.parametrize(
+    "agent", [TableOrFeatures(seed=0), BoundedRLSVI(seed=0, repeat=1)], ids=["table", "features"]
+)
+def test_a_run_that_stays_at_random_play_says_so_once(agent):
+    (said,) = warned(agent, Cut(noise=0.0 if isinstance(agent, TableOrFeatures) else 0.1), 130)
+    assert "the recent ones earn -5, no more than most of the first 8, played almost at random" in said
+
+
+def test_plans_that_end_far_from_convergence_are_told_of_once():
+    agent = BoundedRLSVI(seed=0, repeat=1).learn(Line(noise=0.1), 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for change in [0.5] * 31 + [0.01] + [0.5] * 40:  # one that converges begins the count anew
+            agent._learner.planned = agent.planned._replace(change=change)
+            agent._notice()
+            assert len(caught) == (agent._unsettled >= 32)
+    assert "plans of the last 32 episodes ended" in str(caught[0].message)
+    assert "try more sweeps, rlsvi.BoundedRLSVI(regressions=100)" in str(caught[0].message)
 
 
 def test_a_log_that_was_fitted_does_not_use_up_the_warning():

@@ -3,6 +3,7 @@
 import inspect
 import os
 import warnings
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -32,8 +33,15 @@ from rlsvi.agents.contract import (
     checked_values,
     warn,
 )
+from rlsvi.agents.diagnosis import Diagnosis, have_risen, returns_in_words
 from rlsvi.agents.explore import Explore, Greedy, choose, exploration
-from rlsvi.agents.no_progress import NoProgressWarning, warn_of_no_reward
+from rlsvi.agents.no_progress import (
+    FIRST,
+    UNREWARDED,
+    NoProgressWarning,
+    warn_of_no_progress,
+    warn_of_no_reward,
+)
 from rlsvi.agents.on_episode import Numbers, OnEpisode, callbacks_of, open_callbacks
 from rlsvi.bases import ActionFeatures, Basis, Features, Observed, StateFeatures, Tabular, Transformer
 from rlsvi.bases.basis import bound, same_table
@@ -108,7 +116,6 @@ class Agent:
     _fused: bool = False  # whether its learner has a mind that the fused loop can use
     _concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
-    _remedy: str = ""  # what to try if there is no progress, instead of the agent's own words
     _decide: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -145,6 +152,35 @@ class Agent:
 
     def _notice(self) -> None:
         """Called after each episode, to warn if something looks wrong."""
+        if len(self._earned) >= UNREWARDED:
+            self._miss_reward(explored=False)
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress, in the words of this kind of agent."""
+        return "try another agent, such as rlsvi.agent_for(env)"
+
+    def _facts(self) -> dict[str, str]:
+        """Return what `diagnose` shows of agents of this kind: what was looked at, and what was found."""
+        return {}
+
+    def _returns(self) -> Floats:
+        """Return the returns of all episodes, or of the last ones if others are not known."""
+        return np.array(self._earned)
+
+    def _advise(self) -> str:
+        """Return one sentence on what to do next."""
+        returns = self._returns()
+        if self.steps == 0:
+            return "it has learned nothing yet: call agent.learn(env, 20)."
+        if len(returns) == 0:
+            return "its returns are not known here: see by rlsvi.evaluate(agent, env) what its policy earns."
+        if len(returns) < 2 * FIRST:
+            return "it is too early to tell: let it learn for more episodes."
+        if not np.any(returns) and not self._found_reward:
+            return f"no reward was found: make sure that one can be reached, or {self._what_to_try()}."
+        if not have_risen(returns):
+            return f"recent episodes earn no more than the first: {self._what_to_try()}."
+        return "returns have risen: let it learn on, and see by rlsvi.evaluate(agent, env) what its policy earns."
 
     # Common to all agents.
 
@@ -166,7 +202,8 @@ class Agent:
         self._learner: Any = None
         self._setting: dict[str, Any] = {}  # other properties of the task, such as the size of a board
         self._surplus = 0, 0
-        self._missed_reward = False  # whether it has warned that there is no reward
+        self._warned_of_no_progress = False
+        self._earned = array("d")  # the returns of the episodes that this object has played
         self._found_reward = False  # whether a step that it has played was rewarded
         self.environment: Made | None = None  # where it last learned, if known
         self._forget_plans()
@@ -220,6 +257,7 @@ class Agent:
                     warn_of_endless(env, played)
             self._learner = learner
         self._found_reward = rewarded
+        self._earned.append(total)
         self._notice()
         return total
 
@@ -270,11 +308,17 @@ class Agent:
             place = following
         return steps, total, place, True
 
-    def _miss_reward(self, remedy: str) -> None:
+    def _miss_reward(self, explored: bool = True, played: str = "") -> None:
         """Warn, once, that no reward was found. Sums of rewards may be 0 though rewards were not."""
-        if not (self._missed_reward or self._found_reward):
-            self._missed_reward = True
-            warn_of_no_reward(self.episodes, remedy)
+        if not (self._warned_of_no_progress or self._found_reward):
+            self._warned_of_no_progress = True
+            warn_of_no_reward(played or f"{self.episodes} episodes", self._what_to_try(), explored)
+
+    def _miss_progress(self, wrong: str) -> None:
+        """Warn, once, of what is wrong with the returns, if anything is."""
+        if wrong and not self._warned_of_no_progress:
+            self._warned_of_no_progress = True
+            warn_of_no_progress(wrong, self._what_to_try())
 
     def _state(self) -> dict[str, Any]:
         """Return all arrays of what was learned that a file must contain."""
@@ -348,6 +392,20 @@ class Agent:
     def diagnostics(self) -> dict[str, float]:
         """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none."""
         return {}
+
+    def diagnose(self) -> Diagnosis:
+        """Print what to look at if it does not learn, with one sentence of advice, and return it.
+
+        It tells the returns so far and, as far as the agent has them, the sweeps of its last plan and whether they
+        converged, the part of values at their bounds, features against data, and how much recurs.
+        docs/how-to/when-it-does-not-learn.md explains each line.
+        """
+        returns = self._returns()
+        told = {"returns": returns_in_words(returns, self.episodes)} if len(returns) else {}
+        title = f"{type(self).__name__} after {self.episodes} episodes, {self.steps} steps"
+        found = Diagnosis(title, told | (self._facts() if self.steps else {}), self._advise())
+        print(found)
+        return found
 
     @explain_calls
     def learn(
@@ -458,7 +516,7 @@ class Agent:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoProgressWarning)
             self.learn(replay, episodes=replay.log.episodes, progress=progress)
-        self._missed_reward = False  # nobody has heard of it
+        self._warned_of_no_progress = False  # nobody has heard of it
 
     @contextmanager
     def _unchanged_by_errors(self) -> Iterator[None]:

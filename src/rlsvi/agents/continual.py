@@ -41,6 +41,7 @@ from rlsvi.agents.finite.rlsvi import (
     new_mind,
     read_features,
 )
+from rlsvi.agents.no_progress import UNREWARDED_STEPS
 from rlsvi.bases import Basis, Features
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import flag, one_of, ridge_of, whole
@@ -133,6 +134,16 @@ class ContinualAgent(DiscountedAgent):
             self._learner = learner.live(step, not goes_on, stream)
         self._env = env
         self._notice()
+
+    def _notice(self) -> None:
+        """Warn about values that diverge, and if there was never a reward in a long time."""
+        super()._notice()
+        if self.steps >= UNREWARDED_STEPS and self._learner.walk.reach[0] == 0.0:
+            self._miss_reward(explored=False, played=f"{self.steps} steps")
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.ContinualRLSVI"
 
     def _predict(self, *given: Any) -> tuple[int, int]:
         """Return an action, and a state that is always 0, since there is one value function for all steps."""

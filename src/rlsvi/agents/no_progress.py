@@ -1,12 +1,15 @@
-"""A run that earns less than it did at random says so, and one that never finds a reward.
+"""A run that earns less than at random says so, or no more than that, and one that never finds a reward.
 
 The first episodes are played almost at random. After 32, 64, 128, .. episodes the returns of the last quarter of
-all episodes are compared with the worst quarter of the first eight.
+all episodes are compared with the worst quarter of the first eight. Less than these is said at once. From 64 on it
+is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
+converged to the last digit; they are only spoken of if they end far from it, again and again.
 
 As long as exploration finds something new, a reward may yet be found, however long there was none. With a table,
 Turing's estimate is that the next step shows something new with probability (outcomes met once) / (steps), so that
 the next episode shows (outcomes met once) / (episodes) new outcomes. Below 1/16 of one, the search has ended. With
 features, it has ended if the later half of the episodes did not widen the range of any observed number by a tenth.
+Agents that do not keep what this needs say it after 1,024 episodes, or 10,000 steps without end, with no reward.
 """
 
 import numpy as np
@@ -15,13 +18,17 @@ from rlsvi.agents.contract import warn
 from rlsvi.core.compile import Floats
 
 FIRST = 8  # episodes that count as random
-CHECKED_FROM = 32  # episodes
+CHECKED_FROM, STUCK_FROM = 32, 64  # episodes
+UNREWARDED, UNREWARDED_STEPS = 1024, 10_000  # that call for a warning, if it is not known what was explored
+TRIED = 10  # steps for each action, on average, before returns tell anything
+UNSETTLED = 32  # episodes in a row whose plans ended far from convergence
+FAR = 0.1  # change of values in the last sweep, relative to their size
 SELDOM = 1 / 16  # new outcomes in an episode
 WIDER = 0.1  # of the range of an observed number
 
 
 class NoProgressWarning(UserWarning):
-    """Recent episodes earn less than the first ones, played almost at random, or none has ever had a reward."""
+    """Recent episodes earn no more than the first ones, played almost at random, or none has ever had a reward."""
 
 
 def is_checked(episodes: int) -> bool:
@@ -44,15 +51,24 @@ def earned(before: Floats, episodes: int, total: float) -> Floats:
     return after
 
 
-def warn_if_behind(first: Floats, recent: float, episodes: int, remedy: str) -> None:
-    """Warn if the recent episodes earn less than most of the first ones."""
-    usual = float(np.quantile(first, 0.25))
-    if recent < usual - 1e-9 * abs(usual):
-        warn(
-            f"after {episodes} episodes, the recent ones earn {recent:.4g}, where most of the first {FIRST}, "
-            f"played almost at random, earned more than {usual:.4g}: {remedy}",
-            NoProgressWarning,
+def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explored: bool) -> str:
+    """Return what is wrong with the returns of recent episodes, or nothing.
+
+    first : the returns of the first episodes; recent : those of recent ones, or their mean.
+    """
+    usual, typical, mean = float(np.quantile(first, 0.25)), float(np.median(recent)), float(np.mean(recent))
+    begin = f"after {episodes} episodes, the recent ones earn"
+    if typical < usual - 1e-9 * abs(usual):
+        return (
+            f"{begin} {typical:.4g}, where most of the first {FIRST}, played almost at random, earned more than "
+            f"{usual:.4g}"
         )
+    if explored and episodes >= STUCK_FROM and mean <= usual + 1e-9 * abs(usual):
+        return (
+            f"{begin} {mean:.4g}, no more than most of the first {FIRST}, played almost at random, and "
+            "exploration finds nothing new any more"
+        )
+    return ""
 
 
 def is_explored(times: Floats, episodes: int) -> bool:
@@ -67,10 +83,15 @@ def is_no_wider(x: Floats, before: int) -> bool:
     return bool((x.min(axis=0) >= low - margin).all() and (x.max(axis=0) <= high + margin).all())
 
 
-def warn_of_no_reward(episodes: int, remedy: str) -> None:
-    """Warn that no reward was found, and that exploration has come to an end."""
-    warn(
-        f"there was no reward in any of {episodes} episodes, and exploration makes no headway any more: make "
-        f"sure that a reward can be reached before an episode ends, reward steps on the way to it, or {remedy}",
-        NoProgressWarning,
+def warn_of_no_progress(wrong: str, remedy: str) -> None:
+    """Warn of what is wrong, with what to try."""
+    warn(f"{wrong}: {remedy}; agent.diagnose() tells more", NoProgressWarning)
+
+
+def warn_of_no_reward(played: str, remedy: str, explored: bool) -> None:
+    """Warn that no reward was found in what was played, such as "32 episodes"."""
+    warn_of_no_progress(
+        f"there was no reward in any of {played}{', and exploration makes no headway any more' * explored}",
+        "make sure that a reward can be reached before an episode ends, reward steps on the way to it, or "
+        + remedy,
     )

@@ -69,10 +69,12 @@ class StationaryAgent(DiscountedAgent):
             return
         x, block, before = ring.x[:steps], ring.block[:steps], steps // 2
         if np.isin(block[before:], block[:before]).all() and is_no_wider(x, before):
-            more = (
-                "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
-            )
-            self._miss_reward(self._remedy or f"try {more}")
+            self._miss_reward()
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        more = "a smaller lam= or a larger sigma=" if self._samples else "rlsvi.StationaryRLSVI, which explores"
+        return f"try {more}"
 
     @property
     def setting(self) -> dict[str, Any]:

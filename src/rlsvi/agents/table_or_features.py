@@ -1,21 +1,34 @@
 """A table where observations recur, features where they do not: the default where observations are not numbered.
 
     learn with a table, and keep all episodes
-    after each episode
-        share = the part of the steps of all episodes but the first at an observation seen in an earlier episode
-        if share < 1/10: learn all episodes with features from now on
-        if share > 1/2: learn all episodes with a table from now on
+    after 2, 3, 4, 6, 8, 12, 16, .. episodes
+        seen = the part of the steps of all episodes but the first at an observation seen in an earlier episode
+        known = the part of recent steps whose observation and action occurred together in an earlier episode
+        errors = those of a table and of features in predicting what recent steps led to, from earlier episodes
+        with a table: if seen < 1/10, or known < 1/2 and features predict clearly better,
+            learn all episodes with features from now on
+        with features: if known >= 1/2, unless features predict better,
+            learn all episodes with a table from now on
+    after each episode: if more than half of the gain in returns is lost since the last change, go back, and judge
+        again when there are twice as many episodes
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
-    (never before the first decision)
+    (never before the first decision), as it is after seven changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
+Where stocks or queues are counted, observations recur, and features may be better nevertheless.
+
+What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over
+a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed.
 """
 
 import logging
+import math
+from array import array
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,18 +36,24 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.learner import REPEAT, PracticeAgent
+from rlsvi.agents.practice.learner import REPEAT, PracticeAgent, Sample, discounted_sums, judges, predictions
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.machine import one_thread
 from rlsvi.core.random import Seed
 from rlsvi.envs.task import Task
 
 LEAST, MOST = 0.1, 0.5  # shares below which features learn, and above which a table does
+CLEARLY, STILL = 0.75, 0.9  # of the error of a table: features below them replace a table, and stay
+SOON = 0.9  # the discount of the rewards that are predicted, at most
 FIRST = 30  # the number of steps that a decision is based on, at least
+PLAYED = 4  # episodes before and after a change that tell whether returns have fallen, at least
+COMPARED_FROM = 8  # episodes, from which on features that predict better replace a table
+CHANGES = 7  # after which the choice is final
 FINAL, NUMBERS = 10_000, 2**24  # steps, and numbers of observations, beyond which the choice is final
 TABLE_REMEDY = "try another gamma=, or rlsvi.DiscountedPSRL with another optimism="
 FEATURES_REMEDY = (
@@ -107,9 +126,32 @@ class TableOrFeatures(PracticeAgent):
     def _notice(self) -> None:
         """Warn as the agent in use does."""
         acting = self.acting
-        acting._missed_reward = self._missed_reward
+        acting._warned_of_no_progress = self._warned_of_no_progress
         acting._notice()
-        self._missed_reward = acting._missed_reward
+        self._warned_of_no_progress = acting._warned_of_no_progress
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress, as the agent in use does."""
+        return self.acting._what_to_try()
+
+    def _facts(self) -> dict[str, str]:
+        """Return why a table or features learn, and what the agent in use tells."""
+        return {"choice": self.explain(), **self.acting._facts()}
+
+    def _returns(self) -> Floats:
+        """Return the returns of all episodes, or of the last ones if others are not known."""
+        record: Record | None = self._learner.record if self._learner is not None else None
+        if record is not None:
+            return record.returns
+        return super()._returns() if self.uses_table else self.acting._returns()
+
+    def _advise(self) -> str:
+        """Return one sentence on what to do next."""
+        if self._learner is None:
+            return super()._advise()
+        acting = self.acting
+        acting._earned, acting._found_reward = array("d", self._returns()), self._found_reward
+        return acting._advise()
 
     def diagnostics(self) -> dict[str, float]:
         """Return what the agent in use tells."""
@@ -126,10 +168,17 @@ class TableOrFeatures(PracticeAgent):
         self._take_layout(of(env))
         super()._take_on(task, env)
 
+    def explain(self) -> str:
+        """Return whether it learns with a table or with features, and the numbers that decided it."""
+        return (self._learner.choice if self._learner else Judgement()).told(self.uses_table)
+
+    def _repr_html_(self) -> str:
+        return f"{super()._repr_html_()}<p>{escape(self.explain())}</p>"
+
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
         active: Any = self.inner(True, task).new_learner(task, example)
-        return ChoosingLearner(self, task, active, True, Record({}, [], [], []))
+        return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
 
     def restored_learner(self, task: Task, file: Archive) -> "ChoosingLearner":
         """Return the learner stored in a file, after checking all its arrays."""
@@ -137,18 +186,26 @@ class TableOrFeatures(PracticeAgent):
             raise ArchiveError("is damaged: it does not say what observations are")
         table = bool(file.take("table", (1,), np.bool_)[0])
         active: Any = self.inner(table, task).restored_learner(task, file)
-        record = Record.read(file, self.layout, task.actions) if "record.x" in file else None
+        record = Record.read(file, self.layout, task.actions, table) if "record.x" in file else None
         if record is not None and (len(record.episodes), record.steps) != tuple(active.counters[:2]):
             raise ArchiveError("is damaged: its record of episodes does not fit its counters")
-        return ChoosingLearner(self, task, active, table, record)
+        return ChoosingLearner(self, task, active, table, record, Judgement.read(file))
 
 
 class ChoosingLearner:
     """The learner that is in use, and the record of all episodes until the choice is final."""
 
-    def __init__(self, agent: TableOrFeatures, task: Task, active: Any, table: bool, record: "Record | None"):
+    def __init__(
+        self,
+        agent: TableOrFeatures,
+        task: Task,
+        active: Any,
+        table: bool,
+        record: "Record | None",
+        choice: "Judgement",
+    ) -> None:
         self.agent, self.task, self.layout = agent, task, agent.layout
-        self.active, self.table, self.record = active, table, record
+        self.active, self.table, self.record, self.choice = active, table, record, choice
         self.played: tuple[list[Step], ...] = ()  # the steps of this episode, in parts
 
     @property
@@ -180,27 +237,78 @@ class ChoosingLearner:
         if self.record is not None:
             later.played = (*self.played, steps)
             if ended:
-                later.record = self.record.with_episode([step for part in later.played for step in part])
+                steps = [step for part in later.played for step in part]
+                later.record = self.record.with_episode(steps, self.table)
                 later.played = ()
                 later._decide()
         return later
 
     def _decide(self) -> None:
-        """Change the learner if the evidence says so, and drop the record when it is long enough."""
+        """Change the learner if the evidence says so, and drop the record when the choice is final."""
         record = self.record
         assert record is not None
-        share = record.recurring / max(record.counted, 1)
-        table = share >= (LEAST if self.table else MOST)
-        if record.counted >= FIRST and table != self.table:
-            self.active, self.table = self._replay(record, table), table
-            log.info(
-                "%.0f%% of observations were seen in an earlier episode: learning with %s from now on",
-                *(100 * share, "a table" if table else "features"),
-            )
+        changes = record.changes
+        if record.counted >= FIRST and (judged := self._judge(record)) is not None:
+            table, self.choice = judged
+            if table != self.table:
+                self.active, self.table, changes = self._replay(record, table), table, changes + 1
+                log.info("%s", self.choice.told(table))
         holds = not self.table and self.active.counters[REPEAT] > 1
-        long = record.counted >= FIRST and (record.steps >= FINAL or record.numbers >= NUMBERS)
-        if long or holds:
+        long = record.steps >= FINAL or record.numbers >= NUMBERS
+        if holds or changes >= CHANGES or (long and self.choice.reason != START):
             self.record = None
+
+    def _judge(self, record: "Record") -> "tuple[bool, Judgement] | None":
+        """Return whether to learn with a table from now on, and why; or None if it is not the time to decide."""
+        episodes, table = len(record.episodes), self.table
+        if (returns := record.fallen_returns()) is not None:
+            return not table, Judgement(FELL, episodes, record.known, *returns)
+        went_back = self.choice.reason == FELL and episodes < 2 * self.choice.episodes
+        if went_back or not is_judged(episodes):
+            return None
+        seen = record.seen / record.counted
+        if table and seen < LEAST:
+            return False, Judgement(NEW, episodes, seen)
+        if table == (record.known >= MOST) or (table and episodes < COMPARED_FROM):
+            return table, Judgement(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
+        with one_thread():
+            errors = self._errors(record)
+        better = errors[1] < (CLEARLY if table else STILL) * errors[0]
+        return not better, Judgement(FEATURES if better else TABLE, episodes, record.known, *errors)
+
+    def _errors(self, record: "Record") -> tuple[float, float]:
+        """Return the errors of a table and of features in predicting what recent steps led to, from earlier ones.
+
+        A table predicts the mean of what the same observation and action led to, with the overall mean as one more
+        outcome. Errors are roots of mean squares.
+        """
+        steps = [step for episode in record.episodes for step in episode]
+        row, action = np.array([step[:2] for step in steps]).T
+        ends = np.cumsum([len(episode) for episode in record.episodes])
+        held, last = np.arange(len(steps)) >= ends[record.recent - 1], np.isin(np.arange(len(steps)), ends - 1)
+        reward, b, gamma = np.array([step[2] for step in steps]), np.empty(len(steps)), min(SOON, self.agent.gamma)
+        cut_off = last & np.array([step[3] != END for step in steps])
+        reward[cut_off] += gamma / (1 - gamma) * reward[~held].mean()
+        discounted_sums(reward, last, gamma, b)
+        b -= b[~held].mean()
+
+        cell = row * self.task.actions + action
+        sums, times = np.bincount(cell[~held], b[~held]), np.bincount(cell[~held])
+        known = np.where(cell < len(times), cell, 0)
+        table = np.where(cell < len(times), sums[known] / (times[known] + 1), 0.0)
+
+        chosen = judges(len(steps))
+        odd = np.searchsorted(ends, chosen, side="right") % 2 == 1
+        x, action, held, b = np.array([record.x[i] for i in row[chosen]]), action[chosen], held[chosen], b[chosen]
+        features: Any = self.agent.inner(False, self.task)
+        lookup, ridge, alike = features._lookup(self.task), features._planning.noise[0], features._planning.alike
+        if lookup.table:
+            return rms(table[chosen], b, held), rms(table[chosen], b, held)
+        past = Sample(x[~held], action[~held], odd[~held], b[~held])
+        lookup.follow(past.x)
+        lookup = lookup.tune(lookup.seen(past.x), past, len(past.b), ridge, alike)
+        predicted = predictions(lookup, Sample(x, action, held, b), ridge, alike)
+        return rms(table[chosen], b, held), rms(predicted, b, held)
 
     def _replay(self, record: "Record", table: bool) -> Any:
         """Return a learner of the other kind that has learned from all episodes."""
@@ -217,32 +325,147 @@ class ChoosingLearner:
         return self.active.exported(plan)
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays of the learner in use, and the record."""
-        arrays = {**self.active.state(), "table": np.array([self.table])}
+        """Return the arrays of the learner in use, the last decision, and the record."""
+        arrays = {**self.active.state(), "table": np.array([self.table]), "choice": np.array(self.choice)}
         return arrays if self.record is None else arrays | self.record.state()
+
+
+def rms(predicted: Floats, b: Floats, held: Bools) -> float:
+    """Return the root of the mean squared error of the steps held out."""
+    return math.sqrt(float(((predicted - b)[held] ** 2).mean()))
+
+
+def is_judged(episodes: int) -> bool:
+    """Return whether to compare a table and features after this many episodes: 2, 3, 4, 6, 8, 12, 16, .."""
+    part = episodes // 3 if episodes % 3 == 0 else episodes
+    return episodes > 1 and part & (part - 1) == 0
+
+
+START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL = range(7)  # reasons of a choice
+
+
+class Judgement(NamedTuple):
+    """The last decision between a table and features, and the numbers that it is based on."""
+
+    reason: float = START
+    episodes: float = 0
+    share: float = 0.0  # of steps that recur
+    table: float = 0.0  # the error of its predictions, or the mean return
+    features: float = 0.0
+
+    def told(self, table: bool) -> str:
+        """Return the decision as a sentence."""
+        share, kind = f"{100 * self.share:.0f}%", "a table" if table else "features"
+        taken = (
+            f"in {share} of recent steps the action had been taken at the same observation in an earlier episode"
+        )
+        errors = (
+            f"{taken}, and what they led to is predicted with an error of {self.table:.3g} by a table and of "
+            f"{self.features:.3g} by features"
+        )
+        now, before = (self.features, self.table) if table else (self.table, self.features)
+        other = "features" if table else "a table"
+        why = {
+            START: f"it begins so, until {FIRST} steps after the first episode tell whether observations recur",
+            NEW: f"{share} of observations were seen in an earlier episode",
+            KNOWN: taken,
+            UNKNOWN: taken,
+            FEATURES: errors,
+            TABLE: errors,
+            FELL: f"returns had fallen from {before:.4g} to {now:.4g} with {other}",
+        }
+        after = f", as judged after {self.episodes:.0f} episodes" if self.reason != START else ""
+        return f"Learning with {kind}{after}: {why[int(self.reason)]}."
+
+    @classmethod
+    def read(cls, file: Archive) -> "Judgement":
+        """Read the decision from a file; older files do not have it."""
+        if "choice" not in file:
+            return cls()
+        reason, *numbers = file.take("choice", (len(cls._fields),)).tolist()
+        if reason not in range(FELL + 1):
+            raise ArchiveError("is damaged: its choice of a table or features has no reason")
+        return cls(reason, *numbers)
 
 
 class Record(NamedTuple):
     """All episodes, so that they can be learned from in another way: every distinct observation once, and steps.
 
-    `with_episode` returns a longer record and leaves this one unchanged. A step recurs if its observation was seen
-    in an earlier episode. Steps of the first episode do not count.
+    `with_episode` returns a longer record and leaves this one unchanged. An observation is seen again if it
+    occurred in an earlier episode; a step recurs if its observation and its action did, together.
     """
 
     rows: dict[bytes, int]
     x: list[Floats]
     legal: list[Bools]
+    cells: set[tuple[int, int]]  # observations and actions
     episodes: list[list[tuple[int, int, float, int]]]  # observation, action, reward, next observation or END
+    tables: list[bool]  # whether a table played, of each episode
+    recurring: list[int]  # steps of each episode
     steps: int = 0
-    recurring: int = 0
-    counted: int = 0
+    seen: int = 0  # steps at an observation seen again
+
+    @classmethod
+    def empty(cls) -> "Record":
+        """Return a record of no episodes."""
+        return cls({}, [], [], set(), [], [], [])
+
+    @property
+    def counted(self) -> int:
+        """The number of steps after the first episode."""
+        return self.steps - sum(len(episode) for episode in self.episodes[:1])
+
+    @property
+    def recent(self) -> int:
+        """The first of the recent episodes: those after the last judgement, and more if these are short."""
+        first = len(self.episodes) - 1
+        while not is_judged(first) and first > 1:
+            first -= 1
+        while first > 1 and sum(len(episode) for episode in self.episodes[first:]) < FIRST:
+            first -= 1
+        return first
+
+    @property
+    def known(self) -> float:
+        """The part of the steps of recent episodes that recur."""
+        first = self.recent
+        return sum(self.recurring[first:]) / sum(len(episode) for episode in self.episodes[first:])
+
+    @property
+    def returns(self) -> Floats:
+        """The sum of rewards of every episode."""
+        return np.array([sum(step[2] for step in episode) for episode in self.episodes], np.float64)
+
+    @property
+    def changes(self) -> int:
+        """How many times the learner has changed before the last episode."""
+        return int(np.count_nonzero(np.diff(self.tables)))
+
+    def fallen_returns(self) -> tuple[float, float] | None:
+        """Return mean returns with a table and with features, if most of the gain is lost since the last change.
+
+        The gain is what episodes before the change earned more than the first ones. If they earned no more, any
+        clear loss counts.
+        """
+        begins = [0, 0, *(np.flatnonzero(np.diff(self.tables)) + 1)]
+        returns = self.returns
+        after = returns[begins[-1] :]
+        before = returns[begins[-2] : begins[-1]][-len(after) :]
+        if min(len(before), len(after)) < PLAYED:
+            return None
+        noise = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
+        usual, now, first = float(before.mean()), float(after.mean()), float(returns[:PLAYED].mean())
+        loss = max(2 * noise, (usual - first) / 2, 1e-9 * abs(usual))
+        if now >= usual - loss:
+            return None
+        return (now, usual) if self.tables[-1] else (usual, now)
 
     @property
     def numbers(self) -> int:
         """How many numbers the observations hold."""
         return sum(len(x) for x in self.x[:1]) * len(self.x)
 
-    def with_episode(self, steps: list[Step]) -> "Record":
+    def with_episode(self, steps: list[Step], table: bool) -> "Record":
         """Return a record with one more episode, whose places have the vectors of observations as `block`."""
         rows, x, legal = self.rows.copy(), self.x.copy(), self.legal.copy()
 
@@ -259,10 +482,15 @@ class Record(NamedTuple):
             (row(place), action, reward, END if following is None else row(following))
             for place, action, reward, following in steps
         ]
-        known = sum(step[0] < len(self.rows) for step in episode)
-        counted = len(episode) if self.episodes else 0
-        numbers = self.steps + len(episode), self.recurring + known, self.counted + counted
-        return Record(rows, x, legal, [*self.episodes, episode], *numbers)
+        seen = sum(step[0] < len(self.rows) for step in episode)
+        taken = [step[:2] for step in episode]
+        return Record(
+            *(rows, x, legal, self.cells.union(taken)),
+            [*self.episodes, episode],
+            [*self.tables, table],
+            [*self.recurring, sum(cell in self.cells for cell in taken)],
+            *(self.steps + len(episode), self.seen + seen),
+        )
 
     def replay(self, layout: Layout, learner: Any) -> Iterator[list[Step]]:
         """Yield all episodes as steps that a learner has looked at."""
@@ -286,11 +514,15 @@ class Record(NamedTuple):
             "record.steps": np.array([(i, a, y) for i, a, _, y in steps], np.int64),
             "record.reward": np.array([step[2] for step in steps]),
             "record.lengths": np.array([len(episode) for episode in self.episodes], np.int64),
+            "record.tables": np.array(self.tables),
         }
 
     @classmethod
-    def read(cls, file: Archive, layout: Layout, actions: int) -> "Record":
-        """Read a record from a file, checking its observations, and that all its indices lie within bounds."""
+    def read(cls, file: Archive, layout: Layout, actions: int, table: bool) -> "Record":
+        """Read a record from a file, checking its observations, and that all its indices lie within bounds.
+
+        Older files do not say whether a table played an episode: all were played as the last one, then.
+        """
         (N, _), (T, _) = file.shape("record.x", 2), file.shape("record.steps", 2)
         (E,) = file.shape("record.lengths", 1)
         x, legal = file.take("record.x", (N, layout.size)), file.take("record.legal", (N, actions), np.bool_)
@@ -300,9 +532,12 @@ class Record(NamedTuple):
         within = (steps >= (0, 0, END)).all() and (steps < (N, actions, N)).all() and legal.any(axis=1).all()
         if lengths.sum() != T or not within or not legal[rows, action].all():
             raise ArchiveError("is damaged: its record of episodes makes no sense")
-        record, begin = Record({}, [], [], []), 0
+        tables = [table] * E
+        if "record.tables" in file:
+            tables = file.take("record.tables", (E,), np.bool_).tolist()
+        record, begin = Record.empty(), 0
         places = [Place(0, None, legal[i], block=x[i]) for i in range(N)]
-        for length in lengths.tolist():
+        for length, kind in zip(lengths.tolist(), tables, strict=True):
             episode = [
                 Step(places[i], a, r, None if y == END else places[y])
                 for i, a, r, y in zip(
@@ -310,7 +545,7 @@ class Record(NamedTuple):
                     strict=True,
                 )
             ]
-            record, begin = record.with_episode(episode), begin + length
+            record, begin = record.with_episode(episode, kind), begin + length
         try:
             held = [vector_of(layout, observation_of(layout, one)) for one in x]
         except ValueError:

@@ -91,15 +91,21 @@ class FiniteHorizonAgent(Agent):
 
     def _notice(self) -> None:
         """Warn if there was never a reward and hardly anything new is found any more."""
-        if not getattr(self._learner, "keeps_data", False) or not is_checked(self.episodes):
+        if not getattr(self._learner, "keeps_data", False):
+            super()._notice()
+            return
+        if not is_checked(self.episodes):
             return
         memory = self._learner.mind.memory
         if memory.squares.any():
             return
         met = np.arange(memory.into_count.shape[1]) < memory.sums[:, None]
         if is_explored(memory.into_count[met], self.episodes):
-            more = "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
-            self._miss_reward(self._remedy or more)
+            self._miss_reward()
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        return "try a smaller lam= or a larger sigma=" if self._samples else "try rlsvi.RLSVI, which explores"
 
     def _parameters(self) -> tuple[float, Noise]:
         """Return the lam and sigma in use."""

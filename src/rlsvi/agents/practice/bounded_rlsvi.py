@@ -18,7 +18,17 @@ import numpy as np
 from gymnasium import Env
 
 from rlsvi.agents.contract import diverged
-from rlsvi.agents.no_progress import FIRST, is_checked, is_explored, is_no_wider, warn_if_behind
+from rlsvi.agents.diagnosis import have_risen
+from rlsvi.agents.no_progress import (
+    FAR,
+    FIRST,
+    TRIED,
+    UNSETTLED,
+    is_checked,
+    is_explored,
+    is_no_wider,
+    lack_of_progress,
+)
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.history import EpisodeHistory
 from rlsvi.agents.practice.learner import (
@@ -35,9 +45,11 @@ from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
+from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import InverseGamma, Noise, noise_of
 from rlsvi.envs.task import Task
+from rlsvi.html import short
 from rlsvi.offline.stream import CHUNK, Stream, all_chunks
 
 Bounds = Literal["attainable"] | tuple[float, float] | None
@@ -48,6 +60,8 @@ REMEDY = (
     "features of your own"
 )
 TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
+CUT_OFF = 0.25  # part of values at their bounds that `diagnose` speaks of
+SHOWN = 8  # measured numbers whose ranges `diagnose` shows
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
 
@@ -61,8 +75,8 @@ class BoundedRLSVI(PracticeAgent):
     observations, so that the posterior is exact (`rescalings` counts this, and the logger "rlsvi" reports it). Up
     to 5,000 steps every episode has a new plan; later one is made when the data have grown by a twentieth, so that
     the time of learning is about proportional to the steps. Large matrix products use all cores, or as many as the
-    environment variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn less
-    than the first ones, a NoProgressWarning says so. docs/practice.md gives the evidence for each default.
+    environment variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn no
+    more than the first ones, a NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
     Parameters
     ----------
@@ -120,6 +134,8 @@ class BoundedRLSVI(PracticeAgent):
 
     _broken = staticmethod(diverged)
     needs_horizon = False
+    _remedy = ""  # what to try if there is no progress, with features, instead of its own words
+    _unsettled = 0  # episodes in a row whose plans ended far from convergence
 
     def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
@@ -218,8 +234,12 @@ class BoundedRLSVI(PracticeAgent):
         return self
 
     def _notice(self) -> None:
-        """Warn if the agent earns less than it did at random, or has never found a reward."""
+        """Warn if the agent earns no more than it did at random, or has never found a reward."""
+        settled = self.planned is None or self.planned.change <= FAR
+        self._unsettled = 0 if settled else self._unsettled + 1
         history, episodes = self._learner.history, self.episodes
+        if self._unsettled == UNSETTLED:
+            self._miss_progress(f"plans of the last {UNSETTLED} episodes ended before their values had converged")
         if not is_checked(episodes):
             return
         steps = history.transitions
@@ -227,14 +247,67 @@ class BoundedRLSVI(PracticeAgent):
             returns = history.returns()
             if len(returns) < episodes:  # some were dropped
                 return
-            recent = float(np.median(returns[-(episodes // 4) :]))
-            warn_if_behind(returns[:FIRST], recent, episodes, self._remedy or REMEDY)
             later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
-            explored = not steps.reward.any() and is_no_wider(history.x, int(steps.row[later]))
+            explored = is_no_wider(history.x, int(steps.row[later]))
+            wrong = lack_of_progress(returns[:FIRST], returns[-(episodes // 4) :], episodes, explored)
         else:
-            explored = not steps.reward.any() and is_explored(steps.times, episodes)
-        if explored:
-            self._miss_reward(self._remedy or (REMEDY if isinstance(history, EpisodeHistory) else TABLE_REMEDY))
+            explored, wrong = is_explored(steps.times, episodes), ""
+        if explored and not steps.reward.any():
+            self._miss_reward()
+        if len(steps.reward) >= TRIED * self._learner.lookup.actions:
+            self._miss_progress(wrong)
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        if self._learner is not None and self._learner.lookup.table:
+            return TABLE_REMEDY
+        if self._unsettled >= UNSETTLED:
+            return (
+                f"try more sweeps, rlsvi.BoundedRLSVI(regressions={5 * self.regressions}), a smaller gamma=, or a "
+                "larger lam="
+            )
+        return self._remedy or REMEDY
+
+    def _returns(self) -> Floats:
+        """Return the returns of all episodes, or of the last ones if others are not known."""
+        history = self._learner.history if self._learner and not isinstance(self._learner, LogLearner) else None
+        return history.returns() if isinstance(history, EpisodeHistory) else super()._returns()
+
+    def _facts(self) -> dict[str, str]:
+        """Return how the last plan went, and what the features are."""
+        told = {"actions": f"held for {self.held} step{'s' * (self.held > 1)}"}
+        if isinstance(self._learner, LogLearner):
+            return told
+        lookup, regression = self._learner.lookup, self._learner.regression
+        if (plan := self.planned) is not None:
+            ended = (
+                "converged"
+                if plan.change <= self.tolerance
+                else f"still changing by {plan.change:.1g} of their size"
+            )
+            told["last plan"] = f"{plan.sweeps} sweeps of at most {self.regressions}, values {ended}"
+            if self._unsettled > 1:
+                told["last plan"] += f", and by more than {FAR} in each of the last {self._unsettled} episodes"
+            told["bounds"] = f"{100 * plan.at_bounds:.0f}% of values were cut off at their bounds"
+        if lookup.table:
+            return told | {"table": f"{len(self._learner.history.x)} observations"}
+        functions = lookup.functions if lookup.functions is not None else lookup.basis
+        features = f"{regression.dim} for each of {lookup.actions} actions, from {self.steps} steps"
+        told |= {"features": features, "basis": short(functions)}
+        widths = [f"{width:.3g}" for width in (lookup.ranges.high - lookup.ranges.low)[:SHOWN]]
+        more = ", .." * (len(lookup.ranges.low) > SHOWN)
+        return told | ({"scales": f"{', '.join(widths)}{more} (the range of each number)"} if widths else {})
+
+    def _advise(self) -> str:
+        """Return one sentence on what to do next."""
+        plan, returns = self.planned, self._returns()
+        no_more = len(returns) >= 2 * FIRST and np.any(returns) and not have_risen(returns)
+        if plan is not None and plan.at_bounds > CUT_OFF and no_more:
+            return (
+                f"{100 * plan.at_bounds:.0f}% of values lie at their bounds, the returns met so far: give wider "
+                "ones, bounds=(lowest return, highest return), if much more can be earned."
+            )
+        return super()._advise()
 
     def _takes_layout(self) -> bool:
         """Whether the layout of observations comes from the environment rather than from the basis."""

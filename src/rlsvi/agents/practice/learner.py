@@ -440,7 +440,14 @@ def judges(steps: int) -> Longs:
 
 def held_out_error(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> float:
     """Return the squared error of predictions of every other episode from the rest."""
-    action, odd, b, row = sample.action, sample.odd, sample.b - sample.b.mean(), np.arange(len(sample.b))
+    centred = sample._replace(b=sample.b - sample.b.mean())
+    errors: Floats = centred.b - predictions(lookup, centred, ridge, alike)
+    return float((errors[sample.odd] ** 2).sum())
+
+
+def predictions(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> Floats:
+    """Return the targets of all steps as predicted from those that are not held out."""
+    action, odd, b, row = sample.action, sample.odd, sample.b, np.arange(len(sample.b))
     phi = lookup.features(sample.x)
     regression = FeatureRegression(lookup.actions, phi.shape[1], alike)
     regression.extend(phi)
@@ -449,7 +456,8 @@ def held_out_error(lookup: Lookup, sample: Sample, ridge: float, alike: float) -
     sums = np.zeros((len(row), lookup.actions))
     sums[row[~odd], action[~odd]] = b[~odd]
     theta = regression.fit(sums, np.zeros((lookup.actions, phi.shape[1])))
-    return float(((b - regression.values(theta)[row, action])[odd] ** 2).sum())
+    predicted: Floats = regression.values(theta)[row, action]
+    return predicted
 
 
 # ---- Action repeat: an action is held for several steps, and a rule says for how many ----------------------

@@ -24,7 +24,7 @@ import numpy as np
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, copy_into, copy_of, diverged, new_counters
-from rlsvi.agents.no_progress import FIRST, earned, is_checked, is_explored, nothing_earned, warn_if_behind
+from rlsvi.agents.no_progress import FIRST, earned, is_checked, is_explored, lack_of_progress, nothing_earned
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
@@ -69,6 +69,7 @@ class DiscountedPSRL(Agent):
     _takes_basis = False
     _samples_first = True
     update_every = 1
+    _remedy = ""  # what to try if there is no progress, instead of its own words
 
     def _check(self) -> None:
         self._planning = TablePlanning(
@@ -89,17 +90,50 @@ class DiscountedPSRL(Agent):
         return len(self._learner.rows) if self._learner else 0
 
     def _notice(self) -> None:
-        """Warn if the agent earns less than it did at random, or has never found a reward."""
+        """Warn if the agent earns no more than it did at random, or has never found a reward."""
         if not is_checked(self.episodes):
             return
-        held, model = self._learner.earned, self._learner.model
-        few = self._task is not None and self._task.states is None and 2 * self.states > self.steps
-        remedy = self._remedy or (REMEDY + FEATURES if few else REMEDY)
-        warn_if_behind(held[:FIRST], float(held[FIRST]) / (self.episodes // 4), self.episodes, remedy)
+        held, explored = self._learner.earned, self._few_recur or self._is_explored
+        if not explored:  # looking for something new may cost something
+            return
+        if not self._found_any:
+            self._miss_reward()
+        recent = float(held[FIRST]) / (self.episodes // 4)
+        self._miss_progress(lack_of_progress(held[:FIRST], recent, self.episodes, explored))
+
+    @property
+    def _few_recur(self) -> bool:
+        """Whether more than half of the steps were at an observation not met before."""
+        return self._task is not None and self._task.states is None and 2 * self.states > self.steps
+
+    @property
+    def _is_explored(self) -> bool:
+        """Whether hardly any new outcome is to be expected."""
+        model = self._learner.model
+        return is_explored(model.times[: model.sizes[1]], self.episodes)
+
+    @property
+    def _found_any(self) -> bool:
+        """Whether a step was ever rewarded."""
+        model = self._learner.model
         outcomes = slice(model.sizes[1])
-        unrewarded = not (model.reward[outcomes].any() or model.spread[outcomes].any())
-        if unrewarded and (few or is_explored(model.times[outcomes], self.episodes)):
-            self._miss_reward(remedy)
+        return bool(model.reward[outcomes].any() or model.spread[outcomes].any())
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        return self._remedy or (REMEDY + FEATURES if self._few_recur else REMEDY)
+
+    def _facts(self) -> dict[str, str]:
+        """Return what the table knows: how much recurs, and how random the problem is."""
+        model = self._learner.model
+        tried, legal = int(np.count_nonzero(model.visits)), int(np.count_nonzero(model.legal))
+        once = np.count_nonzero(model.times[: model.sizes[1]] == 1.0)
+        return {
+            "table": f"{self.states} observations, {tried} of {legal} actions at them were tried",
+            "recurrence": f"{self.steps / max(tried, 1):.3g} visits for each action tried, on average",
+            "exploration": f"about {once / max(self.episodes, 1):.2g} outcomes of an episode are new",
+            "randomness": f"alpha is {self.alpha:.2g}: below 1, most outcomes are as they were before",
+        }
 
     def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""

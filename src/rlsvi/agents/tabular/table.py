@@ -86,7 +86,11 @@ class TabularAgent(Agent):
         """Warn if there was never a reward and hardly anything new is found any more."""
         counts = self._learner.mind.counts
         if is_checked(self.episodes) and not counts.reward.any() and is_explored(counts.into, self.episodes):
-            self._miss_reward(self._remedy or "try another agent, such as rlsvi.RLSVI")
+            self._miss_reward()
+
+    def _what_to_try(self) -> str:
+        """Return what to try if there is no progress."""
+        return "try another agent, such as rlsvi.RLSVI"
 
     def _failure(self, rewards: Floats) -> Exception:
         """Return the error to raise if an episode with these rewards could not be learned from."""
