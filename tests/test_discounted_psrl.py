@@ -70,27 +70,29 @@ class Table:
 
     def __init__(self, rows, order):
         self.cells, self.order, met = {}, order, set()
-        self.revisits = []  # earlier visits of the cell, whether its outcome was new, and a state never met
+        self.revisits = []  # whether the cell has varied, its visits, whether this was new, and a state never met
         for s, a, r, y in rows:
             outcomes = self.cells.setdefault((order[s], a), {})
             visits = sum(len(rewards) for rewards in outcomes.values())
             new = order[y] not in outcomes
             if 1 <= visits < EARLY:
-                self.revisits.append((visits, new, new and y not in {*met, s, None}))
+                self.revisits.append((len(outcomes) > 1, visits, new, new and y not in {*met, s, None}))
             outcomes.setdefault(order[y], []).append(r)
             met |= {s, y}
 
     def alpha_and_rho(self):
-        """The fixed points of all stages, and the part of new outcomes that was a find."""
-        found, alpha, rho = [], 1.0, 1.0
-        for stage in range(STAGES):
-            revisits = [each for each in self.revisits if 2**stage <= each[0] < 2 ** (stage + 1)]
-            news, before = 1 + sum(new for _, new, _ in revisits), alpha
-            for _ in range(1000):
-                alpha = news / (1 / before + sum(1 / (i + alpha) for i, _, _ in revisits))
-            rho = (rho + sum(find for _, _, find in revisits)) / news
-            found.append((alpha, rho))
-        return np.array(found).T
+        """The fixed points of both kinds and all stages, and the part of new outcomes that was a find."""
+        found = np.zeros((2, 2, STAGES))
+        for kind in (0, 1):
+            alpha, rho = 1.0, 1.0
+            for stage in range(STAGES):
+                some = [each[1:] for each in self.revisits if (each[0], each[1].bit_length() - 1) == (kind, stage)]
+                news, before = 1 + sum(new for _, new, _ in some), alpha
+                for _ in range(1000):
+                    alpha = news / (1 / before + sum(1 / (i + alpha) for i, _, _ in some))
+                rho = (rho + sum(find for _, _, find in some)) / news
+                found[:, kind, stage] = alpha, rho
+        return found
 
     def draw(self, legal, alpha, rho, noise):
         """A model: of each cell the chances by next state, of a find and of another new outcome; its reward."""
@@ -106,16 +108,15 @@ class Table:
                 model[s, a] = {}, 1.0, 0.0, 0.0
                 continue
             n = sum(len(r) for r in outcomes.values())
-            stage = min(int(np.log2(n)), STAGES - 1)
-            weights = [gamma_variate(noise, alpha[stage] * rho[stage])]
-            weights += [gamma_variate(noise, alpha[stage] * (1 - rho[stage]))] if rho[stage] < 1 else [0.0]
+            group = int(len(outcomes) > 1), min(n.bit_length() - 1, STAGES - 1)
+            weights = [gamma_variate(noise, alpha[group])]
             weights += [gamma_variate(noise, float(len(r))) for r in reversed(outcomes.values())]
             p = np.array(weights) / sum(weights)
             variance = (spread[s, a] + pooled) / (n - len(outcomes) + 1)
             shift = np.sqrt(variance / n) * normal(noise) if variance > 0 else 0.0
-            chances = dict(zip(reversed(outcomes), p[2:], strict=True))
+            chances = dict(zip(reversed(outcomes), p[1:], strict=True))
             reward = sum(chances[y] * np.mean(r) for y, r in outcomes.items())
-            model[s, a] = chances, p[0], p[1], reward + shift
+            model[s, a] = chances, rho[group] * p[0], (1 - rho[group]) * p[0], reward + shift
         return model
 
     def best(self, s, V):
@@ -200,20 +201,23 @@ def test_the_mean_uses_counts_alone_and_avoids_what_was_not_tried():
 def test_alpha_maximizes_the_posterior_of_the_new_outcomes_of_its_stage():
     rng, model, grid = np.random.default_rng(0), no_model(200, 4000, 1), np.geomspace(1e-3, 30, 4000)
     model.sizes[0] = 200
-    logs = np.zeros((STAGES, len(grid)))
+    logs = np.zeros((2, STAGES, len(grid)))
     for s in range(100):
         seen = []
         for i in range(20):
             y = int(rng.integers(100)) if rng.uniform() < 0.8 / (i + 0.8) else seen[int(rng.integers(i))]
             if i:
-                logs[int(np.log2(i))] += np.log((grid if y not in seen else i) / (i + grid))
+                logs[int(len(set(seen)) > 1), i.bit_length() - 1] += np.log(
+                    (grid if y not in seen else i) / (i + grid)
+                )
             seen.append(y)
             count(model, s, 0, 0.0, y)
-    before = 1.0
-    for stage in range(STAGES):
-        prior = np.log(grid) - grid / before
-        assert model.alpha[stage] == pytest.approx(grid[np.argmax(prior + logs[stage])], rel=0.03)
-        before = model.alpha[stage]
+    for kind in (0, 1):
+        before = 1.0
+        for stage in range(STAGES):
+            likely = np.log(grid) - grid / before + logs[kind, stage]
+            assert model.alpha[kind, stage] == pytest.approx(grid[np.argmax(likely)], rel=0.03)
+            before = model.alpha[kind, stage]
 
 
 # ---- behaviour --------------------------------------------------------------------------------------------
@@ -507,11 +511,12 @@ def test_a_file_of_an_earlier_version_is_read(tmp_path):
     later = {f"model.{name}" for name in ("news", "finds", "alpha", "rho")}
     kept = {name: array for name, array in arrays.items() if name not in later}
     kept["model.totals"] = np.array([7.0, 0.5, *arrays["model.totals"]])
+    kept["model.revisits"] = arrays["model.revisits"].sum(axis=0)
     saved.write(tmp_path / "old", header, kept)
     old = rlsvi.load(tmp_path / "old")
     model = old._learner.model
-    assert model.alpha == pytest.approx(np.full(STAGES, 0.5))
-    assert model.rho.tolist() == [1.0] * STAGES
+    assert (model.alpha == 0.5).all()
+    assert (model.rho == 1).all()
     assert old._plan(True).Q.tolist() == agent._plan(True).Q.tolist(), "the mean is that of the counts"
     old.learn(walk(), episodes=3)
     assert (model.news >= model.finds).all()

@@ -83,7 +83,7 @@ class DiscountedPSRL(Agent):
     @property
     def alpha(self) -> float:
         """The weight of an outcome not seen yet, relative to one visit, where an action was tried once."""
-        return float(self._learner.model.alpha[0]) if self._learner else 1.0
+        return float(self._learner.model.alpha[0, 0]) if self._learner else 1.0
 
     @property
     def states(self) -> int:
@@ -335,14 +335,14 @@ class SparseLearner:
         for name in ("times", "reward", "spread"):
             getattr(model, name)[:O] = file.take(f"model.{name}", (O,))
         np.add.at(model.visits.reshape(-1), cell, model.times[:O])
-        model.revisits[:] = file.take("model.revisits", model.revisits.shape)
         if "model.news" in file:
-            for name in TOTALS[1:]:
+            for name in TOTALS:
                 getattr(model, name)[:] = file.take(f"model.{name}", getattr(model, name).shape)
-        else:  # of an earlier version, with one alpha: new outcomes came as often as that implies
+        else:  # of an earlier version, with one alpha for all: new outcomes came as often as that implies
             _, alpha, *totals = file.take("model.totals", (6,))
-            model.alpha[:], model.totals[:] = alpha, totals
-            model.news[1:] = model.finds[1:] = model.revisits[1:] * alpha / (np.arange(1, EARLY) + max(alpha, 0.0))
+            model.revisits[:], model.alpha[:] = file.take("model.revisits", (EARLY,)), alpha
+            model.news[:] = model.revisits * alpha / (np.arange(EARLY) + max(alpha, 1e-300))
+            model.finds[:], model.totals[:] = model.news, totals
         self.model, self.rows = model, {bytes(key): s for s, key in enumerate(keys)}
         self.V, self.counters = file.take("V", (S,)), file.take_within("counters", (2,), np.int64, 1, 2**62)
         self.earned = file.take("earned", self.earned.shape)
@@ -354,7 +354,7 @@ class SparseLearner:
         times, spread = model.times[:O], model.spread[:O]
         distinct = len(self.rows) == S and len(np.unique(np.stack([cell, to]), axis=1).T) == O
         counted = (times >= 1).all() and (times == np.floor(times)).all() and times.sum() == self.counters[1]
-        counts = np.stack([np.zeros(EARLY), model.finds, model.news, model.revisits])
+        counts = np.stack([np.zeros((KINDS, EARLY)), model.finds, model.news, model.revisits])
         sound = (np.diff(counts, axis=0) >= 0).all() and (spread >= 0).all()
         sound = sound and (model.totals[: BEST + 1] >= 0).all() and model.totals[WORST] <= 0
         known = (0 < model.alpha).all() and (model.alpha < 1e6).all()
@@ -369,19 +369,20 @@ class SparseLearner:
 # A cell (s, a) has a list of outcomes: each next state seen, or the end, with the number of times, the mean reward
 # and the squared deviations from it. A sampled model gives every cell
 #
-#     chances ~ Dirichlet(times of each outcome, alpha rho for a find, alpha (1 - rho) for another unseen outcome)
+#     chances ~ Dirichlet(times of each outcome, and alpha for all unseen ones)
 #     shift   ~ N(0, variance / visits)                                              of the mean reward
 #
-# A find is worth more than the best return met so far. Any other unseen outcome is worth as much as the best one
-# that any action has had in the same state. An untried cell is all find. The variance of the rewards of one
-# outcome is that of the cell, with one reward's worth of the variance pooled over all cells; where rewards never
-# vary, there is no shift.
+# A part rho of the unseen outcomes are finds, worth more than the best return met so far. The others are worth as
+# much as the best outcome that any action has had in the same state. An untried cell is all find. The variance of
+# the rewards of one outcome is that of the cell, with one reward's worth of the variance pooled over all cells;
+# where rewards never vary, there is no shift.
 #
 # `alpha` follows the evidence of how random the problem is. Under a Dirichlet process, a cell visited i times
 # shows a new outcome next with probability alpha / (i + alpha). Where outcomes are few, something new comes much
-# less often once a cell was visited many times. Therefore cells in different stages, visited once, 2 to 3, 4 to 7,
+# less often once a cell was visited many times, and cells that never varied show less of it than others. Therefore
+# cells of two kinds, which have had one outcome or several, and in different stages, visited once, 2 to 3, 4 to 7,
 # .. times, have an alpha each. With a Gamma(2, 1 / before) prior, whose mode is the alpha of the stage before, or
-# 1, the posterior given all revisits in the stage, pooled over cells, is highest at the fixed point of
+# 1, the posterior given all such revisits, pooled over cells, is highest at the fixed point of
 #
 #     alpha = (1 + new outcomes) / (1 / before + sum over revisits of 1 / (i + alpha)),
 #
@@ -398,7 +399,7 @@ class SparseLearner:
 
 END = -1  # the next state of an outcome that ends the episode
 NONE = -1  # the end of a list
-STAGES = 6
+KINDS, STAGES = 2, 6
 EARLY = 2**STAGES
 SPREAD, FREEDOM, BEST, WORST = range(4)  # indices of SparseModel.totals
 
@@ -417,11 +418,11 @@ class SparseModel(NamedTuple):
     times: Floats  # (O,)
     reward: Floats  # (O,) mean reward
     spread: Floats  # (O,) sum of squared deviations of rewards from their mean
-    revisits: Floats  # (EARLY,) visits of cells that had been visited i times
-    news: Floats  # (EARLY,) how many of them had a new outcome
-    finds: Floats  # (EARLY,) how many of these were states never met before
-    alpha: Floats  # (STAGES,) of cells that were visited once, 2 to 3, 4 to 7, .. times
-    rho: Floats  # (STAGES,) the part of their new outcomes that is a find
+    revisits: Floats  # (KINDS, EARLY) visits of cells that had been visited i times
+    news: Floats  # (KINDS, EARLY) how many of them had a new outcome
+    finds: Floats  # (KINDS, EARLY) how many of these were states never met before
+    alpha: Floats  # (KINDS, STAGES) of cells that were visited once, 2 to 3, 4 to 7, .. times
+    rho: Floats  # (KINDS, STAGES) the part of their new outcomes that is a find
     totals: Floats  # (4,) all spreads and their freedom, best and worst return
     sizes: Longs  # (2,) states and outcomes
 
@@ -451,8 +452,8 @@ def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
         np.full((S, A), NONE, np.int64),
         np.full(S, NONE, np.int64),
         *(cell, to, also, before, times, reward, spread),
-        *np.zeros((3, EARLY)),
-        *np.ones((2, STAGES)),
+        *np.zeros((3, KINDS, EARLY)),
+        *np.ones((2, KINDS, STAGES)),
         np.zeros(4),
         np.zeros(2, np.int64),
     )
@@ -476,7 +477,7 @@ def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E7
 @compiled
 def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
     """Count a visit of a cell and its outcome, for which there must be room."""
-    n, o = model.visits[s, a], model.first[s, a]
+    n, o, kind = model.visits[s, a], model.first[s, a], kind_of(model, s, a)
     while o != NONE and model.to[o] != to:
         o = model.also[o]
     new = o == NONE
@@ -485,9 +486,9 @@ def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
         model.sizes[1] += 1
         link(model, o, s * model.legal.shape[1] + a, to)
     if 1.0 <= n < EARLY:
-        model.revisits[int(n)] += 1.0
-        model.news[int(n)] += new
-        model.finds[int(n)] += new and is_unknown(model, to)
+        model.revisits[kind, int(n)] += 1.0
+        model.news[kind, int(n)] += new
+        model.finds[kind, int(n)] += new and is_unknown(model, to)
         follow_evidence(model)
     model.visits[s, a] = n + 1.0
     model.times[o] += 1.0
@@ -525,16 +526,24 @@ def link(model: SparseModel, o: int, cell: int, to: int) -> None:
 
 @compiled
 def follow_evidence(model: SparseModel) -> None:
-    """Take one step of the iteration for alpha in every stage, and compute rho."""
-    before, found = 1.0, 1.0
-    for stage in range(STAGES):
-        alpha, new, exposure = model.alpha[stage], 1.0, 1.0 / before
-        for i in range(2**stage, 2 ** (stage + 1)):
-            new += model.news[i]
-            found += model.finds[i]
-            exposure += model.revisits[i] / (i + alpha)
-        before = model.alpha[stage] = new / exposure
-        found = model.rho[stage] = found / new
+    """Take one step of the iteration for alpha of every kind and stage, and compute rho."""
+    for kind in range(KINDS):
+        before, found = 1.0, 1.0
+        for stage in range(STAGES):
+            alpha, new, exposure = model.alpha[kind, stage], 1.0, 1.0 / before
+            for i in range(2**stage, 2 ** (stage + 1)):
+                new += model.news[kind, i]
+                found += model.finds[kind, i]
+                exposure += model.revisits[kind, i] / (i + alpha)
+            before = model.alpha[kind, stage] = new / exposure
+            found = model.rho[kind, stage] = found / new
+
+
+@compiled
+def kind_of(model: SparseModel, s: int, a: int) -> int:
+    """Return 0 if a cell has had one outcome, and 1 if it has had several."""
+    o = model.first[s, a]
+    return 1 if o != NONE and model.also[o] != NONE else 0
 
 
 @compiled
@@ -552,12 +561,9 @@ def draw_cell(model: SparseModel, sample: SampledModel, s: int, a: int, sampled:
     n = model.visits[s, a]
     if n == 0.0:
         return
-    alpha, rho, find, other = model.alpha[stage_of(n)], model.rho[stage_of(n)], 0.0, 0.0
-    if sampled:
-        find = gamma_variate(stream, alpha * rho)
-        if rho < 1.0:
-            other = gamma_variate(stream, alpha * (1.0 - rho))
-    total, spread, outcomes = find + other, 0.0, 0.0
+    kind, stage = kind_of(model, s, a), stage_of(n)
+    unseen = gamma_variate(stream, model.alpha[kind, stage]) if sampled else 0.0
+    total, spread, outcomes = unseen, 0.0, 0.0
     o = model.first[s, a]
     while o != NONE:
         sample.chance[o] = gamma_variate(stream, model.times[o]) if sampled else model.times[o]
@@ -569,7 +575,8 @@ def draw_cell(model: SparseModel, sample: SampledModel, s: int, a: int, sampled:
     while o != NONE:
         sample.chance[o] /= total
         o = model.also[o]
-    sample.find[s, a], sample.other[s, a] = find / total, other / total
+    sample.find[s, a] = model.rho[kind, stage] * unseen / total
+    sample.other[s, a] = unseen / total - sample.find[s, a]
     pooled = model.totals[SPREAD] / max(model.totals[FREEDOM], 1.0)
     variance = (spread + pooled) / (n - outcomes + 1.0)
     sample.shift[s, a] = math.sqrt(variance / n) * normal(stream) if sampled and variance > 0.0 else 0.0
