@@ -6,11 +6,12 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, Text, Tuple
 
 import rlsvi
+import saved
 from contract.environments import MDP
 from rlsvi import DiscountedPSRL, NoProgressWarning
 from rlsvi.agents.contract import POSTERIOR
 from rlsvi.agents.no_progress import FIRST, earned, nothing_earned
-from rlsvi.agents.tabular.discounted_psrl import ALPHA, EARLY, END, WORST, count, no_model, plain_bytes
+from rlsvi.agents.tabular.discounted_psrl import EARLY, END, STAGES, WORST, count, no_model, plain_bytes
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.random import normal, stream
 from rlsvi.envs import FiniteMDPEnv
@@ -68,24 +69,33 @@ class Table:
     """Counts of raw transitions in dictionaries."""
 
     def __init__(self, rows, order):
-        self.cells, self.revisits, self.new, self.order = {}, [], 0, order
+        self.cells, self.order, met = {}, order, set()
+        self.revisits = []  # whether the cell has varied, its visits, whether this was new, and a state never met
         for s, a, r, y in rows:
             outcomes = self.cells.setdefault((order[s], a), {})
             visits = sum(len(rewards) for rewards in outcomes.values())
+            new = order[y] not in outcomes
             if 1 <= visits < EARLY:
-                self.revisits.append(visits)
-                self.new += order[y] not in outcomes
+                self.revisits.append((len(outcomes) > 1, visits, new, new and y not in {*met, s, None}))
             outcomes.setdefault(order[y], []).append(r)
+            met |= {s, y}
 
-    def alpha(self):
-        """The fixed point."""
-        alpha = 1.0
-        for _ in range(1000):
-            alpha = (1 + self.new) / (1 + sum(1 / (i + alpha) for i in self.revisits))
-        return alpha
+    def alpha_and_rho(self):
+        """The fixed points of both kinds and all stages, and the part of new outcomes that was a find."""
+        found = np.zeros((2, 2, STAGES))
+        for kind in (0, 1):
+            alpha, rho = 1.0, 1.0
+            for stage in range(STAGES):
+                some = [each[1:] for each in self.revisits if (each[0], each[1].bit_length() - 1) == (kind, stage)]
+                news, before = 1 + sum(new for _, new, _ in some), alpha
+                for _ in range(1000):
+                    alpha = news / (1 / before + sum(1 / (i + alpha) for i, _, _ in some))
+                rho = (rho + sum(find for _, _, find in some)) / news
+                found[:, kind, stage] = alpha, rho
+        return found
 
-    def draw(self, legal, alpha, noise):
-        """A model: chances by next state, the chance of the unseen outcome, and the mean reward of each cell."""
+    def draw(self, legal, alpha, rho, noise):
+        """A model: of each cell the chances by next state, of a find and of another new outcome; its reward."""
         spread = {
             cell: sum(((np.array(r) - np.mean(r)) ** 2).sum() for r in outcomes.values())
             for cell, outcomes in self.cells.items()
@@ -95,33 +105,39 @@ class Table:
         for s, a in np.argwhere(legal):
             outcomes = self.cells.get((s, a), {})
             if not outcomes:
-                model[s, a] = {}, 1.0, 0.0
+                model[s, a] = {}, 1.0, 0.0, 0.0
                 continue
             n = sum(len(r) for r in outcomes.values())
-            weights = [gamma_variate(noise, alpha)]
+            group = int(len(outcomes) > 1), min(n.bit_length() - 1, STAGES - 1)
+            weights = [gamma_variate(noise, alpha[group])]
             weights += [gamma_variate(noise, float(len(r))) for r in reversed(outcomes.values())]
             p = np.array(weights) / sum(weights)
             variance = (spread[s, a] + pooled) / (n - len(outcomes) + 1)
             shift = np.sqrt(variance / n) * normal(noise) if variance > 0 else 0.0
             chances = dict(zip(reversed(outcomes), p[1:], strict=True))
             reward = sum(chances[y] * np.mean(r) for y, r in outcomes.items())
-            model[s, a] = chances, p[0], reward + shift
+            model[s, a] = chances, rho[group] * p[0], (1 - rho[group]) * p[0], reward + shift
         return model
 
+    def best(self, s, V):
+        """The value of the best outcome of any action in a state."""
+        outcomes = [(np.mean(r), y) for (at, _), each in self.cells.items() if at == s for y, r in each.items()]
+        return max((r + (GAMMA * V[y] if y != END else 0.0) for r, y in outcomes), default=0.0)
 
-def solved(model, states, worth):
+
+def solved(table, model, states, worth):
     """Values of a model by value iteration, to the end."""
     V = np.zeros(states)
-    for _ in range(2000):
-        Q = {}
-        for (s, _), (chances, unseen, reward) in model.items():
+    for _ in range(300):
+        Q, best = {}, [table.best(s, V) for s in range(states)]
+        for (s, _), (chances, find, other, reward) in model.items():
             following = sum(p * V[y] for y, p in chances.items() if y != END)
-            Q.setdefault(s, []).append(unseen * worth + reward + GAMMA * following)
+            Q.setdefault(s, []).append(find * worth + other * best[s] + reward + GAMMA * following)
         V = np.array([max(Q[s]) for s in range(states)])
     return V
 
 
-@pytest.mark.parametrize("episodes", [1, 3, 40])
+@pytest.mark.parametrize("episodes", [1, 3, 30])
 def test_counts_samples_and_values_are_those_of_raw_transitions(episodes):
     env = walk()
     agent = DiscountedPSRL(seed=1, gamma=GAMMA, sweeps=10**6).learn(env, episodes=episodes)
@@ -133,13 +149,15 @@ def test_counts_samples_and_values_are_those_of_raw_transitions(episodes):
     table, S = Table(env.rows, order), len(order) - 1
     model = learner.model
     assert model.sizes.tolist() == [S, sum(len(outcomes) for outcomes in table.cells.values())]
-    assert model.totals[ALPHA] == pytest.approx(table.alpha(), rel=0.05)
+    alpha, rho = table.alpha_and_rho()
+    assert model.alpha == pytest.approx(alpha, rel=0.05)
+    assert model.rho == pytest.approx(rho)
     noise = agent._streams[POSTERIOR]
-    twin = table.draw(model.legal, model.totals[ALPHA], noise.copy())
+    twin = table.draw(model.legal, model.alpha, model.rho, noise.copy())
     sample = learner.plan(True, noise.copy())
     worth = 2 * max(best_return(env.rows, agent), 0) or 1.0
     assert sample.worth[0] == pytest.approx(worth)
-    assert sample.V[:S] == pytest.approx(solved(twin, S, worth), rel=1e-2)
+    assert sample.V[:S] == pytest.approx(solved(table, twin, S, worth), rel=1e-2)
 
 
 def best_return(rows, agent):
@@ -175,23 +193,31 @@ def test_values_follow_a_redrawn_cell_as_if_all_were_solved_again():
 def test_the_mean_uses_counts_alone_and_avoids_what_was_not_tried():
     agent = DiscountedPSRL(seed=0).learn(Grid(4), episodes=1)
     plan = agent._learner.plan(False, stream(0))
-    assert plan.unseen[agent._learner.model.visits > 0].max() == 0
+    tried = agent._learner.model.visits > 0
+    assert plan.find[tried].max() == plan.other[tried].max() == 0
     assert plan.worth[0] == 0.0
 
 
-def test_alpha_maximizes_the_posterior_of_the_new_outcomes():
+def test_alpha_maximizes_the_posterior_of_the_new_outcomes_of_its_stage():
     rng, model, grid = np.random.default_rng(0), no_model(200, 4000, 1), np.geomspace(1e-3, 30, 4000)
     model.sizes[0] = 200
-    logs = np.log(grid) - grid  # the prior
+    logs = np.zeros((2, STAGES, len(grid)))
     for s in range(100):
         seen = []
         for i in range(20):
             y = int(rng.integers(100)) if rng.uniform() < 0.8 / (i + 0.8) else seen[int(rng.integers(i))]
             if i:
-                logs += np.log((grid if y not in seen else i) / (i + grid))
+                logs[int(len(set(seen)) > 1), i.bit_length() - 1] += np.log(
+                    (grid if y not in seen else i) / (i + grid)
+                )
             seen.append(y)
             count(model, s, 0, 0.0, y)
-    assert model.totals[ALPHA] == pytest.approx(grid[np.argmax(logs)], rel=0.02)
+    for kind in (0, 1):
+        before = 1.0
+        for stage in range(STAGES):
+            likely = np.log(grid) - grid / before + logs[kind, stage]
+            assert model.alpha[kind, stage] == pytest.approx(grid[np.argmax(likely)], rel=0.03)
+            before = model.alpha[kind, stage]
 
 
 # ---- behaviour --------------------------------------------------------------------------------------------
@@ -426,3 +452,71 @@ def test_counted_observations_can_be_exported_and_others_not(tmp_path):
         agent = DiscountedPSRL(seed=0).learn(Grid(6, 1.0, *SPACES[kind]), episodes=1)
         with pytest.raises(ValueError, match="save"):
             agent.export(tmp_path / "policy.npz")
+
+
+# ---- exploration fades ------------------------------------------------------------------------------------
+
+
+class TwoQueues(gymnasium.Env):
+    """Two lines of up to `room` customers, of which one is served at a time; time is up after 60 steps."""
+
+    action_space = Discrete(3)  # which to serve, or none
+
+    def __init__(self, room=5):
+        self.room, self.observation_space = room, Discrete((room + 1) ** 2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.lines, self.t = [0, 0], 0
+        return 0, {}
+
+    def step(self, action):
+        reward, chance = -0.1 * sum(self.lines), self.np_random.random(3)
+        if action < 2 and self.lines[action] and chance[2] < 0.8:
+            self.lines[action] -= 1
+            reward += 1.0 + action
+        self.lines = [min(n + int(chance[i] < (0.5, 0.3)[i]), self.room) for i, n in enumerate(self.lines)]
+        self.t += 1
+        return self.lines[0] * (self.room + 1) + self.lines[1], reward, False, self.t >= 60, {}
+
+
+def test_exploration_of_a_noisy_problem_fades():
+    """New outcomes keep coming here, but none of them is worth more than what is known."""
+    earned_greedily, earned_in_learning = [], []
+    for seed in range(100, 104):
+        env, returns = TwoQueues(), []
+        agent = DiscountedPSRL(seed=seed).learn(env, 100, on_episode=lambda _, total, to=returns: to.append(total))
+        earned_greedily.append(value(agent, env))
+        earned_in_learning.append(np.mean(returns[-25:]))
+    assert np.mean(earned_in_learning) > 0.75 * np.mean(earned_greedily)
+
+
+def test_values_of_a_fixed_plan_are_computed_once_and_are_the_same():
+    agent = DiscountedPSRL(seed=1).learn(walk(), episodes=20)
+    learner = agent._learner
+    for sampled in (False, True):
+        plan = learner.plan(sampled, stream(0))
+        assert len(plan.Q) == len(learner.rows)
+        for s in range(len(learner.rows)):
+            place = rlsvi.agents.contract.Place(0, None, learner.model.legal[s], s)
+            anew = learner.values(plan._replace(Q=plan.Q[:0]), place)
+            np.testing.assert_array_equal(learner.values(plan, place), anew)
+
+
+def test_a_file_of_an_earlier_version_is_read(tmp_path):
+    """It had one alpha for cells of any number of visits, and no count of finds."""
+    agent = DiscountedPSRL(seed=1).learn(walk(), episodes=20)
+    agent.save(tmp_path / "new")
+    header, arrays = saved.read(tmp_path / "new")
+    later = {f"model.{name}" for name in ("news", "finds", "alpha", "rho")}
+    kept = {name: array for name, array in arrays.items() if name not in later}
+    kept["model.totals"] = np.array([7.0, 0.5, *arrays["model.totals"]])
+    kept["model.revisits"] = arrays["model.revisits"].sum(axis=0)
+    saved.write(tmp_path / "old", header, kept)
+    old = rlsvi.load(tmp_path / "old")
+    model = old._learner.model
+    assert (model.alpha == 0.5).all()
+    assert (model.rho == 1).all()
+    assert old._plan(True).Q.tolist() == agent._plan(True).Q.tolist(), "the mean is that of the counts"
+    old.learn(walk(), episodes=3)
+    assert (model.news >= model.finds).all()

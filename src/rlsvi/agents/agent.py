@@ -1,6 +1,7 @@
 """What every agent does: learn, fit, predict, save, export and clone. Each family only defines its learner."""
 
 import inspect
+import math
 import os
 import warnings
 from array import array
@@ -49,7 +50,7 @@ from rlsvi.bases.functions import check_like
 from rlsvi.bases.layout import Layout
 from rlsvi.core.archive import Archive
 from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
-from rlsvi.core.compile import Floats, Words
+from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.random import Seed, bits, sequence, stream
 from rlsvi.envs.description import Made
 from rlsvi.envs.task import Task, checked_reward, endless_task_of, one_observation, reset_env, step_env, task_of
@@ -574,7 +575,7 @@ class Agent:
             self._streams[:] = kept
 
     def _forget_plans(self) -> None:
-        self._version: tuple[int, ...] = ()
+        self._version = b""
         self._mean: Any = None
         self._drawn: dict[int, Any] = {}
 
@@ -604,18 +605,8 @@ class Agent:
             raise NothingLearned("this agent has learned nothing yet: call learn first")
         basis = self._problem_basis if isinstance(self._problem_basis, Observed) else self.basis
         layout = basis.layout if isinstance(basis, Observed) else None
-        given: Any
-        for name, given in (("state", state), ("episode_start", episode_start), ("action_mask", action_mask)):
-            check_even(name, given)
-        if isinstance(observation, list):
-            check_even("observation", observation)
-        arrays = [np.size(given) for given in (state, episode_start) if np.ndim(given) > 0]
-        batch = is_batch(self._task, layout, observation, max(arrays, default=0))
-        count = rows_in(observation) if batch else 1
-        states, starts = one_each("state", state, count), one_each("episode_start", episode_start, count)
-        masks = action_mask if np.ndim(action_mask) == 2 else [action_mask] * count
-        if len(masks) != count:
-            raise ValueError(f"action_mask has {len(masks)} rows, there are {count} observations: one each")
+        given = state, episode_start, action_mask
+        batch, count, states, starts, masks = divided(self._task, layout, observation, *given)
         if not batch:
             return self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
         found = np.zeros((2, count), np.int64)
@@ -633,24 +624,24 @@ class Agent:
     ) -> tuple[int, int]:
         """Return the action of one environment, and its next state."""
         assert self._task is not None
-        h = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        h = 0 if state is None or start else period_of(state)
         if self._task.horizon and h >= self._task.horizon:
             raise ValueError(f"state is period {shown(h)} of {self._task.horizon}: start a new episode")
         self._settle()
         place = self._learner.look(h, observation, mask, learning=False)
         Q = checked_values(self._learner.values(self._plan(deterministic, key, h == 0), place), place)
         if deterministic:
-            a = int(np.argmax(np.where(place.legal, Q, -np.inf)))
+            a = first_best(Q, place.legal)
         else:
             rule, parameter = exploration(self.explore, self.episodes, 1)
             a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
-        if a < 0 or not np.isfinite(Q[a]):
+        if a < 0 or not math.isfinite(Q[a]):
             raise self._broken()
         return self._task.first_action + a, h + 1
 
     def _plan(self, mean: bool, key: int = ONE, first: bool = False) -> Any:
         """Return the posterior mean, kept until more is learned, or a sample, drawn at the start of an episode."""
-        version = tuple(self._learner.counters)
+        version = np.asarray(self._learner.counters).tobytes()
         if version != self._version:
             self._version, self._mean, self._drawn = version, None, {}
         noise = self._streams[PREDICT]
@@ -709,6 +700,24 @@ class Agent:
         return html_table(type(self).__name__, rows, note=note)
 
 
+def period_of(state: Any) -> int:
+    """Return the period that the state of a prediction stands for."""
+    return whole("state", state if type(state) is int else np.asarray(state).item(), 0)
+
+
+@compiled
+def first_best(Q: Floats, legal: Bools) -> int:
+    """Return the first legal action of the highest value, or -1 if a value cannot be compared."""
+    best, action = -np.inf, -1
+    for a in range(Q.size):
+        if legal[a]:
+            if Q[a] != Q[a]:
+                return -1
+            if action < 0 or Q[a] > best:
+                best, action = Q[a], a
+    return action
+
+
 def warn_of_endless(env: Env[Any, Any], played: int) -> None:
     """Warn if an environment has no time limit: `learn` returns after complete episodes only."""
     if not has_time_limit(env):
@@ -740,6 +749,29 @@ def amount_of(episodes: int | None, steps: int | None) -> tuple[str, int]:
         raise ValueError("give either episodes= or steps=, and only one of them: learn(env, 20) means 20 episodes")
     unit, amount = ("episodes", episodes) if steps is None else ("steps", steps)
     return unit, whole(unit, amount, 0)
+
+
+def divided(
+    task: Task, layout: Layout | None, observation: Any, state: Any, start: Any, mask: Any
+) -> tuple[bool, int, Any, Any, Any]:
+    """Return whether there are several environments, their number, and the arguments of each."""
+    usual = (state is None or type(state) is int) and (start is None or type(start) is bool)
+    usual = usual and (mask is None or (isinstance(mask, np.ndarray) and mask.ndim == 1))
+    if usual and not isinstance(observation, list) and not is_batch(task, layout, observation, 0):
+        return False, 1, [state], [start], [mask]  # a quick answer to the usual question
+    given: Any
+    for name, given in (("state", state), ("episode_start", start), ("action_mask", mask)):
+        check_even(name, given)
+    if isinstance(observation, list):
+        check_even("observation", observation)
+    arrays = [np.size(given) for given in (state, start) if np.ndim(given) > 0]
+    batch = is_batch(task, layout, observation, max(arrays, default=0))
+    count = rows_in(observation) if batch else 1
+    states, starts = one_each("state", state, count), one_each("episode_start", start, count)
+    masks = mask if np.ndim(mask) == 2 else [mask] * count
+    if len(masks) != count:
+        raise ValueError(f"action_mask has {len(masks)} rows, there are {count} observations: one each")
+    return batch, count, states, starts, masks
 
 
 def is_batch(task: Task, layout: Layout | None, observation: Any, values: int) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, islice, product
 from itertools import count as count_from
 from math import comb, isqrt
@@ -42,18 +42,22 @@ class Fourier(MeasuredBasis):
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
         check_rows(x)
-        smoothness = number("smoothness", self.smoothness)
-        if not 0 <= smoothness <= 10:
-            raise ValueError(f"smoothness must lie in [0, 10], got {smoothness!r}")
-        order = None if self.order is None else whole("order", self.order, 1)
-        together = None if self.together is None else whole("together", self.together, 1)
-        features = whole("features", self.features, 2)
-        waves, divisor = frequencies(x.shape[-1], order, features, together, smoothness)
+        waves, divisor = frequencies(x.shape[-1], *self._checked)
         phi = np.empty((len(x), len(divisor)))
         numbers = np.ascontiguousarray(x, dtype=np.float64)
         fill_waves(numbers, waves, np.zeros(len(divisor)), 1.0, np.empty(len(divisor)), phi)
         phi /= divisor
         return phi
+
+    @cached_property
+    def _checked(self) -> tuple[int | None, int, int | None, float]:
+        """The arguments, checked when they are first used."""
+        smoothness = number("smoothness", self.smoothness)
+        if not 0 <= smoothness <= 10:
+            raise ValueError(f"smoothness must lie in [0, 10], got {smoothness!r}")
+        order = None if self.order is None else whole("order", self.order, 1)
+        together = None if self.together is None else whole("together", self.together, 1)
+        return order, whole("features", self.features, 2), together, smoothness
 
     def size(self, n: int, most: int) -> int:
         """Return the number of features of n numbers; `together` may exceed the budget."""

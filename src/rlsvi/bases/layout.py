@@ -126,7 +126,7 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     counted: list[Any] = []
     _collect(layout.tree, observation, measured, counted)
     x = np.concatenate([*measured, *counted]) if len(measured) + len(counted) != 1 else (measured + counted)[0]
-    if not (np.abs(x) <= LARGEST).all():
+    if not (x.dot(x) <= LARGEST or (np.abs(x) <= LARGEST).all()):  # the first is quicker
         raise ValueError(
             f"observation holds NaN, infinity or more than {LARGEST:g}: {shown(observation)}. Correct the "
             "environment, or replace such numbers by gymnasium.wrappers.TransformObservation"
@@ -152,7 +152,8 @@ def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any
             for part, value in zip(parts[0], observation, strict=True):
                 _collect(part, value, measured, counted)
             return
-        x, exact = np.asarray(observation, dtype=np.float64), is_exact(np.asarray(observation))
+        array = np.asarray(observation)
+        x, exact = np.asarray(array, dtype=np.float64), is_exact(array)
     except (TypeError, KeyError, IndexError, ValueError, OverflowError) as error:
         if isinstance(error, ValueError) and str(error).startswith("observation"):
             raise
@@ -191,7 +192,7 @@ def _part(tree: Any, x: Floats, at: list[int]) -> Any:
 
 def is_exact(array: Any) -> bool:
     """Return whether float64 holds the numbers of an array exactly, as far as they are of an integer type."""
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" or array.dtype.itemsize <= 4:
         return True
     return all(abs(int(extreme)) <= EXACT for extreme in (array.min(initial=0), array.max(initial=0)))
 
@@ -310,4 +311,5 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
 
 def scaled(ranges: Ranges, x: Floats) -> Floats:
     """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
-    return np.clip((x - ranges.low) / (ranges.high - ranges.low), 0.0, 1.0)
+    z: Floats = (x - ranges.low) / (ranges.high - ranges.low)
+    return np.minimum(np.maximum(z, 0.0, out=z), 1.0, out=z)  # np.clip takes longer to begin

@@ -1,6 +1,7 @@
 """Features of the observations of any Gymnasium space, with a block of weights for every action."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -51,7 +52,7 @@ class Observed:
                 f"basis must be bases.Fourier(), Polynomial(), Radial() or Tiles(), got {shown(self.basis)}"
             )
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Where the numbers of an observation are."""
         return Layout(self.tree, self.low, self.high, self.counts)

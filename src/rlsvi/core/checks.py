@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rlsvi.core.compile import Floats
 
 LARGEST = 1e100  # of a feature, reward or prior mean: its square and sums stay within float64
+QUICK = 4096  # numbers that are checked all at once by the sum of their squares
 
 
 def positive(name: str, value: Any) -> float:
@@ -46,6 +47,10 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 def finite(name: str, values: Any) -> "Floats":
     """Return `values` as an array if they are all finite and not too large."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.size <= QUICK:
+        flat = values.ravel()
+        if flat.dot(flat) <= LARGEST:  # then no number is larger, and none is NaN
+            return values
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values)
         if isinstance(values, str | bytes | Decimal) or array.dtype.kind not in "fiubO":

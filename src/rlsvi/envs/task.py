@@ -231,9 +231,11 @@ def play(
         options = {"action_mask": info["action_mask"]} if "action_mask" in info else {}
         action, state = agent.predict(observation, state, deterministic=deterministic, **options)
         observation, reward, terminated, truncated, info = step_env(env, action)
-        if np.size(reward) != 1:
-            raise TypeError(f"env.step must return one reward, got {shown(reward)}: env is of several at once")
-        total, steps, over = total + float(np.asarray(reward).item()), steps + 1, terminated or truncated
+        if type(reward) is not float:
+            if np.size(reward) != 1:
+                raise TypeError(f"env.step must return one reward, got {shown(reward)}: env is of several at once")
+            reward = float(np.asarray(reward).item())
+        total, steps, over = total + reward, steps + 1, terminated or truncated
         show()
     return total, steps, over
 

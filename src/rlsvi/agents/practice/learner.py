@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from gymnasium import Wrapper
 
-from rlsvi.agents.agent import Agent
+from rlsvi.agents.agent import Agent, period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
@@ -311,7 +311,7 @@ class Lookup:
     def warn_outside(self, x: Floats) -> None:
         """Warn if numbers lie beyond the bounds of their space, by more than a thousandth of the width."""
         least, most = self.ranges.least, self.ranges.most
-        if (x >= least).all() and (x <= most).all():
+        if all_within(x, least, most):
             return
         slack = TOLERATED * np.where(np.isfinite(most - least), most - least, 0.0)
         if ((x < least - slack) | (x > most + slack)).any():
@@ -396,6 +396,15 @@ class Lookup:
             self.functions = self.functions.read(file)
             if self.functions.size(len(low), max(dim, MOST_NUMBERS)) > dim:
                 raise ArchiveError(f"is damaged: it has weights of {dim} features, its basis has more")
+
+
+@compiled
+def all_within(x: Floats, least: Floats, most: Floats) -> bool:
+    """Return whether all numbers lie within their bounds."""
+    within = True
+    for i in range(x.size):
+        within &= least[i] <= x[i] <= most[i]
+    return within
 
 
 def check_size(task: Task, dim: int) -> None:
@@ -556,7 +565,7 @@ class PracticeAgent(Agent):
         """
         if self.held == 1 or self._task is None:
             return super()._predict(key, observation, state, start, deterministic, mask)
-        given = 0 if state is None or start else whole("state", np.asarray(state).item(), 0)
+        given = 0 if state is None or start else period_of(state)
         before, action = divmod(given, self._task.actions)
         h, left = divmod(before, self.held)
         if left == 0 or not self._task.legal(mask)[action]:

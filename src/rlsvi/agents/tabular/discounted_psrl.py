@@ -2,8 +2,9 @@
 
 for l = 0, 1, ..
     draw chances and rewards of all cells (s, a)
-        an unseen outcome, worth more than the best return met so far, has weight alpha
-        an untried cell is all unseen outcome
+        unseen outcomes have the weight alpha, a part rho of which is worth more than the best return met so far,
+        and the rest as much as the best outcome of any action in the same state
+        an untried cell is all of the first kind
     V(s) = max_a E[r + gamma V(s')], starting from the last V
     until the end of the episode
         sample a_t from argmax_a E[r + gamma V(s')], observe r_t and s_t+1
@@ -45,7 +46,8 @@ class DiscountedPSRL(Agent):
 
     Observations may be of any kind: numbered, arrays, pictures, text, or tuples and dictionaries of these. Equal
     observations are one state. Each step is learned from at once. `alpha`, the weight of outcomes not seen yet,
-    follows the evidence: where nothing is random it falls, and only what was never tried is tried.
+    follows the evidence of how often something new came after so many visits: where nothing is random, or where
+    all that can happen has happened, it falls, and only what was never tried is tried.
 
     Parameters
     ----------
@@ -81,8 +83,8 @@ class DiscountedPSRL(Agent):
 
     @property
     def alpha(self) -> float:
-        """The weight of an outcome not seen yet, relative to one visit."""
-        return float(self._learner.model.totals[ALPHA]) if self._learner else 1.0
+        """The weight of an outcome not seen yet, relative to one visit, where an action was tried once."""
+        return float(self._learner.model.alpha[0, 0]) if self._learner else 1.0
 
     @property
     def states(self) -> int:
@@ -184,6 +186,7 @@ MOST = 1_000_000  # the largest number of actions to export
 ROOM = 64  # for states and outcomes, to begin with
 MEAN_SWEEPS = 1000  # maximum number of updates per state, for the posterior mean
 SAVED = ("cell", "to", "times", "reward", "spread")  # of all outcomes
+TOTALS = ("revisits", "news", "finds", "alpha", "rho", "totals")
 
 
 class TablePlanning(NamedTuple):
@@ -217,11 +220,20 @@ class SparseLearner:
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Find an observation in the table; a prediction without a mask uses the actions that were legal."""
-        legal, x = self.task.legal(mask), vector_or_bytes(self.layout, observation)
+        legal, x = self.task.legal(mask), self._vector(observation)
         row = self.rows.get(key_of(x), -1)
         if row >= 0 and mask is None and not learning:
             legal = self.model.legal[row].copy()
         return Place(h, observation, legal, row, x=x)
+
+    def _vector(self, observation: Any) -> Floats | bytes:
+        """Return a checked observation in the form that its key is made of; that of a state is its number."""
+        numbered = self.task.states is not None and self.layout is not None
+        if numbered and isinstance(observation, int | np.integer):
+            state = int(observation) - self.task.first_state
+            if 0 <= state < self.layout.counts[0]:
+                return np.array([float(state)])
+        return vector_or_bytes(self.layout, observation)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> "SampledModel":
         """Return a model to act on: that of the episode, with visited cells drawn anew, or another one."""
@@ -238,15 +250,20 @@ class SparseLearner:
         sweeps = self.planning.sweeps if sampled else MEAN_SWEEPS
         if not draw_all(self.model, sample, self.planning.gamma, sweeps, sampled, stream):
             raise diverged()
-        return sample
+        if learning:
+            return sample
+        Q = np.zeros((len(self.rows), self.task.actions))
+        all_action_values(self.model, sample, self.planning.gamma, Q)
+        return sample._replace(Q=Q)
 
     def values(self, plan: "SampledModel", place: Place) -> Floats:
         """Return Q(s, .); all actions in an unknown state are worth the same."""
         if len(plan.V) < len(self.model.into) or len(plan.chance) < len(self.model.to):
             raise ValueError("this plan is of an earlier state of the learner: plan anew")
-        Q, row = np.full(self.task.actions, plan.worth[0]), place.row
-        if row < 0:
-            row = self.rows.get(key_of(place.x), -1)
+        row = place.row if place.row >= 0 else self.rows.get(key_of(place.x), -1)
+        if 0 <= row < len(plan.Q):
+            return plan.Q[row].copy()
+        Q = np.full(self.task.actions, plan.worth[0])
         if row >= 0:
             action_values(self.model, plan, row, self.planning.gamma, Q)
         return Q
@@ -331,8 +348,8 @@ class SparseLearner:
         S, O = (int(size) for size in self.model.sizes)  # noqa: E741
         keys = np.frombuffer(b"".join(self.rows), np.uint8).reshape(S, SIZE)
         arrays = {f"model.{name}": getattr(self.model, name)[:O] for name in SAVED}
-        arrays |= {"model.legal": self.model.legal[:S], "model.revisits": self.model.revisits}
-        arrays |= {"model.totals": self.model.totals, "keys": keys, "V": self.V}
+        arrays |= {"model.legal": self.model.legal[:S], "keys": keys, "V": self.V}
+        arrays |= {f"model.{name}": getattr(self.model, name) for name in TOTALS}
         return arrays | {"counters": self.counters, "earned": self.earned}
 
     def restore(self, file: Archive) -> None:
@@ -352,8 +369,14 @@ class SparseLearner:
         for name in ("times", "reward", "spread"):
             getattr(model, name)[:O] = file.take(f"model.{name}", (O,))
         np.add.at(model.visits.reshape(-1), cell, model.times[:O])
-        model.revisits[:] = file.take("model.revisits", model.revisits.shape)
-        model.totals[:] = file.take("model.totals", model.totals.shape)
+        if "model.news" in file:
+            for name in TOTALS:
+                getattr(model, name)[:] = file.take(f"model.{name}", getattr(model, name).shape)
+        else:  # of an earlier version, with one alpha for all: new outcomes came as often as that implies
+            _, alpha, *totals = file.take("model.totals", (6,))
+            model.revisits[:], model.alpha[:] = file.take("model.revisits", (EARLY,)), alpha
+            model.news[:] = model.revisits * alpha / (np.arange(EARLY) + max(alpha, 1e-300))
+            model.finds[:], model.totals[:] = model.news, totals
         self.model, self.rows = model, {bytes(key): s for s, key in enumerate(keys)}
         self.V, self.counters = file.take("V", (S,)), file.take_within("counters", (2,), np.int64, 1, 2**62)
         self.earned = file.take("earned", self.earned.shape)
@@ -365,8 +388,11 @@ class SparseLearner:
         times, spread = model.times[:O], model.spread[:O]
         distinct = len(self.rows) == S and len(np.unique(np.stack([cell, to]), axis=1).T) == O
         counted = (times >= 1).all() and (times == np.floor(times)).all() and times.sum() == self.counters[1]
-        sound = (model.revisits >= 0).all() and (spread >= 0).all() and (model.totals[:4] >= 0).all()
-        known = model.totals[WORST] <= 0 <= model.totals[BEST] and 0 < model.totals[ALPHA] < 1e6
+        counts = np.stack([np.zeros((KINDS, EARLY)), model.finds, model.news, model.revisits])
+        sound = (np.diff(counts, axis=0) >= 0).all() and (spread >= 0).all()
+        sound = sound and (model.totals[: BEST + 1] >= 0).all() and model.totals[WORST] <= 0
+        known = (0 < model.alpha).all() and (model.alpha < 1e6).all()
+        known = known and (0 < model.rho).all() and (model.rho <= 1).all()
         possible = model.legal[:S].any(axis=1).all() and model.legal.reshape(-1)[cell].all()
         if not (distinct and counted and sound and known and possible):
             raise ArchiveError("is damaged: its table does not add up")
@@ -377,25 +403,39 @@ class SparseLearner:
 # A cell (s, a) has a list of outcomes: each next state seen, or the end, with the number of times, the mean reward
 # and the squared deviations from it. A sampled model gives every cell
 #
-#     chances ~ Dirichlet(times of each outcome, and alpha for one unseen outcome)
+#     chances ~ Dirichlet(times of each outcome, and alpha for all unseen ones)
 #     shift   ~ N(0, variance / visits)                                              of the mean reward
 #
-# An untried cell is all unseen outcome. The variance of the rewards of one outcome is that of the cell, with one
-# reward's worth of the variance pooled over all cells; where rewards never vary, there is no shift.
+# A part rho of the unseen outcomes are finds, worth more than the best return met so far. The others are worth as
+# much as the best outcome that any action has had in the same state. An untried cell is all find. The variance of
+# the rewards of one outcome is that of the cell, with one reward's worth of the variance pooled over all cells;
+# where rewards never vary, there is no shift.
 #
 # `alpha` follows the evidence of how random the problem is. Under a Dirichlet process, a cell visited i times
-# shows a new outcome next with probability alpha / (i + alpha). With a Gamma(2, 1) prior, the posterior given all
-# revisits, pooled over cells, is highest at the fixed point of
+# shows a new outcome next with probability alpha / (i + alpha). Where outcomes are few, something new comes much
+# less often once a cell was visited many times, and cells that never varied show less of it than others. Therefore
+# cells of two kinds, which have had one outcome or several, and in different stages, visited once, 2 to 3, 4 to 7,
+# .. times, have an alpha each. With a Gamma(2, 1 / before) prior, whose mode is the alpha of the stage before, or
+# 1, the posterior given all such revisits, pooled over cells, is highest at the fixed point of
 #
-#     alpha = (1 + new outcomes) / (1 + sum over revisits of 1 / (i + alpha)),
+#     alpha = (1 + new outcomes) / (1 / before + sum over revisits of 1 / (i + alpha)),
 #
-# one iteration of which follows every visit. Only the first `EARLY` visits of every cell count.
+# one iteration of which follows every visit. A new outcome is a find if it is a state never met before, from which
+# everything is untried; one that leads to a known state is not worth much more than what is known. The part of
+# finds follows the evidence as well, with a prior that counts as much as one new outcome and has the mean of the
+# stage before, or 1:
+#
+#     rho = (rho before + finds) / (1 + new outcomes)
+#
+# Without it, exploration would hardly fade where outcomes are many and random, for new ones keep coming. Only the
+# first `EARLY` visits of every cell count.
 
 
 END = -1  # the next state of an outcome that ends the episode
 NONE = -1  # the end of a list
-EARLY = 64
-NEW, ALPHA, SPREAD, FREEDOM, BEST, WORST = range(6)  # indices of SparseModel.totals
+KINDS, STAGES = 2, 6
+EARLY = 2**STAGES
+SPREAD, FREEDOM, BEST, WORST = range(4)  # indices of SparseModel.totals
 
 
 class SparseModel(NamedTuple):
@@ -412,8 +452,12 @@ class SparseModel(NamedTuple):
     times: Floats  # (O,)
     reward: Floats  # (O,) mean reward
     spread: Floats  # (O,) sum of squared deviations of rewards from their mean
-    revisits: Floats  # (EARLY,) visits of cells that had been visited i times
-    totals: Floats  # (6,) new outcomes on revisits, alpha, all spreads and their freedom, best and worst return
+    revisits: Floats  # (KINDS, EARLY) visits of cells that had been visited i times
+    news: Floats  # (KINDS, EARLY) how many of them had a new outcome
+    finds: Floats  # (KINDS, EARLY) how many of these were states never met before
+    alpha: Floats  # (KINDS, STAGES) of cells that were visited once, 2 to 3, 4 to 7, .. times
+    rho: Floats  # (KINDS, STAGES) the part of their new outcomes that is a find
+    totals: Floats  # (4,) all spreads and their freedom, best and worst return
     sizes: Longs  # (2,) states and outcomes
 
 
@@ -421,9 +465,11 @@ class SampledModel(NamedTuple):
     """A model drawn from the counts, its values, and the states whose values may have to change."""
 
     chance: Floats  # (O,)
-    unseen: Floats  # (S, A) chance of the unseen outcome
+    find: Floats  # (S, A) chance of an outcome better than any
+    other: Floats  # (S, A) chance of an unseen outcome that is as good as the best one in this state
     shift: Floats  # (S, A) of the mean reward
     V: Floats  # (S,)
+    Q: Floats  # (S, A), or (0, A) of a model that still changes
     worth: Floats  # (1,) value of the unseen outcome
     queue: Longs  # (S,) a ring of states
     queued: Bools  # (S,)
@@ -434,18 +480,17 @@ def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
     """Return counts of nothing, with room for S states and O outcomes."""
     cell, to, also, before = np.full((4, O), NONE, np.int64)
     times, reward, spread = np.zeros((3, O))
-    model = SparseModel(
+    return SparseModel(
         np.zeros((S, A), np.bool_),
         np.zeros((S, A)),
         np.full((S, A), NONE, np.int64),
         np.full(S, NONE, np.int64),
         *(cell, to, also, before, times, reward, spread),
-        np.zeros(EARLY),
-        np.zeros(6),
+        *np.zeros((3, KINDS, EARLY)),
+        *np.ones((2, KINDS, STAGES)),
+        np.zeros(4),
         np.zeros(2, np.int64),
     )
-    model.totals[ALPHA] = 1.0
-    return model
 
 
 def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E741
@@ -453,8 +498,9 @@ def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E7
     return SampledModel(
         np.zeros(O),
         np.ones((S, A)),
-        np.zeros((S, A)),
+        *np.zeros((2, S, A)),
         np.full(S, worth),
+        np.zeros((0, A)),
         np.array([worth]),
         np.zeros(S, np.int64),
         np.zeros(S, np.bool_),
@@ -465,7 +511,7 @@ def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E7
 @compiled
 def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
     """Count a visit of a cell and its outcome, for which there must be room."""
-    n, o = model.visits[s, a], model.first[s, a]
+    n, o, kind = model.visits[s, a], model.first[s, a], kind_of(model, s, a)
     while o != NONE and model.to[o] != to:
         o = model.also[o]
     new = o == NONE
@@ -474,8 +520,9 @@ def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
         model.sizes[1] += 1
         link(model, o, s * model.legal.shape[1] + a, to)
     if 1.0 <= n < EARLY:
-        model.revisits[int(n)] += 1.0
-        model.totals[NEW] += new
+        model.revisits[kind, int(n)] += 1.0
+        model.news[kind, int(n)] += new
+        model.finds[kind, int(n)] += new and is_unknown(model, to)
         follow_evidence(model)
     model.visits[s, a] = n + 1.0
     model.times[o] += 1.0
@@ -485,6 +532,17 @@ def count(model: SparseModel, s: int, a: int, reward: float, to: int) -> None:
     model.spread[o] += more
     model.totals[SPREAD] += more
     model.totals[FREEDOM] += not new
+
+
+@compiled
+def is_unknown(model: SparseModel, s: int) -> bool:
+    """Return whether a state was never met before."""
+    if s == END or model.before[model.into[s]] != NONE:
+        return False
+    visits = 0.0
+    for a in range(model.legal.shape[1]):
+        visits += model.visits[s, a]
+    return bool(visits == 0.0)
 
 
 @compiled
@@ -502,11 +560,33 @@ def link(model: SparseModel, o: int, cell: int, to: int) -> None:
 
 @compiled
 def follow_evidence(model: SparseModel) -> None:
-    """Take one step of the iteration for alpha."""
-    alpha, exposure = model.totals[ALPHA], 1.0
-    for i in range(1, EARLY):
-        exposure += model.revisits[i] / (i + alpha)
-    model.totals[ALPHA] = (1.0 + model.totals[NEW]) / exposure
+    """Take one step of the iteration for alpha of every kind and stage, and compute rho."""
+    for kind in range(KINDS):
+        before, found = 1.0, 1.0
+        for stage in range(STAGES):
+            alpha, new, exposure = model.alpha[kind, stage], 1.0, 1.0 / before
+            for i in range(2**stage, 2 ** (stage + 1)):
+                new += model.news[kind, i]
+                found += model.finds[kind, i]
+                exposure += model.revisits[kind, i] / (i + alpha)
+            before = model.alpha[kind, stage] = new / exposure
+            found = model.rho[kind, stage] = found / new
+
+
+@compiled
+def kind_of(model: SparseModel, s: int, a: int) -> int:
+    """Return 0 if a cell has had one outcome, and 1 if it has had several."""
+    o = model.first[s, a]
+    return 1 if o != NONE and model.also[o] != NONE else 0
+
+
+@compiled
+def stage_of(visits: float) -> int:
+    """Return the stage of a cell that was visited so many times."""
+    stage = 0
+    while stage < STAGES - 1 and visits >= 2 ** (stage + 1):
+        stage += 1
+    return stage
 
 
 @compiled
@@ -515,7 +595,8 @@ def draw_cell(model: SparseModel, sample: SampledModel, s: int, a: int, sampled:
     n = model.visits[s, a]
     if n == 0.0:
         return
-    unseen = gamma_variate(stream, model.totals[ALPHA]) if sampled else 0.0
+    kind, stage = kind_of(model, s, a), stage_of(n)
+    unseen = gamma_variate(stream, model.alpha[kind, stage]) if sampled else 0.0
     total, spread, outcomes = unseen, 0.0, 0.0
     o = model.first[s, a]
     while o != NONE:
@@ -528,16 +609,33 @@ def draw_cell(model: SparseModel, sample: SampledModel, s: int, a: int, sampled:
     while o != NONE:
         sample.chance[o] /= total
         o = model.also[o]
-    sample.unseen[s, a] = unseen / total
+    sample.find[s, a] = model.rho[kind, stage] * unseen / total
+    sample.other[s, a] = unseen / total - sample.find[s, a]
     pooled = model.totals[SPREAD] / max(model.totals[FREEDOM], 1.0)
     variance = (spread + pooled) / (n - outcomes + 1.0)
     sample.shift[s, a] = math.sqrt(variance / n) * normal(stream) if sampled and variance > 0.0 else 0.0
 
 
 @compiled
-def cell_value(model: SparseModel, sample: SampledModel, s: int, a: int, gamma: float) -> float:
-    """Return the value of choosing an action until it leads elsewhere, which solves loops from s to s at once."""
-    value, stays = sample.unseen[s, a] * sample.worth[0] + sample.shift[s, a], 0.0
+def best_outcome(model: SparseModel, sample: SampledModel, s: int, gamma: float) -> float:
+    """Return the value of the best outcome that any action has had in a state, or 0 if there is none."""
+    best, some = 0.0, False
+    for a in range(model.legal.shape[1]):
+        o = model.first[s, a]
+        while o != NONE:
+            value = model.reward[o] + (0.0 if model.to[o] == END else gamma * sample.V[model.to[o]])
+            best, some = value if not some else max(best, value), True
+            o = model.also[o]
+    return best
+
+
+@compiled
+def cell_value(model: SparseModel, sample: SampledModel, s: int, a: int, gamma: float, best: float) -> float:
+    """Return the value of choosing an action until it leads elsewhere, which solves loops from s to s at once.
+
+    best : the value of the best outcome in the state.
+    """
+    value, stays = sample.find[s, a] * sample.worth[0] + sample.other[s, a] * best + sample.shift[s, a], 0.0
     o = model.first[s, a]
     while o != NONE:
         value += sample.chance[o] * model.reward[o]
@@ -552,8 +650,16 @@ def cell_value(model: SparseModel, sample: SampledModel, s: int, a: int, gamma: 
 @compiled
 def action_values(model: SparseModel, sample: SampledModel, s: int, gamma: float, Q: Floats) -> None:
     """Compute the values of all actions in a state."""
+    best = best_outcome(model, sample, s, gamma)
     for a in range(Q.size):
-        Q[a] = cell_value(model, sample, s, a, gamma)
+        Q[a] = cell_value(model, sample, s, a, gamma, best)
+
+
+@compiled
+def all_action_values(model: SparseModel, sample: SampledModel, gamma: float, Q: Floats) -> None:
+    """Compute the values of all actions in all states."""
+    for s in range(Q.shape[0]):
+        action_values(model, sample, s, gamma, Q[s])
 
 
 @compiled
@@ -578,10 +684,10 @@ def solve(model: SparseModel, sample: SampledModel, gamma: float, most: int) -> 
         sample.waiting[0] = (sample.waiting[0] + 1) % sample.queue.size
         sample.waiting[1] -= 1
         sample.queued[s] = False
-        best = -np.inf
+        best, outcome = -np.inf, best_outcome(model, sample, s, gamma)
         for a in range(A):
             if model.legal[s, a]:
-                best = max(best, cell_value(model, sample, s, a, gamma))
+                best = max(best, cell_value(model, sample, s, a, gamma, outcome))
         if not abs(best) < np.inf:
             return False
         matters = abs(best - sample.V[s]) > 0.01 * (1.0 - gamma) * abs(best)
