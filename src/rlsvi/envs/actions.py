@@ -1,7 +1,7 @@
 """The finite choice of actions that agents learn values of, out of any action space that has one.
 
 Discrete actions are such a choice. Of MultiDiscrete and MultiBinary spaces it consists of all combinations, up to
-`MOST`. Of a bounded Box it is a grid that includes the bounds: `VALUES` of one or two numbers, each with each; of
+`MOST`. Of a bounded Box it is a grid that includes the bounds: five values of one number, 3 x 3 of two, and of
 three and four numbers the centre, the middles of the faces, and the corners, which are 15 and 25 actions. Agents
 number the actions of the choice, and return actions of the space.
 """
@@ -18,7 +18,7 @@ from rlsvi.core.compile import Floats, Longs
 
 MOST = 1000  # combinations
 NUMBERS = 4  # the most numbers of a Box of which there is a grid
-VALUES = {1: 5, 2: 5}  # of each number, if there are one or two
+VALUES = {1: 5, 2: 3}  # of each number, if there are one or two
 UNBOUNDED = 1e9  # a bound beyond this does not say where actions lie
 AT_ONCE = 2**20  # differences that are computed at once
 OUTSIDE = 1e-6  # by how much of its range a number of a log may exceed its bounds, because of rounding
@@ -156,9 +156,9 @@ def _grid(space: spaces.Box) -> list[tuple[float, ...]]:
     is_whole = space.dtype is not None and space.dtype.kind != "f"
     values = [np.linspace(*ends, VALUES.get(n, 3)) for ends in zip(low, high, strict=True)]
     values = [np.rint(each) if is_whole else each.astype(space.dtype) for each in values]
-    places = product(*(range(len(each)) for each in values))
+    places = list(product(*(range(len(each)) for each in values)))
     if n > 2:
-        places = (place for place in places if sum(k != 1 for k in place) in (0, 1, n))  # a middle has number 1
+        places = [place for place in places if sum(k != 1 for k in place) in (0, 1, n)]  # a middle has number 1
     actions = (tuple(each[k] for each, k in zip(values, place, strict=True)) for place in places)
     kind = int if is_whole else float
     return list(dict.fromkeys(tuple(map(kind, action)) for action in actions))  # small integers coincide

@@ -93,7 +93,8 @@ class Task(NamedTuple):
         choices = Choices.read(plain[5]) if len(plain) == 6 else None
         if len(plain) > 6 or (choices is not None and (len(choices.actions), 0) != (actions, first[0])):
             raise ValueError(f"a task cannot be {shown(plain)}")
-        return cls(horizon, actions, states, *(whole("the first number", n, -(2**62)) for n in first), choices)
+        first_action, first_state = (whole("the first number", n, -(2**62)) for n in first)
+        return cls(horizon, actions, states, first_action, first_state, choices)
 
 
 def check_env(env: Any) -> None:
