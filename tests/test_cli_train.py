@@ -182,7 +182,6 @@ def test_nothing_is_written_where_nothing_was_learned(tmp_path):
     for environment, word in [
         ("Nowhere-v0", "there is no environment Nowhere-v0: Environment `Nowhere` doesn't exist"),
         ("nowhere:Walk-v0", "No module named 'nowhere'"),
-        ("Pendulum-v1", "--choices 5"),
     ]:
         result = run("train", environment)
         assert result.exit_code == 2
@@ -260,6 +259,16 @@ def test_what_cannot_be_done_while_learning_is_refused_at_once(arguments, words,
     assert words in result.stderr
     assert "Traceback" not in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == before
+
+
+def test_continuous_actions_as_they_are():
+    short = ("--max-episode-steps", 9, "--episodes", 2, "--evaluate", 1)
+    result = run("train", "Pendulum-v1", *short)
+    assert result.exit_code == 0, result.stderr
+    assert rlsvi.load("Pendulum-v1.rlsvi").environment == Made("Pendulum-v1", {}, 9)
+    assert run("train", "Pendulum-v1", "--resume", "Pendulum-v1.rlsvi", *short).exit_code == 0
+    again = run("evaluate", "Pendulum-v1.rlsvi", "--episodes", 2, "--quiet")
+    assert again.stdout.startswith("Pendulum-v1 (max_episode_steps=9): mean return -")
 
 
 def test_continuous_actions_by_choices():

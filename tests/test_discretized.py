@@ -66,9 +66,3 @@ def test_the_actions_to_choose_from(space, choices, actions):
 def test_choices_that_make_no_sense_are_refused(space, choices, message):
     with pytest.raises(ValueError, match=message):
         Discretized(Any(space), choices)
-
-
-def test_continuous_actions_are_refused_with_the_remedy():
-    for space in (spaces.Box(-1.0, 1.0, (1,)), spaces.MultiBinary(2)):
-        with pytest.raises(ValueError, match=r"only Discrete actions.*rlsvi\.envs\.Discretized\(env"):
-            rlsvi.agent_for(Any(space))

@@ -283,7 +283,7 @@ def test_masks_and_time_limit_of_a_minari_data_set(tmp_path, monkeypatch):
         data = env.create_dataset("rlsvi/taxi-v0")
         env.close()
     fitted = rlsvi.RLSVI(seed=1).fit(data)
-    assert fitted._task == agent._task == (20, 6, 500, 0, 0)
+    assert fitted._task == agent._task == (20, 6, 500, 0, 0, None)
     lived, fitted = (everything(one, tmp_path).contents for one in (agent, fitted))
     assert fitted.arrays == lived.arrays
 
@@ -324,10 +324,10 @@ def test_a_data_set_tells_masks_and_periods(monkeypatch):
 
 def test_without_an_environment_the_spaces_are_those_of_the_log(log, tmp_path):
     agent = rlsvi.BoundedRLSVI(seed=1, basis=rlsvi.bases.Polynomial(degree=1)).fit(log)
-    assert agent._task == (0, 3, None, 0, 0)
+    assert agent._task == (0, 3, None, 0, 0, None)
     table = rlsvi.record(numbered(), None, 30)
     known, inferred = (rlsvi.RLSVI(seed=1, horizon=3).fit(table, env) for env in (numbered(), None))
-    assert known._task == inferred._task == (3, 3, 4, 0, 0)
+    assert known._task == inferred._task == (3, 3, 4, 0, 0, None)
     assert_equal(everything(known, tmp_path), everything(inferred, tmp_path))
     with pytest.raises(ValueError, match="the number of periods is not known: pass horizon="):
         rlsvi.RLSVI(seed=1).fit(table)

@@ -403,7 +403,7 @@ def vector_env():
 @pytest.mark.parametrize(
     ("env", "error", "message"),
     [
-        (Continuous, ValueError, "only Discrete actions can be learned: .*envs.Discretized"),
+        (Continuous, ValueError, "cannot go on with .*between"),
         (vector_env, TypeError, "env is a vector environment: pass one environment"),
         (Endless, ValueError, "pass horizon= to the agent"),
         (lambda: FiniteMDPEnv(chain(5)), ValueError, r"cannot go on with .*: use agent.clone\(\)"),

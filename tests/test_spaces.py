@@ -146,6 +146,11 @@ def test_actions_that_are_accepted_can_be_learned(name):
     learned_or_refused(Anything(THREE, ACTIONS[name]))
 
 
+@pytest.mark.parametrize("name", ["from -4", "one", "multi-discrete", "binary", "box", "integers"])
+def test_actions_that_need_no_wrapper(name):
+    assert learned_or_refused(Anything(THREE, ACTIONS[name])) is not None
+
+
 @pytest.mark.parametrize("name", [*(name for name in OBSERVATIONS if "text" not in name)][:19])
 def test_numbers_and_what_is_made_of_them_are_served(name):
     assert learned_or_refused(Anything(OBSERVATIONS[name])) is not None

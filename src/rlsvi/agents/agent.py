@@ -298,7 +298,7 @@ class Agent:
                 raise self._broken()
             if isinstance(env, Replay):
                 a = env.next_action
-            observation, reward, terminated, truncated, info = step_env(env, self._task.first_action + a)
+            observation, reward, terminated, truncated, info = step_env(env, self._task.action(a))
             paid = checked_reward(reward)
             over = terminated or place.h + 1 == self._task.horizon
             following = None if over else learner.look(place.h + 1, observation, info.get("action_mask"))
@@ -496,6 +496,7 @@ class Agent:
             not matter: episodes are learned from in the order of their numbers. An observation of several numbers
             is a list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a
             Struct, or have a column for each part: observation_KEY. Numbers are those that the environment gives.
+            So are actions: if they are not Discrete, lists of numbers, or columns action_0, action_1, ..
         env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
         columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
@@ -587,14 +588,15 @@ class Agent:
         deterministic: bool = False,
         action_mask: Any = None,
     ) -> tuple[Any, Any]:
-        """Return an action, and the state to pass to the next call, which is the period reached.
+        """Return an action of the space, and the state to pass to the next call, which is the period reached.
 
         Values may differ between periods, and each new episode uses a new sample of the value function, so pass
         the state on. Without it, every call acts as in period 0.
 
         deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
             sampled at the start of the episode, or with the exploration given.
-        action_mask : which actions are legal. By default all, or those that were legal in learning.
+        action_mask : which actions are legal. By default all, or those that were legal in learning. If actions are
+            not Discrete, one flag for each of those to choose among.
 
         Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
         environment then plays its episode with its own sample, and `episode_start` says for each whether a new
@@ -607,14 +609,16 @@ class Agent:
         layout = basis.layout if isinstance(basis, Observed) else None
         given = state, episode_start, action_mask
         batch, count, states, starts, masks = divided(self._task, layout, observation, *given)
+        choices = self._task.choices
         if not batch:
-            return self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
+            number, after = self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
+            return number if choices is None else choices.action(number), after
         found = np.zeros((2, count), np.int64)
         for i in range(count):
             found[:, i] = self._predict(
                 i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i]
             )
-        return found[0], found[1]
+        return found[0] if choices is None else choices.table[found[0]], found[1]
 
     def _can_predict(self) -> bool:
         return self.steps > 0
@@ -622,7 +626,7 @@ class Agent:
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
     ) -> tuple[int, int]:
-        """Return the action of one environment, and its next state."""
+        """Return the number of the action of one environment, and its next state."""
         assert self._task is not None
         h = 0 if state is None or start else period_of(state)
         if self._task.horizon and h >= self._task.horizon:

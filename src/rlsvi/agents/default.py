@@ -33,6 +33,9 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     otherwise continues with BoundedRLSVI and features. If features cannot be made of so many or so large
     numbers, a warning says so and the agent is DiscountedPSRL.
 
+    Actions may be Discrete; MultiDiscrete or MultiBinary, of up to 1,000 combinations; or a Box of up to four
+    bounded numbers, of which the agent tries a grid. `predict` returns actions of the environment's own space.
+
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     What the agent could not learn is refused here, with a remedy.
     """

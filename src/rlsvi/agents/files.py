@@ -46,7 +46,7 @@ def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "agent": kind,
         "arguments": {name: _plain(name, value, arrays) for name, value in agent._arguments().items()},
         "problem_basis": _plain("problem_basis", agent._problem_basis, arrays) if learned else None,
-        "task": agent._task if learned else None,
+        "task": agent._task.plain if learned else None,
         "setting": agent._setting if learned else {},
         "overshoot": agent._overshoot,
         "environment": agent.environment if learned else None,
@@ -152,7 +152,8 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 # and cosines with `waves`, `scale` and a `phase`, or of a picture a 1, the squares of pixels times `single`, and
 # sums of products of their pairs, `first` and `second` (P,), each in the sum that `bin` (P,) says, times `scale`;
 # `weights` (A, d), `first_action`, and whether the features are `crossed` with the discrete numbers. The practice
-# agent adds `held`, for how many steps each action is held. docs/interoperability.md has a reader.
+# agent adds `held`, for how many steps each action is held. If actions are not Discrete, the file has `choices`
+# (A, ..), actions of the space, of which everything else gives the number. docs/interoperability.md has a reader.
 
 
 MOST = 1_000_000  # the largest number of table cells
@@ -175,6 +176,8 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
             "instead, and load it by rlsvi.load"
         )
     whole = {"layout": json.dumps(layout.tree), "counts": np.array(layout.counts, dtype=np.int64), **arrays}
+    if task.choices is not None:
+        whole["choices"] = task.choices.table
     with whole_file(target) as file:
         np.savez(file, **whole)
 
@@ -184,4 +187,5 @@ def _numbered(agent: Any, periods: int, first: int, states: int) -> Any:
     if periods * states > MOST:
         raise ValueError(f"a table of {periods} x {states} actions is too large to export: more than {MOST:,}")
     actions = [[agent.predict(first + s, h, deterministic=True)[0] for s in range(states)] for h in range(periods)]
-    return np.array(actions, dtype=np.int64)
+    task = agent._task
+    return np.array([[task.first_action + task.number(a) for a in row] for row in actions], dtype=np.int64)

@@ -192,14 +192,15 @@ def train(
     continues exactly as if it had not been, and --csv and --tensorboard continue their logs. The agent that does
     best in the evaluations of --evaluate-every is saved to --keep-best. None of this changes what is learned.
 
-    Actions must be Discrete; --choices makes continuous ones so. If my_envs.py in this folder registers an
-    environment of your own as Mine-v0, its name is my_envs:Mine-v0.
+    Actions are Discrete, MultiDiscrete, MultiBinary, or up to four bounded numbers, of which the agent tries a
+    grid; --choices sets how many values of each. If my_envs.py in this folder registers an environment of your own
+    as Mine-v0, its name is my_envs:Mine-v0.
 
     Example: rlsvi train CartPole-v1 --episodes 20 --out cartpole.rlsvi
 
     Example: rlsvi train FrozenLake-v1 --env-arg map_name=8x8 --env-arg is_slippery=false --episodes 500
 
-    Example: rlsvi train Pendulum-v1 --choices 5 --episodes 50
+    Example: rlsvi train Pendulum-v1 --episodes 50
 
     Example: rlsvi train Acrobot-v1 --evaluate-every 10 --keep-best best.rlsvi --checkpoint-every 10 --csv log.csv
     """
@@ -253,12 +254,6 @@ def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
 
 def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Path | None, modules: Any) -> Any:
     """A new agent, or that of a file."""
-    from gymnasium.spaces import Box
-
-    if isinstance(world.action_space, Box):
-        raise ValueError(
-            f"the actions {world.action_space} are continuous: offer some of their values with --choices 5"
-        )
     if resume is not None:
         if given:
             raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned")

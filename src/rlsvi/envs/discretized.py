@@ -1,4 +1,4 @@
-"""Continuous actions as a finite set of choices."""
+"""A finite set of choices of your own among the actions of an environment."""
 
 from itertools import product
 from typing import Any
@@ -9,14 +9,14 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from rlsvi.core.checks import shown, whole
-
-MOST = 1000  # maximum number of actions
+from rlsvi.envs.actions import MOST, parts_of
 
 
 class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs):
     """Discrete actions for an environment whose actions are a Box, MultiDiscrete or MultiBinary.
 
-    Action k of the wrapper is `actions[k]` of the environment.
+    Action k of the wrapper is `actions[k]` of the environment. Agents take these spaces as they are, and choose
+    themselves; the wrapper is for other choices, and for a Box of more than four numbers or without bounds.
 
     Parameters
     ----------
@@ -60,10 +60,8 @@ def _actions(space: Any, choices: Any) -> list[Any]:
             raise ValueError(f"the actions {space} have no bounds: give the actions themselves as choices=[..]")
         count, ends = whole("choices", choices, 2, MOST), zip(space.low.ravel(), space.high.ravel(), strict=True)
         values: list[Any] = [np.linspace(low, high, count) for low, high in ends]
-    elif isinstance(space, spaces.MultiDiscrete) and choices is None:
-        values = [np.arange(k) + first for k, first in zip(space.nvec.ravel(), space.start.ravel(), strict=True)]
-    elif isinstance(space, spaces.MultiBinary) and choices is None:
-        values = [np.arange(2)] * int(np.prod(space.shape))
+    elif isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary) and choices is None:
+        values = parts_of(space)
     else:
         raise ValueError(
             f"the actions {space} cannot be offered as a finite choice, with choices={shown(choices)}"

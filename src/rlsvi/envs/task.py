@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
+from rlsvi.envs.actions import Choices, choices_of, numbering
 from rlsvi.tetris.game import Rules
 
 LIMIT = 10_000  # steps after which an episode is cut off
@@ -23,11 +24,23 @@ class Task(NamedTuple):
     states: int | None
     first_action: int = 0
     first_state: int = 0
+    choices: Choices | None = None  # the actions, unless they are Discrete
 
     def __str__(self) -> str:
         states = "observations of any kind" if self.states is None else f"{self.states} states"
         periods = f"{self.horizon} periods, " if self.horizon else ""
-        return f"a task of {periods}{self.actions} actions and {states}"
+        of = f" (out of those of {self.choices})" if self.choices else ""
+        return f"a task of {periods}{self.actions} actions{of} and {states}"
+
+    def action(self, number: int) -> Any:
+        """Return the action of the environment with a number, counted from 0."""
+        return self.first_action + number if self.choices is None else self.choices.action(number)
+
+    def number(self, action: Any) -> int:
+        """Return the number of an action of the environment, or of the choice nearest to it."""
+        if self.choices is not None:
+            return self.choices.number(action)
+        return int(np.asarray(action).item()) - self.first_action
 
     def legal(self, mask: Any) -> Bools:
         """Return `mask` as checked booleans; None means that everything is legal."""
@@ -62,44 +75,35 @@ class Task(NamedTuple):
             )
         return state
 
+    @property
+    def plain(self) -> tuple[Any, ...]:
+        """The task as a file contains it."""
+        return tuple(self) if self.choices else tuple(self)[:-1]
+
     @classmethod
     def read(cls, plain: Any) -> Self:
         """Return a task stored in a file, checked."""
-        horizon, actions, states, *first = plain
+        horizon, actions, states, *first = plain[:5]
         whole("horizon", horizon, 0)
         whole("actions", actions, 1)
         if states is not None:
             whole("states", states, 1)
         if max(horizon, actions, states or 0) >= 2**31 or len(first) != 2:
             raise ValueError(f"a task cannot be {shown(plain)}")
-        return cls(horizon, actions, states, *(whole("the first number", n, -(2**62)) for n in first))
+        choices = Choices.read(plain[5]) if len(plain) == 6 else None
+        if len(plain) > 6 or (choices is not None and (len(choices.actions), 0) != (actions, first[0])):
+            raise ValueError(f"a task cannot be {shown(plain)}")
+        first_action, first_state = (whole("the first number", n, -(2**62)) for n in first)
+        return cls(horizon, actions, states, first_action, first_state, choices)
 
 
 def check_env(env: Any) -> None:
-    """Check that this is a single Gymnasium environment with Discrete actions."""
+    """Check that this is a single Gymnasium environment whose actions are, or offer, a finite choice."""
     if isinstance(env, VectorEnv):
         raise TypeError("env is a vector environment: pass one environment; rlsvi.compare runs many seeds at once")
     if not isinstance(env, Env):
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
-    if not isinstance(env.action_space, Discrete):
-        raise ValueError(
-            f"env has the action space {env.action_space}, only Discrete actions can be learned: "
-            f"offer a finite choice by {_choice(env.action_space)}"
-        )
-
-
-def _choice(space: Any) -> str:
-    """Return the wrapper that offers some actions of a space as a finite choice."""
-    if isinstance(space, Box) and space.is_bounded():
-        return "rlsvi.envs.Discretized(env, choices), where choices is a number of values, such as 5"
-    if isinstance(space, Box):
-        return "rlsvi.envs.Discretized(env, choices), where choices is a list of actions"
-    if isinstance(space, MultiDiscrete | MultiBinary):
-        return "rlsvi.envs.Discretized(env); if those are too many, by a list of actions as its choices"
-    return (
-        "gymnasium.wrappers.TransformAction(env, lambda k: actions[k], gymnasium.spaces.Discrete(len(actions))), "
-        "where actions is a list of your own"
-    )
+    choices_of(env.action_space)
 
 
 def endless_task_of(env: Any) -> Task:
@@ -146,12 +150,14 @@ def task_of(env: Any, horizon: int | None) -> Task:
 def _task(env: Any, horizon: int) -> Task:
     observations: Any = env.observation_space
     numbered = isinstance(observations, Discrete)
+    first_action, actions, choices = numbering(env.action_space)
     return Task(
         horizon,
-        int(env.action_space.n),
+        actions,
         int(observations.n) if numbered else None,
-        int(env.action_space.start),
+        first_action,
         int(observations.start) if numbered else 0,
+        choices,
     )
 
 
@@ -163,8 +169,10 @@ def reset_env(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
     return returned[0], _info("reset", returned[1])
 
 
-def step_env(env: Env[Any, Any], action: int) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
+def step_env(env: Env[Any, Any], action: Any) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
     """Return the result of `env.step(action)`, checked against Gymnasium: five values, two of them flags."""
+    if isinstance(action, np.ndarray) and action.dtype.kind == "f" and not np.isfinite(action).all():
+        raise ValueError(f"action holds NaN or infinity: {action}. Correct the policy that it comes from")
     returned: Any = env.step(action)
     if not isinstance(returned, tuple) or len(returned) != 5:
         raise TypeError(

@@ -20,6 +20,7 @@ from rlsvi.bases.basis import bound
 from rlsvi.bases.layout import ranges_of
 from rlsvi.bases.observed import Observed, rows_of
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.envs.actions import numbering
 from rlsvi.offline.log import LoggedEpisodes
 from rlsvi.offline.off_policy import OffPolicyProblem
 
@@ -606,7 +607,7 @@ class LogFeatures:
     """The features of observations of a log."""
 
     def __init__(self, problem: OffPolicyProblem, basis: Any) -> None:
-        space, actions = problem.env.observation_space, int(problem.env.action_space.n)
+        space, (_, actions, _) = problem.env.observation_space, numbering(problem.env.action_space)
         states = int(space.n) if isinstance(space, Discrete) else None
         self.start = int(space.start) if isinstance(space, Discrete) else None
         self.actions = np.arange(actions)

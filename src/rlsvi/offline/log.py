@@ -5,9 +5,11 @@ columns by what they mean, and `episodes_of` checks all of them. An error names 
 from 0, and the file if there are several.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
+from math import prod
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +20,7 @@ from gymnasium.spaces import Box, Discrete, Text
 from rlsvi.bases.layout import Layout, layout_of, observation_of, vector_of
 from rlsvi.core.checks import LARGEST, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.envs.actions import numbering
 from rlsvi.envs.spaces import Spaces
 from rlsvi.envs.task import one_observation
 
@@ -28,6 +31,7 @@ REQUIRED = "episode", "step", "observation", "action", "reward", "next_observati
 OPTIONAL = "truncated", "mask", "next_mask", "propensity"
 ROW = "row in the log"  # the name of a column that is added
 ACTIONS, STATES = 10_000, 1_000_000  # the most that a log alone may number
+NEAR = 1e-3  # of its range, by which a number of an action may differ without a warning
 KINDS = (
     "a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a Minari "
     "data set, or an iterator of such pieces"
@@ -115,13 +119,10 @@ def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpis
     begins : whether the first row begins an episode; otherwise it may continue one.
     """
     last, terminated, truncated = _check_order(columns, begins)
-    first, n = int(env.action_space.start), int(env.action_space.n)
-    action = columns.whole("action") - first
-    outside = (action < 0) | (action >= n)
-    columns.refuse(columns.name("action"), outside, f"actions are {first} to {first + n - 1}")
+    action, n = _actions(columns, env.action_space)
     mask, next_mask = (_masks(columns, name, n) for name in ("mask", "next_mask"))
     barred = ~mask.legal[np.arange(len(action)), action]
-    columns.refuse(columns.name("action"), barred, "the mask does not allow this action")
+    columns.refuse(columns.of("action")[0], barred, "the mask does not allow this action")
     observation = read_observations(columns, "observation", env.observation_space, np.ones(len(last), np.bool_))
     following = read_observations(columns, "next_observation", env.observation_space, ~terminated)
     apart = np.append(~observation.continues(following), False) & ~last
@@ -176,6 +177,30 @@ def _check_order(columns: "Columns", begins: bool) -> tuple[Bools, Bools, Bools]
     return last, terminated, truncated
 
 
+def _actions(columns: "Columns", space: Any) -> tuple[Longs, int]:
+    """Return the numbers of the actions, counted from 0, and how many there are to choose among.
+
+    An action of a Box counts as the nearest of those that agents choose among.
+    """
+    first, n, choices = numbering(space)
+    if choices is None:
+        action = columns.whole("action") - first
+        outside = (action < 0) | (action >= n)
+        columns.refuse(columns.name("action"), outside, f"actions are {first} to {first + n - 1}")
+        return action, n
+    x = columns.vectors("action", prod(choices.shape), np.ones(columns.frame.height, np.bool_)).astype(np.float64)
+    what = f"actions are of {choices}: clip them to these bounds, or give the space that they come from"
+    columns.refuse(columns.of("action")[0], choices.outside(x), what)
+    action, away = choices.nearest(x)
+    if (away > NEAR).any():
+        warnings.warn(
+            f"the log has actions that are none of the {n} that agents choose among: each is learned from as if "
+            "it were the nearest of these",
+            stacklevel=2,
+        )
+    return action, n
+
+
 def _masks(columns: "Columns", name: str, actions: int) -> Masks:
     rows = columns.frame.height
     if not columns.has(name):
@@ -210,6 +235,12 @@ def spaces_in(columns: "Columns") -> Spaces:
     """Return the spaces of a log alone: numbers up to the largest one met, or vectors without bounds."""
     import polars as pl
 
+    named = columns.of("action")
+    if len(named) > 1 or _depth(columns.frame[named[0]].dtype):
+        raise ValueError(
+            f"which actions there are cannot be told from column {named[0]!r}: give the environment by "
+            "agent.fit(log, env), or rlsvi.envs.Spaces(observation_space, action_space)"
+        )
     actions = _largest(columns, "action", "actions", ACTIONS) + 1
     if columns.has("mask"):
         actions = max(actions, _width(columns, "mask") or 0)
@@ -362,7 +393,7 @@ def _minari_episodes(data: Any) -> "Iterator[pl.DataFrame]":
 
     if not hasattr(data, "iterate_episodes"):
         raise TypeError(f"log must be a Minari data set, as minari.load_dataset returns it, got {type(data)}")
-    write = writer_of(data.observation_space)
+    write, numbered = writer_of(data.observation_space), isinstance(data.action_space, Discrete)
     for episode in data.iterate_episodes():
         steps = len(episode.rewards)
         observed = [write(one_observation(episode.observations, i)) for i in range(steps + 1)]
@@ -370,7 +401,7 @@ def _minari_episodes(data: Any) -> "Iterator[pl.DataFrame]":
             "episode": np.full(steps, int(episode.id), np.int64),
             "step": np.arange(steps),
             "observation": as_column(observed[:-1]),
-            "action": np.asarray(episode.actions).reshape(steps),
+            "action": np.asarray(episode.actions).reshape((steps,) if numbered else (steps, -1)),
             "reward": np.asarray(episode.rewards, np.float64),
             "next_observation": as_column(observed[1:]),
             "terminated": np.asarray(episode.terminations, np.bool_),

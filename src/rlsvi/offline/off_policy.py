@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from contextlib import suppress
 from inspect import signature
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from rlsvi.core.checks import shown
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.envs.actions import Choices, numbering
 from rlsvi.envs.task import Task
 from rlsvi.offline.log import LoggedEpisodes, Observations
 
@@ -85,8 +86,8 @@ def step_of(log: LoggedEpisodes) -> Longs:
 class TargetPolicy:
     """The probabilities of actions by an agent, anything else with `predict`, or a function of an observation."""
 
-    def __init__(self, policy: Any, actions: Discrete) -> None:
-        self.first, self.n = int(actions.start), int(actions.n)
+    def __init__(self, policy: Any, actions: Any) -> None:
+        self.first, self.n, self.choices = numbering(actions)
         self.policy, self.plays = policy, not is_function(policy)
         if (held := getattr(policy, "held", 1)) > 1:
             raise ValueError(
@@ -131,7 +132,7 @@ class TargetPolicy:
             error.add_note(f"policy was asked for an action at the observation of row {row} of the log")
             raise
         try:
-            return probabilities_of(given, self.first, self.n, mask)[0]
+            return probabilities_of(given, self.first, self.n, mask, self.choices)[0]
         except ValueError as error:
             raise ValueError(f"at the observation of row {row} of the log: {error}") from None
 
@@ -165,17 +166,26 @@ def is_function(policy: Any, others: str = "or a function of an observation") ->
     return True
 
 
-def probabilities_of(given: Any, first: int, n: int, legal: Bools | None) -> tuple[Floats, bool]:
+def probabilities_of(
+    given: Any, first: int, n: int, legal: Bools | None, choices: Choices | None = None
+) -> tuple[Floats, bool]:
     """Return the answer of a policy as probabilities of all actions, and whether it gave them itself.
 
-    given : an action, first .. first + n - 1, or n probabilities, of legal actions alone.
+    given : an action, first .. first + n - 1, or one of the space of the choices, of which the nearest counts; or
+        n probabilities, of legal actions alone.
     """
-    names, legal = f"{first} to {first + n - 1}", np.ones(n, np.bool_) if legal is None else legal
+    names = f"of {choices}" if choices else f"{first} to {first + n - 1}"
+    legal = np.ones(n, np.bool_) if legal is None else legal
     try:
         answer = np.asarray(given)
     except ValueError:  # lists of different lengths
         answer = np.asarray(None)
-    if answer.dtype.kind in "iu" and answer.size == 1:
+    if choices is not None and answer.dtype.kind in "fiub" and answer.size == prod(choices.shape):
+        a = choices.number(answer)
+        if not legal[a]:
+            raise ValueError(f"policy gives action {shown(given)}: the mask does not allow it")
+        return np.eye(1, n, a)[0], False
+    if choices is None and answer.dtype.kind in "iu" and answer.size == 1:
         a = int(answer.item()) - first
         if not (0 <= a < n and legal[a]):
             why = "the mask does not allow it" if 0 <= a < n else f"actions are {names}"

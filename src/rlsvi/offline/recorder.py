@@ -14,6 +14,7 @@ from gymnasium import Env, Wrapper
 from rlsvi.core.archive import path_of
 from rlsvi.core.checks import flag, in_unit_interval, whole
 from rlsvi.core.files import check_folder, whole_file
+from rlsvi.envs.actions import numbering
 from rlsvi.envs.task import check_env, checked_reward, play, reset_env, step_env
 from rlsvi.offline.log import REQUIRED, as_column, writer_of
 from rlsvi.offline.off_policy import is_function, probabilities_of
@@ -49,9 +50,10 @@ def record(
 
     Parameters
     ----------
-    env : the environment, with Discrete actions.
+    env : the environment. Actions that are not Discrete are recorded as lists of their numbers.
     policy : anything with a `predict` method, or a function of an observation. Either returns an action, or the
-        probabilities of all actions, one of which is then drawn. If None, all legal actions are equally likely.
+        probabilities of all actions, one of which is then drawn. If None, all legal actions are equally likely; of
+        a Box, all those that agents choose among.
     episodes : the number of episodes; by default 100.
     steps : with learning=True, the number of steps instead, for agents whose `learn` takes that.
     epsilon : the probability of a random legal action instead of the policy's.
@@ -152,7 +154,7 @@ class BehaviourPolicy:
         self.is_function = policy is not None and is_function(policy, others)
         chance = in_unit_interval("epsilon", epsilon, closed=True)
         self.policy, self.epsilon = policy, 1.0 if policy is None else chance
-        self.first, self.n = int(actions.start), int(actions.n)
+        self.first, self.n, self.choices = numbering(actions)
         own = getattr(getattr(type(policy), "predict", None), "__module__", "") == "rlsvi.agents.agent"
         self.certain = own and deterministic  # others may break ties at random
         self.random = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, 0), spawn_key=(1,)))
@@ -160,7 +162,7 @@ class BehaviourPolicy:
 
     def predict(
         self, observation: Any, state: Any = None, deterministic: bool = True, action_mask: Any = None
-    ) -> tuple[int, Any]:
+    ) -> tuple[Any, Any]:
         """Return an action, and the state to pass to the next call."""
         legal = np.ones(self.n, np.bool_) if action_mask is None else np.asarray(action_mask).astype(np.bool_)
         given = None
@@ -172,15 +174,17 @@ class BehaviourPolicy:
             given, state = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
         known, chances = self.certain or self.epsilon == 1, np.zeros(self.n)
         if self.policy is not None:
-            chances, stated = probabilities_of(given, self.first, self.n, legal)
-            known = known or stated
+            chances, stated = probabilities_of(given, self.first, self.n, legal, self.choices)
+            known, given = known or stated, None if stated else given
         if self.epsilon > 0 and self.random.random() < self.epsilon:
-            a = int(self.random.choice(np.flatnonzero(legal)))
+            a, given = int(self.random.choice(np.flatnonzero(legal))), None
         else:
             a = int(np.argmax(chances) if chances.max() == 1 else self.random.choice(self.n, p=chances))
         chance = self.epsilon / legal.sum() + (1 - self.epsilon) * chances[a]
         self.chances.append(chance if known else np.nan)
-        return self.first + a, state
+        if self.choices is None:
+            return self.first + a, state
+        return self.choices.action(a) if given is None else np.asarray(given).reshape(self.choices.shape), state
 
     def with_propensities(self, log: "pl.DataFrame") -> "pl.DataFrame":
         """Return the log of what was played with the probabilities of the actions, if they are known."""
@@ -197,7 +201,7 @@ class Recorder(Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self._rows: list[tuple[Any, ...]] = []
         self._pieces: list[pl.DataFrame] = []
-        self._write = writer_of(env.observation_space)
+        self._write, self._write_action = writer_of(env.observation_space), writer_of(env.action_space)
         self._episode, self._step = -1, 0
         self._here: tuple[Any, Any] = None, None
         self.finished = 0  # episodes that have ended, or were left for another one
@@ -219,7 +223,8 @@ class Recorder(Wrapper[Any, Any, Any, Any]):
         """Take an action, and write down what happened."""
         observation, reward, terminated, truncated, info = step_env(self.env, action)
         before, self._here = self._here, (self._write(observation), _mask(info))
-        where = self._episode, self._step, before[0], int(action), checked_reward(reward), self._here[0]
+        taken, paid = self._write_action(action), checked_reward(reward)
+        where = self._episode, self._step, before[0], taken, paid, self._here[0]
         self._rows.append((*where, terminated, truncated, before[1], self._here[1]))
         self._step += 1
         if terminated or truncated:
@@ -247,9 +252,11 @@ def _frame(rows: list[tuple[Any, ...]]) -> "pl.DataFrame":
     import polars as pl
 
     columns: dict[str, Any] = dict(zip(NAMES, zip(*rows, strict=True), strict=True))
-    for name in ("observation", "next_observation"):
+    for name in ("observation", "action", "next_observation"):
         columns[name] = as_column(columns[name])
-    types: dict[str, Any] = {"action": pl.Int64, "reward": pl.Float64}
+    types: dict[str, Any] = {"reward": pl.Float64}
+    if not isinstance(columns["action"], np.ndarray):
+        types["action"] = pl.Int64
     types |= dict.fromkeys(("terminated", "truncated"), pl.Boolean)
     types |= dict.fromkeys(("mask", "next_mask"), pl.List(pl.Boolean))
     return pl.DataFrame(columns, schema_overrides=types)

@@ -79,7 +79,7 @@ def value_of(
     """
     _check_arguments(gamma, level, draws, horizon)
     replay = replay_of(log, env, columns)
-    target = TargetPolicy(policy, replay.action_space)  # type: ignore[arg-type]
+    target = TargetPolicy(policy, replay.action_space)
     periods, own = _periods_of(horizon, replay.env, target, gamma)
     if per_period is None:
         alone = own or target.periods > 0 or _ends_at(replay.log, periods)

@@ -545,7 +545,8 @@ def decide_by_predict(agent: Agent, env: Recorded) -> Callable[[Place], int | No
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise TypeError(f"{name} must return an action and a state, got {shown(returned)}")
         action, state = returned
-        decided = int(np.asarray(action).item()) - int(env.action_space.start)  # type: ignore[attr-defined]
+        assert agent._task is not None
+        decided = agent._task.number(action)
         if not (0 <= decided < place.legal.size and place.legal[decided]):
             raise ValueError(f"{name} returned {shown(action)}, which is not a legal action")
         return decided

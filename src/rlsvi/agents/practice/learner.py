@@ -494,13 +494,14 @@ class ActionRepeat(Wrapper[Any, Any, Any, Any]):
         """Begin an episode."""
         return reset_env(self.env, seed)
 
-    def step(self, action: int) -> Any:
+    def step(self, action: Any) -> Any:
         """Take an action and return the last observation, with the sum of the rewards."""
-        total, a = 0.0, action - self.task.first_action
+        total = 0.0
         for _ in range(self.times):
             observation, reward, terminated, truncated, info = step_env(self.env, action)
             total += checked_reward(reward)
-            if terminated or truncated or not self.task.legal(info.get("action_mask"))[a]:
+            mask = info.get("action_mask")
+            if terminated or truncated or not (mask is None or self.task.legal(mask)[self.task.number(action)]):
                 break
         return observation, total, terminated, truncated, info
 
@@ -558,7 +559,7 @@ class PracticeAgent(Agent):
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
     ) -> tuple[int, int]:
-        """Return the action of one environment, and its next state.
+        """Return the number of the action of one environment, and its next state.
 
         The state combines the period, for how many more steps the action is held, and the action. An action that
         becomes illegal is replaced at once by another, which is held as long as any, as in learning.

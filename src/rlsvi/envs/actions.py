@@ -1,0 +1,164 @@
+"""The finite choice of actions that agents learn values of, out of any action space that has one.
+
+Discrete actions are such a choice. Of MultiDiscrete and MultiBinary spaces it consists of all combinations, up to
+`MOST`. Of a bounded Box it is a grid that includes the bounds: five values of one number, 3 x 3 of two, and of
+three and four numbers the centre, the middles of the faces, and the corners, which are 15 and 25 actions. Agents
+number the actions of the choice, and return actions of the space.
+"""
+
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from gymnasium import spaces
+
+from rlsvi.core.checks import shown, whole
+from rlsvi.core.compile import Floats, Longs
+
+MOST = 1000  # combinations
+NUMBERS = 4  # the most numbers of a Box of which there is a grid
+VALUES = {1: 5, 2: 3}  # of each number, if there are one or two
+UNBOUNDED = 1e9  # a bound beyond this does not say where actions lie
+AT_ONCE = 2**20  # differences that are computed at once
+OUTSIDE = 1e-6  # by how much of its range a number of a log may exceed its bounds, because of rounding
+
+
+class Choices(NamedTuple):
+    """Actions of a Box, MultiDiscrete or MultiBinary space, as plain data that a file can contain."""
+
+    dtype: str  # of the numbers of an action
+    shape: tuple[int, ...]  # of an action
+    actions: tuple[tuple[float, ...], ...]  # the numbers of every action, in the order of its elements
+
+    @property
+    def table(self) -> Any:
+        """All actions, (A, *shape), in the type of the space."""
+        return np.array(self.actions, self.dtype).reshape(-1, *self.shape)
+
+    def action(self, number: int) -> Any:
+        """Return an action of the space, given its number: a new array."""
+        return np.array(self.actions[number], self.dtype).reshape(self.shape)
+
+    def number(self, action: Any) -> int:
+        """Return the number of the choice that is nearest to an action of the space."""
+        try:
+            given = np.asarray(action, np.float64)
+            outside = given.size != prod(self.shape) or self.outside(given.reshape(1, -1))[0]
+        except (TypeError, ValueError):
+            given, outside = np.zeros(0), True
+        if outside:
+            raise ValueError(f"action {shown(action)} is not an action of {self}")
+        return int(self.nearest(given.reshape(1, -1))[0][0])
+
+    def outside(self, x: Any) -> Any:
+        """Return which rows of numbers, (N, n), are not actions of the space."""
+        low, high = self._bounds
+        slack = OUTSIDE * (high - low)
+        within = ((x >= low - slack) & (x <= high + slack)).all(axis=1)  # False for NaN
+        return ~(within & (x == np.rint(x)).all(axis=1)) if np.dtype(self.dtype).kind in "biu" else ~within
+
+    def nearest(self, x: Any) -> tuple[Longs, Floats]:
+        """Return the number of the choice nearest to each row, (N, n), and its distance, where each range is 1.
+
+        Of equally near ones it is the first.
+        """
+        low, high = self._bounds
+        actions, width = np.array(self.actions, np.float64), np.where(high > low, high - low, 1.0)
+        best, least = np.zeros(len(x), np.int64), np.zeros(len(x))
+        for rows in np.array_split(np.arange(len(x)), 1 + len(x) * actions.size // AT_ONCE):
+            away = (((x[rows, None] - actions) / width) ** 2).sum(axis=2)
+            best[rows], least[rows] = away.argmin(axis=1), np.sqrt(away.min(axis=1))
+        return best, least
+
+    @property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """The least and the greatest value of each number: the corners of the space are among the choices."""
+        actions = np.array(self.actions, np.float64)
+        return actions.min(axis=0), actions.max(axis=0)
+
+    def __str__(self) -> str:
+        low, high = (" ".join(f"{number:g}" for number in bound) for bound in self._bounds)
+        return f"shape {self.shape} and type {self.dtype} between [{low}] and [{high}]"
+
+    @classmethod
+    def read(cls, plain: Any) -> Self:
+        """Return the choices of a file, checked."""
+        dtype, shape, actions = plain
+        sides = tuple(whole("a side", side, 1, MOST) for side in shape)
+        numbers = np.array(actions)
+        fits = numbers.ndim == 2 and numbers.shape[1] == prod(sides) and 1 <= len(numbers) <= MOST
+        if np.dtype(dtype).kind not in "biuf" or not fits or not np.isfinite(numbers.astype(np.float64)).all():
+            raise ValueError(f"the actions cannot be {shown(plain)}")
+        made = cls(str(np.dtype(dtype)), sides, tuple(tuple(action) for action in actions))
+        if not np.array_equal(made.table.reshape(numbers.shape).astype(np.float64), numbers):
+            raise ValueError(f"the actions cannot be of type {dtype}")
+        return made
+
+
+def choices_of(space: Any) -> Choices | None:
+    """Return the choice of actions of a space; None for Discrete actions. An error suggests a remedy."""
+    if isinstance(space, spaces.Discrete):
+        return None
+    if isinstance(space, spaces.Box):
+        actions = _grid(space)
+    elif isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        parts = parts_of(space)
+        if not 0 < (many := prod(map(len, parts))) <= MOST or not parts:
+            raise ValueError(
+                f"env has the action space {space} of {many} combinations, agents learn values of at most {MOST}: "
+                "list those to choose among, in which parts that matter less are fixed, as "
+                "rlsvi.envs.Discretized(env, choices=[..])"
+            )
+        actions = list(product(*(part.tolist() for part in parts)))
+    else:
+        raise ValueError(
+            f"env has the action space {space}, which offers no finite choice: list your own by "
+            "gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "
+            "gymnasium.spaces.Discrete(len(actions))), where actions is that list"
+        )
+    return Choices(str(space.dtype), tuple(space.shape), tuple(actions))
+
+
+def numbering(space: Any) -> tuple[int, int, Choices | None]:
+    """Return the first number of an action, how many there are to choose among, and these unless Discrete."""
+    choices = choices_of(space)
+    return (int(space.start), int(space.n), None) if choices is None else (0, len(choices.actions), choices)
+
+
+def parts_of(space: spaces.MultiDiscrete | spaces.MultiBinary) -> list[Any]:
+    """Return the values of every part of an action."""
+    if isinstance(space, spaces.MultiBinary):
+        return [np.arange(2)] * prod(space.shape)
+    return [np.arange(k) + first for k, first in zip(space.nvec.ravel(), space.start.ravel(), strict=True)]
+
+
+def _grid(space: spaces.Box) -> list[tuple[float, ...]]:
+    """Return actions of a Box: a grid of up to two numbers, and a central composite design of up to four."""
+    low, high = (np.asarray(bound, np.float64).ravel() for bound in (space.low, space.high))
+    n, listed = len(low), "list actions to choose among, as rlsvi.envs.Discretized(env, choices=[..])"
+    if not 1 <= n <= NUMBERS:
+        raise ValueError(
+            f"env has the action space {space} of {n} numbers, there is a grid of 1 to {NUMBERS} numbers: {listed}"
+        )
+    for i, (least, most) in enumerate(zip(low, high, strict=True)):
+        if not max(abs(least), abs(most)) < UNBOUNDED:
+            raise ValueError(
+                f"env has the action space {space}, whose number {i} has no bounds: give it bounds by "
+                "gymnasium.wrappers.TransformAction(env, lambda action: action, gymnasium.spaces.Box(low, high)), "
+                f"or {listed}"
+            )
+        if not least < most:
+            raise ValueError(
+                f"env has the action space {space}, whose number {i} is always {least:g}: leave it out by "
+                f"gymnasium.wrappers.TransformAction(env, function, gymnasium.spaces.Box(low, high)), or {listed}"
+            )
+    is_whole = space.dtype is not None and space.dtype.kind != "f"
+    values = [np.linspace(*ends, VALUES.get(n, 3)) for ends in zip(low, high, strict=True)]
+    values = [np.rint(each) if is_whole else each.astype(space.dtype) for each in values]
+    places = list(product(*(range(len(each)) for each in values)))
+    if n > 2:
+        places = [place for place in places if sum(k != 1 for k in place) in (0, 1, n)]  # a middle has number 1
+    actions = (tuple(each[k] for each, k in zip(values, place, strict=True)) for place in places)
+    kind = int if is_whole else float
+    return list(dict.fromkeys(tuple(map(kind, action)) for action in actions))  # small integers coincide
