@@ -11,7 +11,7 @@ from benchmarks.practice import blackjack, blackjack_floor, q_learning, results,
 from benchmarks.practice.box import BOX
 from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.drawing import SHOWN, curve, figure
-from benchmarks.practice.evaluation import Exact, Record, Run, play, random_return
+from benchmarks.practice.evaluation import Exact, Record, Run, own_action, play, random_return
 from benchmarks.practice.headline import episodes_in
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.results import LEARNERS, TASKS
@@ -354,6 +354,29 @@ def test_tasks_can_be_made(name):
     env = TASKS[name].make()
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)
+
+
+PACKAGES = {  # of some tasks that are only reported
+    "BreakableBottles": "mo_gymnasium",
+    "FlappyBird": "flappy_bird_gymnasium",
+    "NASim-Tiny": "nasim",
+    "SerialInventory": "gym_invmgmt",
+    "TwentyFortyEight": "gymnasium_2048",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PACKAGES)
+def test_observations_of_reported_tasks_lie_in_their_spaces(name):
+    pytest.importorskip(PACKAGES[name], exc_type=ImportError)
+    env = REPORTED[name].make()
+    env.action_space.seed(0)
+    for episode in range(5):
+        (observation, _), done = env.reset(seed=episode), False
+        while not done:
+            assert env.observation_space.contains(observation)
+            observation, _, terminated, truncated, _ = env.step(own_action(env, env.action_space.sample()))
+            done = terminated or truncated
 
 
 def test_the_optimum_of_river_swim_is_that_of_its_time_limit():

@@ -85,7 +85,7 @@ def lines(task, results):
         asked = list(zip_longest(levels, task.asked, task.worst))[: len(levels)]
         for i, (level, by, least) in enumerate(asked if learner == "ours" else [(levels[0], 0, None)]):
             if by or (i == 0 and (others or not any(task.asked))):
-                found.append((learner, level, by, least, line(seeds, level, by, by or task.compared)))
+                found.append((learner, level, by or 0, least, line(seeds, level, by, by or task.compared)))
     return found
 
 
