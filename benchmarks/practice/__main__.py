@@ -1,19 +1,21 @@
-"""Our agent at its one default beside random play, DQN, PPO and tabular Q-learning.
+"""Our agent at its one default beside random play, DQN, PPO, SAC, TD3 and tabular Q-learning.
 
     python -m benchmarks.practice choose     tasks on which defaults are chosen, all learners: hours on one core
-    python -m benchmarks.practice report     tasks on which they are only reported, our agent
-    python -m benchmarks.practice summary    tables and curves of what is there; --into docs
+    python -m benchmarks.practice box        tasks whose actions are real numbers, all learners: hours on one core
+    python -m benchmarks.practice report     tasks on which our agent is only reported
+    python -m benchmarks.practice summary    the table and the picture of what is there; --into docs
     python -m benchmarks.practice random     what random play brings, and the optimum where it is known
     python -m benchmarks.practice choose --learners ours --tasks CartPole-v1 --seeds 2     a part of it
 
-At points of training the greedy policy (ours: of the posterior mean) plays 100 fresh episodes; where dynamic
-programming can tell its expected return, that one counts. Rivals stop when the threshold is met. Every result is
-a file in the folder: an interrupted benchmark goes on where it was, and results of another version have to be
+The return of every episode of training is kept. At points of training the greedy policy (ours: of the posterior
+mean) plays 100 fresh episodes; where dynamic programming can tell its expected return, that one counts. Rivals
+stop when the threshold is met, but not before they have played as many episodes as ours is asked for. Every result
+is a file in the folder: an interrupted benchmark goes on where it was, and results of another version have to be
 measured --again. All learners use one thread, training alone is timed. Seeds come one after the other, each with
 all tasks and learners. --quick tries the benchmark itself, with two episodes each, in a folder of its own.
 
-DIR then holds the results, practice.md (the tables) and practice-steps and practice-episodes (the curves) as svg
-and png. DQN, PPO and the packages of the reported tasks: pip install ".[bench]".
+DIR then holds the results, practice.md (the table) and practice.svg and practice.png (the picture). DQN, PPO, SAC,
+TD3 and the packages of the tasks: pip install ".[bench]".
 """
 
 import argparse
@@ -24,17 +26,17 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.practice import rivals
+from benchmarks.practice.box import BOX
 from benchmarks.practice.chosen import CHOSEN
-from benchmarks.practice.overview import details, put_into, tables
 from benchmarks.practice.reported import REPORTED
-from benchmarks.practice.results import LEARNERS, TASKS, measure, notes, path_of, read, takes_part
-from benchmarks.practice.summary import markdown, text
+from benchmarks.practice.results import LEARNERS, TASKS, measure, notes, path_of, read, seeds_of, takes_part
+from benchmarks.practice.summary import details, put_into, table, text
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-LISTS = {"choose": CHOSEN, "report": REPORTED, "summary": TASKS, "random": TASKS}
+LISTS = {"choose": CHOSEN, "box": BOX, "report": REPORTED, "summary": TASKS, "random": TASKS}
 
 
-def seeds_of(text):
+def seeds_in(text):
     """The seeds of "10", which are 0 to 9, or of "4-9"."""
     first, _, last = text.partition("-")
     seeds = range(int(first), int(last) + 1) if last else range(int(first))
@@ -54,7 +56,11 @@ def options_of(arguments):
     parser.add_argument(
         "--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), metavar="NAME", help=", ".join(LEARNERS)
     )
-    parser.add_argument("--seeds", type=seeds_of, default="10", help="how many, 10; or from which to which, 4-9")
+    parser.add_argument(
+        "--seeds",
+        type=seeds_in,
+        help="how many, or from which to which, 4-9; 30 for classic control, 10 elsewhere, 5 for rivals",
+    )
     parser.add_argument(
         "--jobs", type=int, default=1, help="processes, each on one core; seconds suffer beyond cores"
     )
@@ -76,16 +82,17 @@ def options_of(arguments):
 def asked_for(options):
     """What is to be measured and not there yet: (task, learner, seed)."""
     learners = list(options.learners)
-    if not rivals.available() and any(name.startswith(("dqn", "ppo")) for name in learners):
+    if not rivals.available() and any(name.startswith(rivals.NAMES) for name in learners):
         print(rivals.MISSING, file=sys.stderr)
-        learners = [name for name in learners if not name.startswith(("dqn", "ppo"))]
-    return [
+        learners = [name for name in learners if not name.startswith(rivals.NAMES)]
+    asked = [
         (task, learner, seed)
-        for seed in options.seeds
         for task in options.tasks
         for learner in learners
+        for seed in options.seeds or seeds_of(task, learner)
         if takes_part(task, learner) and (options.again or not path_of(options.out, task, learner, seed).exists())
     ]
+    return sorted(asked, key=lambda one: one[2])
 
 
 def run(left, options):
@@ -107,22 +114,19 @@ def run(left, options):
     return failed
 
 
-def write(results, out, docs):
-    """Tables and curves, and both into the pages of the documentation where its folder is given."""
+def write(results, told, out, docs):
+    """The table and the picture, and both into the pages of the documentation where its folder is given."""
     from benchmarks.practice.drawing import figure
 
-    told = notes(out)
-    parts = {"practice.md": tables(results, told), "practice-evidence.md": details(told)}
+    parts = {"practice.md": table(results, told), "practice-evidence.md": details(told)}
     if docs is not None:
         pages = {docs / name: put_into((docs / name).read_text(), text) for name, text in parts.items()}
-        figure(results, "episodes").savefig(docs / "images" / "practice.png", dpi=160)
+        figure(results).savefig(docs / "images" / "practice.png", dpi=160)
         for page, text in pages.items():
             page.write_text(text)
-    whole = "\n".join([*parts.values(), "## Beside other learners\n", markdown(results)])
-    (out / "practice.md").write_text(whole)
-    for x in ("steps", "episodes"):
-        for kind in ("svg", "png"):
-            figure(results, x).savefig(out / f"practice-{x}.{kind}", dpi=160)
+    (out / "practice.md").write_text("\n".join(parts.values()))
+    for kind in ("svg", "png"):
+        figure(results).savefig(out / f"practice.{kind}", dpi=160)
 
 
 def main(arguments=None):
@@ -140,10 +144,10 @@ def main(arguments=None):
     except KeyboardInterrupt:
         print(f"interrupted: what is done is in {options.out}, the same command goes on", file=sys.stderr)
         return 130
-    results = read(options.out)
+    results, told = read(options.out), notes(options.out)
     if results:
-        write(results, options.out, options.into)
-        print(text(results))
+        write(results, told, options.out, options.into)
+        print(text(results, told))
     return 1 if failed or not results else 0
 
 

@@ -1,86 +1,106 @@
-"""Curves: a panel a task, the median over seeds with a band of their quartiles, against steps."""
+"""The picture: a panel for each of six tasks, return against episodes of training.
+
+Ours is shown with the median over seeds of the greedy policy, the band between the quartiles, and the worst seed,
+and with the median of what was earned while learning; others with the median of both.
+"""
+
+import warnings
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from benchmarks.practice.chosen import TAXI
 from benchmarks.practice.evaluation import score
-from benchmarks.practice.results import LEARNERS, TASKS
+from benchmarks.practice.results import TASKS
+from benchmarks.practice.summary import name_of, thresholds
 from rlsvi.study.plot import COLOURS, INK, styled
 
-BLUE, ORANGE, GREEN, PURPLE = COLOURS[:4]
-GREY = "#8c8c8c"
-STYLES = {  # colour, line
-    "ours": (BLUE, "-"),
-    "q-learning": (GREEN, "-"),
-    "dqn": (ORANGE, (0, (1, 1.5))),
-    "dqn-tuned": (ORANGE, "-"),
-    "ppo": (PURPLE, (0, (1, 1.5))),
-    "ppo-tuned": (PURPLE, "-"),
+SHOWN = {  # the tasks, and the learners beside ours: those that do best on them
+    "CartPole-v1": ("ppo-tuned", "dqn-tuned"),
+    "MountainCar-v0": ("ppo-tuned", "dqn-tuned"),
+    "Acrobot-v1": ("ppo-tuned", "dqn-tuned"),
+    "Pendulum-v1": ("ppo-tuned", "sac-tuned"),
+    "LunarLander-v3": ("ppo-tuned", "dqn-tuned"),
+    TAXI: ("q-learning",),
 }
+BLUE, ORANGE, GREEN, PURPLE, YELLOW = COLOURS[:5]
+GREY = "#8c8c8c"
+COLOUR = {
+    "ours": BLUE,
+    "q-learning": GREEN,
+    "dqn-tuned": ORANGE,
+    "ppo-tuned": PURPLE,
+    "sac-tuned": YELLOW,
+}
+WHILE_LEARNING, WORST, THRESHOLD = (0, (2, 1.5)), (0, (1, 1)), (0, (6, 3))
 
 
-def curve(seeds, x):
-    """Steps or episodes at the evaluations, and the quartiles of the return there, (3, evaluations).
+def curve(seeds):
+    """Episodes at the evaluations, and the least, the quartiles and the return while learning there.
 
     A place is the median over the seeds that were evaluated there. Those that have stopped keep their last return.
+    The return while learning is the median over seeds of the mean since the evaluation before, NaN if not known.
     """
     runs = list(seeds.values())
-    count = max(len(rows) for rows in runs)
-    at = [float(np.median([rows[k][x] for rows in runs if k < len(rows)])) for k in range(count)]
-    held = [[score(rows[min(k, len(rows) - 1)]) for rows in runs] for k in range(count)]
-    return np.maximum.accumulate(at), np.quantile(held, (0.25, 0.5, 0.75), axis=1)
+    count = max(len(run.rows) for run in runs)
+    at = [np.median([run.rows[k]["episodes"] for run in runs if k < len(run.rows)]) for k in range(count)]
+    last = [[min(k, len(run.rows) - 1) for run in runs] for k in range(count)]
+    held = [[score(run.rows[i]) for run, i in zip(runs, row, strict=True)] for row in last]
+    earned = [run.earned_between() for run in runs]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # where no seed has it
+        learning = np.nanmedian([[e[i] for e, i in zip(earned, row, strict=True)] for row in last], axis=1)
+    return np.maximum.accumulate(at), np.quantile(held, (0.0, 0.25, 0.5, 0.75), axis=1), learning
 
 
-def figure(results, x="steps"):
-    """One picture of all tasks in the results."""
-    tasks = [task for task in TASKS if any(key[0] == task for key in results)]
-    columns = min(len(tasks), 4)
-    rows = -(-(len(tasks) + 1) // columns)
-    drawing = Figure(figsize=(3.3 * columns, 2.7 * rows), layout="constrained")
-    places = list(np.atleast_1d(drawing.subplots(rows, columns)).flat)
-    for task, axes in zip(tasks, places, strict=False):
-        panel(styled(axes), task, results, x)
-    for axes in places[len(tasks) :]:
-        axes.axis("off")
-    key(places[len(tasks)], {learner for _, learner in results})
-    drawing.supxlabel(f"{x} of training", color=INK, fontsize=10)
-    drawing.supylabel("return of the greedy policy", color=INK, fontsize=10)
+def figure(results):
+    """The six tasks, as far as there are results."""
+    drawing = Figure(figsize=(10.8, 7.2), layout="constrained")
+    places = drawing.subplots(2, 3).flat
+    for (task, others), axes in zip(SHOWN.items(), places, strict=True):
+        panel(styled(axes), task, [name for name in ("ours", *others) if (task, name) in results], results)
+    drawing.supxlabel("episodes of training", color=INK, fontsize=11)
+    drawing.supylabel("return", color=INK, fontsize=11)
+    names = [name for name in COLOUR if any((task, name) in results for task in SHOWN)]
+    key(drawing, names)
     return drawing
 
 
-def panel(axes, task, results, x):
+def panel(axes, task, learners, results):
     """The learners on one task, ours on top."""
-    for learner in reversed(LEARNERS):
-        if (task, learner) not in results:
-            continue
-        colour, line = STYLES[learner]
-        at, (low, median, high) = curve(results[task, learner], x)
-        mark = "o" if learner == "ours" else "."
-        width, size = (2.4, 4) if learner == "ours" else (1.2, 3)
-        axes.fill_between(at, low, high, color=colour, alpha=0.16, linewidth=0)
-        axes.plot(at, median, mark, color=colour, linestyle=line, linewidth=width, markersize=size)
-        row = next(iter(results[task, learner].values()))[0]
-    if row["optimum"] is not None:
-        axes.axhline(row["optimum"], color=GREY, linewidth=0.9)
-    axes.axhline(row["thresholds"][0], color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-    low = TASKS[task].shown_from
-    if low is not None:
-        top = row["thresholds"][0]
-        axes.set_ylim(low, top + 0.05 * (top - low))
+    axes.set_title(task, loc="left", fontsize=11, color=INK)
+    if not learners:
+        axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color=GREY)
+        return
     axes.set_xscale("log")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_title(task, loc="left", fontsize=10, color=INK)
+    for learner in reversed(learners):
+        at, (worst, low, median, high), learning = curve(results[task, learner])
+        width, colour = (2.4 if learner == "ours" else 1.4), COLOUR[learner]
+        if learner == "ours":
+            axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+            axes.plot(at, worst, color=colour, linestyle=WORST, linewidth=1.2)
+        axes.plot(at, median, "o-", color=colour, linewidth=width, markersize=1.6 * width)
+        axes.plot(at, learning, color=colour, linestyle=WHILE_LEARNING, linewidth=width)
+    levels = thresholds(TASKS[task], results[task, learners[0]])
+    top = max([level for level, by in zip(levels, TASKS[task].asked, strict=False) if by] or levels[:1])
+    axes.axhline(top, color=INK, linewidth=0.9, linestyle=THRESHOLD)
+    if TASKS[task].shown_from is not None:
+        axes.set_ylim(TASKS[task].shown_from, top + 0.1 * (top - TASKS[task].shown_from))
 
 
-def key(axes, learners):
-    """The legend, in a place of its own."""
-    for learner in [name for name in LEARNERS if name in learners]:
-        name, setting = LEARNERS[learner]
-        colour, line = STYLES[learner]
-        label = f"{name}, {setting}" if name in ("DQN", "PPO") else name
-        axes.plot([], [], color=colour, linestyle=line, linewidth=2.4 if learner == "ours" else 1.2, label=label)
-    axes.plot([], [], color=INK, linewidth=0.9, linestyle=(0, (4, 3)), label="threshold")
-    axes.plot([], [], color=GREY, linewidth=0.9, label="exact optimum")
-    axes.fill_between([], [], [], color=INK, alpha=0.16, linewidth=0, label="quartiles of the seeds")
-    axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="center left")
+def key(drawing, learners):
+    """The legend, below the panels: whose colour, and what the lines are."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    drawn = [Line2D([], [], color=COLOUR[learner], linewidth=2.4, label=name_of(learner)) for learner in learners]
+    drawn += [
+        Line2D([], [], color=INK, marker="o", markersize=3, label="greedy policy: median over seeds"),
+        Patch(color=INK, alpha=0.18, linewidth=0, label="quartiles (ours)"),
+        Line2D([], [], color=INK, linestyle=WORST, linewidth=1.2, label="worst seed (ours)"),
+        Line2D([], [], color=INK, linestyle=WHILE_LEARNING, label="while learning: median over seeds"),
+        Line2D([], [], color=INK, linestyle=THRESHOLD, linewidth=0.9, label="asked for"),
+    ]
+    drawing.legend(handles=drawn, loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)

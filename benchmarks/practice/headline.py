@@ -1,6 +1,8 @@
-"""The picture of the README, from the first table of docs/practice-evidence.md: episodes until a task is learned.
+"""The picture of the README, from a table of the documentation: episodes until a task is learned.
 
-python -m benchmarks.practice.headline docs/practice-evidence.md docs/images/benchmark.png
+    python -m benchmarks.practice.headline docs/practice.md docs/images/benchmark.png
+
+The table needs the columns task, learner, reached and episodes; of several rows of a learner the first counts.
 """
 
 import re
@@ -14,6 +16,7 @@ from rlsvi.study.plot import COLOURS, INK, styled
 TASKS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 LEARNERS = {
     "rlsvi": "rlsvi, one default for all tasks",
+    "RLSVI (ours)": "rlsvi, one default for all tasks",
     "PPO, tuned": "PPO, tuned",
     "DQN, tuned": "DQN, tuned",
 }
@@ -22,10 +25,15 @@ LEARNERS = {
 def episodes_in(page: str) -> dict[str, dict[str, tuple[str, str]]]:
     """By task and learner: how many seeds have reached the first threshold, and after how many episodes."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
+    columns: list[str] = []
     for row in re.findall(r"^\| (.+) \|$", page, re.MULTILINE):
-        task, _, learner, *numbers = [*row.split(" | "), "", "", ""]
-        if learner in LEARNERS:
-            found.setdefault(task, {})[LEARNERS[learner]] = numbers[0], numbers[1]
+        parts = row.split(" | ")
+        if parts[0] == "task":
+            columns = parts
+        cell = dict(zip(columns, parts, strict=False))
+        if cell.get("learner") in LEARNERS and {"reached", "episodes"} <= cell.keys():
+            numbers = cell["reached"], cell["episodes"]
+            found.setdefault(cell["task"], {}).setdefault(LEARNERS[cell["learner"]], numbers)
     return found
 
 
@@ -34,7 +42,7 @@ def drawn(found: dict[str, dict[str, tuple[str, str]]]) -> Figure:
     figure = Figure(figsize=(7.2, 3.4), layout="constrained")
     axes = styled(figure.subplots())
     axes.grid(visible=False, axis="y")
-    for i, name in enumerate(LEARNERS.values()):
+    for i, name in enumerate(dict.fromkeys(LEARNERS.values())):
         for j, task in enumerate(TASKS):
             reached, number = found[task][name]
             known = number.replace(",", "").replace(".", "").isdecimal()

@@ -22,6 +22,6 @@ def learn(task, seed, record):
 
     record.start()
     for point in task.points:
-        agent.learn(env, episodes=point - agent.episodes)
-        record.at(policy, agent.episodes, agent.steps)
+        agent.learn(env, episodes=point - agent.episodes, on_episode=lambda _, total: record.ended(total))
+        record.at(policy, agent.steps)
     return agent

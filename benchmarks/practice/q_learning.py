@@ -43,12 +43,12 @@ def learn(task, seed, record):
     def policy(observations, state, masks):
         return Q[number(observations)].argmax(axis=1), None
 
-    points, done, episodes = points_of(budget), True, 0
+    points, done, seeding = points_of(budget), True, int(rng.integers(2**31))
     record.start()
     for step in range(1, budget + 1):
         if done:
-            observation, _ = env.reset(seed=int(rng.integers(2**31)) if episodes == 0 else None)
-            s = int(number(observation))
+            observation, _ = env.reset(seed=seeding)
+            s, total, seeding = int(number(observation)), 0.0, None
         epsilon = max(LAST_EPSILON, 1 - (1 - LAST_EPSILON) * (step - 1) / (DECAY * budget))
         values = Q[s]
         if rng.random() < epsilon:
@@ -61,11 +61,12 @@ def learn(task, seed, record):
         target = float(reward) + (0.0 if terminated else GAMMA * Q[following].max())
         visits[s, a] += 1
         values[a] += max(least, visits[s, a] ** -POWER) * (target - values[a])
-        s, done = following, terminated or truncated
-        episodes += done
+        s, total, done = following, total + float(reward), terminated or truncated
+        if done:
+            record.ended(total)
         if step == points[0]:
             points = points[1:]
-            if record.at(policy, episodes, step):
+            if record.at(policy, step):
                 return
 
 

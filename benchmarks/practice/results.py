@@ -12,12 +12,14 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
 from benchmarks.practice import ours, q_learning, rivals
+from benchmarks.practice.box import BOX
 from benchmarks.practice.chosen import CHOSEN
-from benchmarks.practice.evaluation import EPISODES, Record
+from benchmarks.practice.evaluation import EPISODES, Record, Run
 from benchmarks.practice.reported import REPORTED
+from benchmarks.practice.task import RIVAL_SEEDS
 from rlsvi.core.files import write_file
 
-TASKS = CHOSEN | REPORTED
+TASKS = CHOSEN | BOX | REPORTED
 # Learners by the name of the command line: what tables call them, and their setting.
 LEARNERS = {
     "ours": ("RLSVI (ours)", ours.SETTING),
@@ -26,6 +28,8 @@ LEARNERS = {
     "dqn-tuned": ("DQN", "tuned"),
     "ppo": ("PPO", "default"),
     "ppo-tuned": ("PPO", "tuned"),
+    "sac-tuned": ("SAC", "tuned"),
+    "td3-tuned": ("TD3", "tuned"),
 }
 PACKAGES = (
     "rlsvi",
@@ -39,6 +43,11 @@ PACKAGES = (
     "mo-gymnasium",
     "highway-env",
     "mujoco",
+    "flappy-bird-gymnasium",
+    "nasim",
+    "mobile-env",
+    "gym-invmgmt",
+    "gymnasium-2048",
 )
 
 
@@ -52,6 +61,11 @@ def takes_part(task, learner):
     return learner == "ours" or learner in TASKS[task].steps
 
 
+def seeds_of(task, learner):
+    """The seeds that a learner is measured with on a task, unless others are asked for."""
+    return range(TASKS[task].seeds if learner == "ours" else min(TASKS[task].seeds, RIVAL_SEEDS))
+
+
 def measure(folder, task, learner, seed, quick=False):
     """Measure one learner with one seed on one task, write the result, and return it."""
     path = path_of(folder, task, learner, seed)
@@ -63,7 +77,7 @@ def measure(folder, task, learner, seed, quick=False):
     except Exception:
         write_file(failed, traceback.format_exc().encode())
         raise
-    write_file(path, json.dumps(result | {"quick": quick}, indent=1).encode())
+    write_file(path, json.dumps(result | {"quick": quick}).encode())
     failed.unlink(missing_ok=True)
     return result
 
@@ -81,23 +95,24 @@ def measured(task, learner, seed, episodes):
             rivals.learn(task, learner, seed, record)
     told = {str(warning.message) for warning in given if issubclass(warning.category, UserWarning)}
     told = sorted(text for text in told if "WARN:" not in text)  # Gymnasium's own remarks on environments
-    result = {"rows": record.rows, "agent": agent, "warnings": told}
+    result = {"rows": record.rows, "training": record.training, "agent": agent, "warnings": told}
     return result | {"budget": task.steps.get(learner), "machine": machine()}
 
 
 def shortened(task):
     """A task to try the benchmark itself with: hardly any learning."""
-    return replace(task, points=(1, 2), steps=dict.fromkeys(task.steps, 200))
+    return replace(task, points=(1, 2), asked=(), worst=(), steps=dict.fromkeys(task.steps, 200))
 
 
 def read(folder):
-    """The rows of all results in a folder, seed by seed: {(task, learner): {seed: rows}}."""
+    """The runs in a folder, seed by seed: {(task, learner): {seed: Run}}. Old ones have no returns of training."""
     found = {}
     for task in TASKS:
         for learner in LEARNERS:
             for path in folder.glob(f"{task}.{learner}.*.json"):
-                rows = json.loads(path.read_text())["rows"]
-                found.setdefault((task, learner), {})[rows[0]["seed"]] = rows
+                held = json.loads(path.read_text())
+                run = Run(held["rows"], held.get("training"))
+                found.setdefault((task, learner), {})[run.rows[0]["seed"]] = run
     return found
 
 

@@ -1,22 +1,47 @@
-"""Tables: who reached the threshold, after how much, and what came out in the end."""
+"""One table: what every learner reached on every task, and when, and what it earned while learning.
+
+The list of details says why each task is there, which agent of ours was chosen, what it warned of and what failed.
+"""
+
+from itertools import zip_longest
 
 import numpy as np
 
+from benchmarks.practice.box import BOX
+from benchmarks.practice.chosen import CHOSEN
 from benchmarks.practice.evaluation import score
+from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.results import LEARNERS
 
-COLUMNS = ["learner", "setting", "reached", "episodes", "steps", "wall s", "cpu s", "last: median", "last: worst"]
-NOTE = (
-    "Reached: seeds at the threshold at some evaluation, of those measured. Episodes, steps and seconds: the\n"
-    "median over all seeds of when the threshold was first met; a dash where too few of them met it. Last: over\n"
-    "seeds, the return of the last evaluation, which for all but ours is the first that meets the threshold, or\n"
-    "the end of the budget. Seconds are of training alone, on one core."
-)
+BEGIN, END = "<!-- benchmark begins -->", "<!-- benchmark ends -->"
+LISTS = {
+    "Defaults are chosen on these": CHOSEN,
+    "Actions are real numbers": BOX,
+    "Only reported": REPORTED,
+}
+COLUMNS = [
+    *("task", "random play", "learner", "threshold", "asked by", "then: median (worst)", "seeds at it"),
+    *("while learning: median (worst)", "reached", "episodes", "cpu s"),
+]
+NOTE = """\
+Asked by: episodes of training by which the median over seeds should be at the threshold; in brackets the last
+evaluation, where nothing is asked. Then: median and worst seed of the greedy policy there, bold where they are at
+what is asked of them, and how many seeds are at the threshold. While learning: median and worst seed of the mean
+return of all episodes of training until then. Reached: seeds at the threshold at some evaluation. Episodes and
+processor seconds of training: the median over all seeds of when that was first; a dash where too few of them got
+there. Other learners are evaluated ten times within a budget of steps and stop after the first evaluation at the
+threshold: `then` is their end, and `while learning` is over as many episodes as ours is asked for."""
 
 
-def reached(rows, threshold):
-    """The first row at the threshold, or None."""
-    return next((row for row in rows if score(row) >= threshold), None)
+def reached(run, threshold):
+    """The first evaluation at the threshold, or None."""
+    return next((row for row in run.rows if score(row) >= threshold), None)
+
+
+def at(run, episodes):
+    """The evaluation after so many episodes, or the last one; None while it is missing."""
+    rows = run.rows
+    return rows[-1] if not episodes else next((row for row in rows if row["episodes"] >= episodes), None)
 
 
 def middle(values):
@@ -24,35 +49,79 @@ def middle(values):
     return float(np.median(values)) if np.isfinite(values).all() else float(sorted(values)[len(values) // 2])
 
 
-def line(seeds, threshold):
-    """What the rows of the seeds of one learner on one task, {seed: rows}, come to."""
-    firsts = [reached(rows, threshold) for rows in seeds.values()]
-    last = [score(rows[-1]) for rows in seeds.values()]
+def line(seeds, threshold, by, compared):
+    """What the runs of the seeds of one learner on one task, {seed: Run}, come to.
+
+    by : episodes after which the greedy policy counts; 0: the last evaluation.
+    compared : episodes over which the return while learning is taken.
+    """
+    runs = seeds.values()
+    firsts = [reached(run, threshold) for run in runs]
+    then = [score(row) for run in runs if (row := at(run, by)) is not None]
+    earned = [mean for run in runs if (mean := run.earned(compared)) is not None]
     found = {"seeds": len(seeds), "reached": sum(first is not None for first in firsts)}
     for name in ("episodes", "steps", "wall_s", "cpu_s"):
         found[name] = middle([np.inf if first is None else first[name] for first in firsts])
-    return found | {"last": float(np.median(last)), "worst": float(min(last))}
+    return found | {"then": then, "met": sum(each >= threshold for each in then), "earned": earned}
 
 
-def summary(results):
-    """Rows of the table: (task, threshold, optimum, learner, line). Ours alone is asked for a second threshold."""
-    table = []
-    for (task, learner), seeds in results.items():
-        row = next(iter(seeds.values()))[0]
-        for threshold in row["thresholds"] if learner == "ours" else row["thresholds"][:1]:
-            table.append((task, threshold, row["optimum"], learner, line(seeds, threshold)))
-    return table
+def thresholds(task, seeds):
+    """The thresholds of a task, given the optimum that was found when it was measured."""
+    return task.thresholds(next(iter(seeds.values())).rows[0]["optimum"])
 
 
-def cells(learner, found):
-    """A row of the table as texts."""
-    return [
-        *LEARNERS[learner],
-        f"{found['reached']} of {found['seeds']}",
-        *(number(found[name]) for name in ("episodes", "steps", "wall_s", "cpu_s")),
-        value(found["last"]),
-        value(found["worst"]),
-    ]
+def lines(task, results):
+    """Rows of the table for one task: [(learner, threshold, episodes asked by or 0, level of the worst, line)].
+
+    Others have one, for the threshold at which they stop; ours has one for each threshold that was asked for, and
+    for that of the others.
+    """
+    found, others = [], any((task.name, other) in results for other in LEARNERS if other != "ours")
+    for learner in LEARNERS:
+        seeds = results.get((task.name, learner))
+        if not seeds:
+            continue
+        levels = thresholds(task, seeds)
+        asked = list(zip_longest(levels, task.asked, task.worst))[: len(levels)]
+        for i, (level, by, least) in enumerate(asked if learner == "ours" else [(levels[0], 0, None)]):
+            if by or (i == 0 and (others or not any(task.asked))):
+                found.append((learner, level, by or 0, least, line(seeds, level, by, by or task.compared)))
+    return found
+
+
+def cells(task, results, notes):
+    """The same as texts; a task without results is named as such."""
+    found = lines(task, results)
+    if not any(learner == "ours" for learner, *_ in found):
+        missing = "failed" if "failed: " in " ".join(notes.get(task.name, ())) else "not measured"
+        yield [task.name, value(task.random), name_of("ours"), missing, *"-------"]
+    for learner, level, by, least, row in found:
+        yield [
+            task.name,
+            value(task.random),
+            name_of(learner),
+            value(level),
+            number(by) if by else f"({number(task.points[-1])})" if learner == "ours" else "end",
+            spread(row["then"], level, least),
+            f"{row['met']} of {len(row['then'])}",
+            spread(row["earned"]),
+            f"{row['reached']} of {row['seeds']}",
+            number(row["episodes"]),
+            number(row["cpu_s"]),
+        ]
+
+
+def spread(values, level=np.inf, least=None):
+    """Median and worst, bold where they are at the levels that are asked of them; a dash: nothing is known."""
+    if not values:
+        return "-"
+    median, worst = float(np.median(values)), min(values)
+    return f"{bold(median, level)} ({bold(worst, np.inf if least is None else least)})"
+
+
+def bold(x, level):
+    """A return, bold where it is at a level."""
+    return f"**{value(x)}**" if x >= level else value(x)
 
 
 def number(x):
@@ -65,36 +134,51 @@ def value(x):
     return f"{x:.1f}" if abs(x) >= 10 else f"{x:.3f}"
 
 
-def heading(task, threshold, optimum):
-    """What a table is of."""
-    known = "" if optimum is None else f", the exact optimum is {value(optimum)}"
-    return f"{task}: threshold {value(threshold)}{known}"
+def name_of(learner):
+    """What a learner is called, with its setting where it has several."""
+    name, setting = LEARNERS[learner]
+    return f"{name}, {setting}" if setting in ("default", "tuned") and learner != "ours" else name
 
 
-def blocks(results):
-    """The tables: [(heading, rows of texts)]."""
-    found = {}
-    for task, threshold, optimum, learner, row in summary(results):
-        found.setdefault(heading(task, threshold, optimum), []).append(cells(learner, row))
-    return list(found.items())
+def table(results, notes):
+    """The table as Markdown, with the lists of tasks one after the other."""
+    rows = ["| " + " | ".join(COLUMNS) + " |", "|---|---:|---|" + "---:|" * (len(COLUMNS) - 3)]
+    for title, tasks in LISTS.items():
+        rows.append(f"| *{title}:* |" + " |" * (len(COLUMNS) - 1))
+        rows += ["| " + " | ".join(row) + " |" for task in tasks.values() for row in cells(task, results, notes)]
+    return "\n".join([*rows, "", NOTE]) + "\n"
 
 
-def text(results):
-    """The tables for a terminal."""
-    lines = []
-    for title, rows in blocks(results):
-        widths = [max(len(row[i]) for row in [COLUMNS, *rows]) for i in range(len(COLUMNS))]
-        lines += ["", title]
-        for row in [COLUMNS, *rows]:
-            parts = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-            lines.append("  " + "  ".join(parts).rstrip())
-    return "\n".join([*lines, "", NOTE])
+def text(results, notes):
+    """The tasks that have results or failed, for a terminal."""
+    rows = [
+        [part.replace("**", "") for part in row]
+        for tasks in LISTS.values()
+        for task in tasks.values()
+        for row in cells(task, results, notes)
+        if row[3] != "not measured"
+    ]
+    widths = [max(len(row[i]) for row in [COLUMNS, *rows]) for i in range(len(COLUMNS))]
+    sides = [str.ljust, str.rjust, str.ljust, *[str.rjust] * (len(COLUMNS) - 3)]
+    shown = []
+    for row in [COLUMNS, *rows]:
+        parts = [side(part, width) for side, part, width in zip(sides, row, widths, strict=True)]
+        shown.append("  ".join(parts).rstrip())
+    return "\n".join([*shown, "", NOTE])
 
 
-def markdown(results):
-    """The tables as Markdown."""
-    lines = [NOTE]
-    for title, rows in blocks(results):
-        lines += ["", f"### {title}", "", "| " + " | ".join(COLUMNS) + " |", "|---|---|" + "---:|" * 7]
-        lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+def details(notes):
+    """Why the tasks are there, and what our agent was and said on each of them."""
+    rows = []
+    for name, task in {name: task for tasks in LISTS.values() for name, task in tasks.items()}.items():
+        told = "".join(f" {text}." for text in sorted(notes.get(name, ())))
+        rows.append(f"- **{name}.** {task.why}{told}")
+    return "\n".join(rows) + "\n"
+
+
+def put_into(page, text):
+    """A page with the text between its two marks."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ValueError(f"the page must have the lines {BEGIN} and {END} once each, between which the table goes")
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}"
