@@ -32,6 +32,7 @@ from rlsvi.agents.no_progress import (
 from rlsvi.agents.practice.chunks import LogLearner
 from rlsvi.agents.practice.history import EpisodeHistory
 from rlsvi.agents.practice.learner import (
+    FEW_SWEEPS,
     RECOVERIES,
     REPEAT,
     RESCALINGS,
@@ -262,10 +263,8 @@ class BoundedRLSVI(PracticeAgent):
         if self._learner is not None and self._learner.lookup.table:
             return TABLE_REMEDY
         if self._unsettled >= UNSETTLED:
-            return (
-                f"try more sweeps, rlsvi.BoundedRLSVI(regressions={5 * self.regressions}), a smaller gamma=, or a "
-                "larger lam="
-            )
+            more = 5 * (self.regressions or FEW_SWEEPS)
+            return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
         return self._remedy or REMEDY
 
     def _returns(self) -> Floats:

@@ -671,14 +671,14 @@ class BoundedLearner:
         """Return which kind of lambda-return to plan with: mostly the one that has earned more lately."""
         if self.lookup.table or self.lookup.centred:
             return self.lookup.centred
-        played, episodes = ~np.isnan(self.earned).all(axis=1), int(self.counters[EPISODES])
-        if not played.all():  # without experience of both, the first
-            return bool(sampled and played[0])
+        first, second = (not np.isnan(got).all() for got in self.earned)
+        if not (first and second):  # without experience of both, the first
+            return sampled and first
         better = float(np.nanmean(self.earned[1]) - np.nanmean(self.earned[0]))
         if better == 0:  # nothing is found yet, or all: the first explores more, the second is more accurate
             return not sampled
         error = math.sqrt(sum(float(np.nanvar(got)) / np.count_nonzero(~np.isnan(got)) for got in self.earned))
-        return (better > error) != (sampled and episodes % OTHER == OTHER - 1)
+        return (better > error) != (sampled and int(self.counters[EPISODES]) % OTHER == OTHER - 1)
 
     def values(self, plan: SweptValues | None, place: Place) -> Floats:
         """Return Q of every action."""

@@ -228,10 +228,10 @@ class SparseLearner:
 
     def _vector(self, observation: Any) -> Floats | bytes:
         """Return a checked observation in the form that its key is made of; that of a state is its number."""
-        numbered = self.task.states is not None and self.layout is not None
-        if numbered and isinstance(observation, int | np.integer):
+        layout = self.layout if self.task.states is not None else None
+        if layout is not None and isinstance(observation, int | np.integer):
             state = int(observation) - self.task.first_state
-            if 0 <= state < self.layout.counts[0]:
+            if 0 <= state < layout.counts[0]:
                 return np.array([float(state)])
         return vector_or_bytes(self.layout, observation)
 
@@ -261,8 +261,10 @@ class SparseLearner:
         if len(plan.V) < len(self.model.into) or len(plan.chance) < len(self.model.to):
             raise ValueError("this plan is of an earlier state of the learner: plan anew")
         row = place.row if place.row >= 0 else self.rows.get(key_of(place.x), -1)
+        Q: Floats
         if 0 <= row < len(plan.Q):
-            return plan.Q[row].copy()
+            Q = plan.Q[row].copy()
+            return Q
         Q = np.full(self.task.actions, plan.worth[0])
         if row >= 0:
             action_values(self.model, plan, row, self.planning.gamma, Q)
@@ -480,14 +482,15 @@ def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
     """Return counts of nothing, with room for S states and O outcomes."""
     cell, to, also, before = np.full((4, O), NONE, np.int64)
     times, reward, spread = np.zeros((3, O))
+    revisits, news, finds = np.zeros((3, KINDS, EARLY))
+    alpha, rho = np.ones((2, KINDS, STAGES))
     return SparseModel(
         np.zeros((S, A), np.bool_),
         np.zeros((S, A)),
         np.full((S, A), NONE, np.int64),
         np.full(S, NONE, np.int64),
         *(cell, to, also, before, times, reward, spread),
-        *np.zeros((3, KINDS, EARLY)),
-        *np.ones((2, KINDS, STAGES)),
+        *(revisits, news, finds, alpha, rho),
         np.zeros(4),
         np.zeros(2, np.int64),
     )
@@ -495,10 +498,11 @@ def no_model(S: int, O: int, A: int) -> SparseModel:  # noqa: E741
 
 def no_sample(S: int, O: int, A: int, worth: float) -> SampledModel:  # noqa: E741
     """Return a model of untried cells alone."""
+    other, shift = np.zeros((2, S, A))
     return SampledModel(
         np.zeros(O),
         np.ones((S, A)),
-        *np.zeros((2, S, A)),
+        *(other, shift),
         np.full(S, worth),
         np.zeros((0, A)),
         np.array([worth]),
