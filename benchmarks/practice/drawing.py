@@ -91,7 +91,7 @@ def panel(axes, task, learners, results):
 
 
 def key(drawing, learners):
-    """The legend, below the panels: whose colour, and what the lines are."""
+    """The legend, above the panels: whose colour, and what the lines are."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -103,4 +103,4 @@ def key(drawing, learners):
         Line2D([], [], color=INK, linestyle=WHILE_LEARNING, label="while learning: median over seeds"),
         Line2D([], [], color=INK, linestyle=THRESHOLD, linewidth=0.9, label="asked for"),
     ]
-    drawing.legend(handles=drawn, loc="outside lower center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)
+    drawing.legend(handles=drawn, loc="outside upper center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)

@@ -234,7 +234,7 @@ REPORTED = by_name(
         (25, 50, 100),
         random=-40.01,
         why="Which of three cells each of five telephones should connect to: 35 numbers, actions of five parts. "
-        "Following the best signal brings -8.9 (ten episodes), always choosing the same cell -73 to -85.",
+        "Following the best signal brings -8.9 (ten episodes), always the same cell -73 to -85 (two each).",
     ),
     Task(
         "SerialInventory",
@@ -243,7 +243,7 @@ REPORTED = by_name(
         (25, 50, 100, 200),
         random=-30400.0,
         why="A supply chain of three links with lead times: 15 numbers, and three orders of up to 3,200 units a "
-        "day, where customers ask for 20. Ordering nothing brings -589, ordering 20 everywhere 761.",
+        "day, where customers ask for 20. Ordering nothing brings -589, ordering 20 everywhere 761 (20 episodes).",
     ),
     Task(
         "TwentyFortyEight",
@@ -252,7 +252,7 @@ REPORTED = by_name(
         (50, 150, 300),
         random=1073.0,
         why="The game of 2048 as a picture of 4 x 4 x 16 that does not recur, and luck in every step. The first "
-        "legal one of down, left, right and up brings about 2,560.",
+        "legal one of down, left, right and up brings 2,560 (50 episodes).",
     ),
     *OPERATIONS.values(),
 )
