@@ -662,8 +662,6 @@ def test_what_cannot_be_served_is_said_with_a_remedy():
         BoundedRLSVI(basis=3)
     with pytest.raises(ValueError, match=r"is Text.*FlattenObservation"):
         agent_for(Walk("text"), sigma=1.0)
-    with pytest.raises(ValueError, match="only Discrete actions"):
-        agent_for(gymnasium.make("Pendulum-v1"))
     with pytest.raises(ValueError, match=r"one block of weights per action.*StateFeatures"):
         agent(basis=bases.ActionFeatures(lambda x, a: np.ones(2))).learn(Walk(), episodes=1)
     with pytest.raises(ValueError, match="clone"):

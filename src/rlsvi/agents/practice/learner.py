@@ -535,16 +535,7 @@ class PracticeAgent(Agent):
                 f"this agent holds each action for {self.held} steps, but the log changes actions sooner: use an "
                 "agent with repeat=1, or one that has learned nothing yet"
             )
-        before = getattr(self._bounded, "earned", None)
         super()._replay(replay, progress)
-        if self._bounded is not None:  # no plan of its own has played
-            self._bounded.earned = nothing_earned() if before is None else before
-
-    @property
-    def _bounded(self) -> "BoundedLearner | None":
-        """The learner that learns by regression, if there is one."""
-        learner = getattr(self._learner, "active", self._learner)
-        return learner if isinstance(learner, BoundedLearner) else None
 
     def _episode(self, env: Any) -> float:
         """Play and learn one episode, in which actions are held; in a log they are held if all of it is so."""
@@ -594,6 +585,7 @@ MANY = 5000  # steps up to which every episode has a plan of its own
 SHARE = 0.05  # growth of the data after which to plan again then, with features
 SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
 RECENT = 4  # returns of either kind of lambda-return that are compared
+PLAYED = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # every so many episodes, the kind that has earned less plays
 SLACK = 0.25  # of the memory, by which it may be exceeded before the oldest steps are dropped
 RESCALINGS, RECOVERIES, PLANNED, SCALED, REPEAT = 2, 3, 4, 5, 6  # indices in BoundedLearner.counters
@@ -698,7 +690,7 @@ class BoundedLearner:
         later.regression = self.regression.copy() if self.regression is not None else None
         later.counters = self.counters + np.array([ended, len(steps), 0, 0, 0, 0, 0])
         later.total = self.total + sum(step.reward for step in steps)
-        if plan is not None and ended:
+        if plan is not None and ended and self._has_played(plan, steps):
             later.earned = self.earned.copy()
             later.earned[int(plan.mistakes)] = [*self.earned[int(plan.mistakes), 1:], later.total]
         if ended:
@@ -711,6 +703,16 @@ class BoundedLearner:
         with one_thread():
             later._learn(steps, ended)
         return later
+
+    def _has_played(self, plan: SweptValues, steps: list[Step]) -> bool:
+        """Return whether steps were played with a plan, and do not come from a log of somebody else."""
+        if self.lookup.table or self.lookup.centred:
+            return False  # there is one kind only
+        Q = self.lookup.values(plan.theta, np.stack([step.place.x for step in steps]))
+        legal = np.stack([step.place.legal for step in steps])
+        taken = np.array([step.action for step in steps])
+        best = np.where(legal, Q, -np.inf).max(axis=1)
+        return bool((Q[np.arange(len(taken)), taken] >= best - 1e-9 * np.abs(best)).mean() >= PLAYED)
 
     def _is_due(self) -> bool:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""

@@ -569,7 +569,7 @@ def follow_evidence(model: SparseModel) -> None:
         before, found = 1.0, 1.0
         for stage in range(STAGES):
             alpha, new, exposure = model.alpha[kind, stage], 1.0, 1.0 / before
-            for i in range(2**stage, 2 ** (stage + 1)):
+            for i in range(1 << stage, 1 << (stage + 1)):
                 new += model.news[kind, i]
                 found += model.finds[kind, i]
                 exposure += model.revisits[kind, i] / (i + alpha)
@@ -588,7 +588,7 @@ def kind_of(model: SparseModel, s: int, a: int) -> int:
 def stage_of(visits: float) -> int:
     """Return the stage of a cell that was visited so many times."""
     stage = 0
-    while stage < STAGES - 1 and visits >= 2 ** (stage + 1):
+    while stage < STAGES - 1 and visits >= 1 << (stage + 1):
         stage += 1
     return stage
 
