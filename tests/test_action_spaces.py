@@ -51,7 +51,7 @@ def binary(at):
 SPACES = {
     "box": (Box(-1.0, 1.0, (2,)), signs),
     "matrix": (Box(-1.0, 1.0, (2, 1), np.float64), lambda at: np.sign(at).reshape(2, 1)),
-    "integers": (Box(-2, 2, (2,), np.int32), signs),
+    "integers": (Box(-1, 1, (2,), np.int32), signs),
     "multi-discrete": (MultiDiscrete([2, 3], start=[0, -1]), binary),
     "multi-binary": (MultiBinary(2), binary),
 }

@@ -8,13 +8,15 @@ number the actions of the choice, and return actions of the space.
 
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from gymnasium import spaces
 
 from rlsvi.core.checks import shown, whole
-from rlsvi.core.compile import Floats, Longs
+
+if TYPE_CHECKING:  # help on the command line does without compiled code
+    from rlsvi.core.compile import Floats, Longs
 
 MOST = 1000  # combinations
 NUMBERS = 4  # the most numbers of a Box of which there is a grid
@@ -58,7 +60,7 @@ class Choices(NamedTuple):
         within = ((x >= low - slack) & (x <= high + slack)).all(axis=1)  # False for NaN
         return ~(within & (x == np.rint(x)).all(axis=1)) if np.dtype(self.dtype).kind in "biu" else ~within
 
-    def nearest(self, x: Any) -> tuple[Longs, Floats]:
+    def nearest(self, x: Any) -> "tuple[Longs, Floats]":
         """Return the number of the choice nearest to each row, (N, n), and its distance, where each range is 1.
 
         Of equally near ones it is the first.
@@ -72,7 +74,7 @@ class Choices(NamedTuple):
         return best, least
 
     @property
-    def _bounds(self) -> tuple[Floats, Floats]:
+    def _bounds(self) -> "tuple[Floats, Floats]":
         """The least and the greatest value of each number: the corners of the space are among the choices."""
         actions = np.array(self.actions, np.float64)
         return actions.min(axis=0), actions.max(axis=0)
