@@ -50,7 +50,7 @@ from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.bases.layout import Seen
 from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError, Model
@@ -76,7 +76,7 @@ class Summary(NamedTuple):
     rewards: tuple[float, float, float]  # number of nonzero ones, sum of the logarithms of their size, the largest
     x: Floats  # the rows of the steps that judge a basis
     action: Longs
-    odd: Bools  # whether they belong to every other episode
+    episode: Longs  # the number of their episode
 
     @property
     def seen(self) -> Seen:
@@ -103,7 +103,7 @@ class Summary(NamedTuple):
             (some + some2, logarithms + logarithms2, max(largest, largest2)),
             np.concatenate([self.x, other.x]),
             np.concatenate([self.action, other.action]),
-            np.concatenate([self.odd, other.odd ^ (self.episodes % 2 == 1)]),
+            np.concatenate([self.episode, other.episode + self.episodes]),
         )
 
 
@@ -123,7 +123,7 @@ def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
         (float((size > 0).sum()), float(np.log(size[size > 0]).sum()), float(size.max())),
         chunk.x[judging],
         chunk.action[judging],
-        (ends.cumsum() - ends)[judging] % 2 == 1,
+        (ends.cumsum() - ends)[judging],
     )
 
 
@@ -264,6 +264,8 @@ class LogLearner(BoundedLearner):
                 "chunk= is for features that are computed from many observations at once: give the agent a basis "
                 "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
             )
+        if lookup.categories is not None and lookup.categories.values:
+            raise ValueError("chunk= cannot number the texts or categories of a log: fit it without chunk=")
         learner = cls(empty.task, copy(lookup), empty.history.x.shape[1], empty.planning)
         learner.counters[REPEAT] = 1
         return learner
@@ -314,7 +316,7 @@ class LogLearner(BoundedLearner):
             for x in (summary.least, summary.most):
                 lookup.warn_outside(x)
         lookup.follow(np.stack([summary.least, summary.most]))
-        sample = Sample(summary.x, summary.action, summary.odd, returns)
+        sample = Sample(summary.x, summary.action, summary.episode, returns)
         self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), planning.noise[0], planning.alike)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:

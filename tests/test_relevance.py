@@ -1,0 +1,117 @@
+"""Numbers that do not matter are found, left out, and taken back if they begin to matter."""
+
+import gymnasium
+import numpy as np
+import pytest
+from benchmarks.noise import Noise
+from gymnasium.spaces import Box, Discrete
+
+import rlsvi
+from pages import blocks
+from rlsvi.agents.practice.relevance import FEWEST, is_better, relevant_numbers
+
+
+class Slope(gymnasium.Env):
+    """Numbers in [-1, 1] of which the first says which action pays; the others are noise."""
+
+    action_space = Discrete(2)
+
+    def __init__(self, numbers, at=0):
+        self.observation_space = Box(-1.0, 1.0, (numbers,), np.float64)
+        self.at = at
+
+    def look(self):
+        self.x = self.np_random.uniform(-1, 1, self.observation_space.shape)
+        return self.x
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self.look(), {}
+
+    def step(self, action):
+        reward, self.t = float(np.sin(3 * self.x[self.at])) * (2 * action - 1), self.t + 1
+        return self.look(), reward, False, self.t >= 25, {}
+
+
+def learned(env, episodes, **settings):
+    return rlsvi.BoundedRLSVI(seed=0, repeat=1, **settings).learn(env, episodes, progress=False)
+
+
+@pytest.mark.parametrize("numbers", [2, 3, 6])  # radial, Fourier, waves
+def test_noise_is_left_out(numbers):
+    env = Slope(numbers)
+    agent = learned(env, 20)
+    assert agent.relevant == (True, *[False] * (numbers - 1))
+    assert agent.diagnostics()["relevant"] == 1
+    assert isinstance(agent._learner.lookup.functions, rlsvi.bases.Radial)
+
+
+def test_what_matters_is_kept():
+    env = gymnasium.make("CartPole-v1")
+    agent = learned(env, 12)
+    assert agent.relevant == (True,) * 4
+    assert "relevant" not in agent.diagnostics()
+
+
+def test_a_basis_that_is_given_is_used_as_it_is():
+    for basis in (rlsvi.bases.Fourier(), rlsvi.bases.Waves()):
+        assert learned(Slope(3), 12, basis=basis).relevant == (True,) * 3
+
+
+def test_what_was_left_out_comes_back():
+    env = Slope(3)
+    agent = learned(env, 16)
+    assert agent.relevant == (True, False, False)
+    env.at = 2
+    agent.learn(env, 80, progress=False)
+    assert agent.relevant[2]
+
+
+def test_a_file_remembers_what_is_relevant(tmp_path):
+    agent = learned(Slope(6), 10)
+    agent.save(tmp_path / "agent")
+    again = rlsvi.load(tmp_path / "agent")
+    assert again.relevant == agent.relevant != (True,) * 6
+    for a in (agent, again):
+        a.learn(Slope(6), 12, progress=False)
+    whole = learned(Slope(6), 22)
+    states = [a._state() for a in (agent, again, whole)]
+    for name, array in states[0].items():
+        assert all(np.array_equal(array, other[name]) for other in states[1:]), name
+
+
+def test_an_exported_policy_reads_the_relevant_numbers_alone(tmp_path):
+    agent = learned(Slope(6), 12)
+    agent.export(tmp_path / "policy.npz")
+    reader = {}
+    exec(blocks("docs/interoperability.md")[0], reader)
+    act = reader["policy"](tmp_path / "policy.npz")
+    rows = np.random.default_rng(0).uniform(-1, 1, (100, 6))
+    actions = agent.predict(rows, deterministic=True)[0]
+    assert [act(row) for row in rows] == actions.tolist()
+    assert len(set(actions.tolist())) == 2
+
+
+def test_too_few_episodes_tell_nothing():
+    episode = np.repeat(np.arange(FEWEST - 1), 10)
+    assert relevant_numbers(3, lambda kept, length: np.full(50, kept.sum()), episode).all()
+    more = np.repeat(np.arange(FEWEST), 10)
+    noise = relevant_numbers(3, lambda kept, length: np.arange(60.0) + 60 * kept[1:].sum(), more)
+    assert noise.tolist() == [True, False, False]
+
+
+def test_an_improvement_must_be_one_of_most_episodes():
+    episode, before = np.arange(10), np.ones(10)
+    assert is_better(np.linspace(0.5, 0.9, 10), before, episode)
+    assert not is_better(np.array([0.0, *[1.05] * 9]), before, episode)  # one episode alone
+    assert not is_better(np.full(10, 0.999), before, episode)  # hardly
+
+
+def test_the_wrapper_adds_noise_that_depends_on_the_seed():
+    env = Noise(gymnasium.make("CartPole-v1"), 3)
+    first, again, other = (env.reset(seed=seed)[0] for seed in (1, 1, 2))
+    assert first.shape == (7,)
+    assert env.observation_space.contains(first)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first[4:], other[4:])
