@@ -8,7 +8,8 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from pages import blocks
-from rlsvi.agents.practice.relevance import FEWEST, is_better, relevant_numbers
+from rlsvi.agents.practice.held_out import Sample
+from rlsvi.agents.practice.relevance import FEWEST, MOST, relevant_numbers
 
 
 class Slope(gymnasium.Env):
@@ -35,7 +36,7 @@ class Slope(gymnasium.Env):
 
 
 def learned(env, episodes, **settings):
-    return rlsvi.BoundedRLSVI(seed=0, repeat=1, **settings).learn(env, episodes, progress=False)
+    return rlsvi.BoundedRLSVI(seed=0, repeat=1, gamma=0.0, **settings).learn(env, episodes, progress=False)
 
 
 @pytest.mark.parametrize("numbers", [2, 3, 6])  # radial, Fourier, waves
@@ -49,7 +50,7 @@ def test_noise_is_left_out(numbers):
 
 def test_what_matters_is_kept():
     env = gymnasium.make("CartPole-v1")
-    agent = learned(env, 12)
+    agent = rlsvi.BoundedRLSVI(seed=0).learn(env, 12, progress=False)
     assert agent.relevant == (True,) * 4
     assert "relevant" not in agent.diagnostics()
 
@@ -93,19 +94,49 @@ def test_an_exported_policy_reads_the_relevant_numbers_alone(tmp_path):
     assert len(set(actions.tolist())) == 2
 
 
-def test_too_few_episodes_tell_nothing():
-    episode = np.repeat(np.arange(FEWEST - 1), 10)
-    assert relevant_numbers(3, lambda kept, length: np.full(50, kept.sum()), episode).all()
-    more = np.repeat(np.arange(FEWEST), 10)
-    noise = relevant_numbers(3, lambda kept, length: np.arange(60.0) + 60 * kept[1:].sum(), more)
-    assert noise.tolist() == [True, False, False]
+# ---- The judgement alone ----------------------------------------------------------------------------------
 
 
-def test_an_improvement_must_be_one_of_most_episodes():
-    episode, before = np.arange(10), np.ones(10)
-    assert is_better(np.linspace(0.5, 0.9, 10), before, episode)
-    assert not is_better(np.array([0.0, *[1.05] * 9]), before, episode)  # one episode alone
-    assert not is_better(np.full(10, 0.999), before, episode)  # hardly
+def judged(x, b, before=None, length=40):
+    """Which of all numbers are relevant to targets b, in episodes of a length."""
+    rng = np.random.default_rng(5)
+    sample = Sample(x, rng.integers(2, size=len(x)), np.arange(len(x)) // length, b)
+
+    def features(rows, scale):
+        return rlsvi.bases.Waves(features=100, length=scale).rows((rows + 6) / 12)
+
+    return relevant_numbers(features, 2, sample, np.ones(x.shape[1], bool) if before is None else before, 0.1, 0.5)
+
+
+X = np.random.default_rng(0).normal(size=(800, 5))
+
+
+def test_numbers_that_targets_depend_on_are_relevant():
+    assert judged(X, np.sin(X[:, 1]) + X[:, 3] ** 2 / 2).tolist() == [False, True, False, True, False]
+
+
+def test_one_of_two_equal_numbers_is_kept():
+    twice = X.copy()
+    twice[:, 4] = twice[:, 1]
+    kept = judged(twice, np.sin(twice[:, 1]))
+    assert not kept[[0, 2, 3]].any()
+    assert kept[[1, 4]].any()
+
+
+def test_targets_that_cannot_be_predicted_change_nothing():
+    before = np.array([True, False, True, True, False])
+    assert judged(X, np.random.default_rng(1).normal(size=800), before).tolist() == before.tolist()
+    assert judged(X, np.zeros(800), before).tolist() == before.tolist()
+
+
+def test_too_few_episodes_change_nothing():
+    assert judged(X, np.sin(X[:, 1]), length=800 // (FEWEST - 1)).all()
+    assert not judged(X, np.sin(X[:, 1]), length=800 // FEWEST + 1).all()
+
+
+def test_too_many_numbers_are_not_judged():
+    many = np.concatenate([X, np.zeros((800, MOST - 4))], axis=1)
+    assert judged(many, np.sin(X[:, 1])).all()
 
 
 def test_the_wrapper_adds_noise_that_depends_on_the_seed():

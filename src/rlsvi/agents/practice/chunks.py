@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
+from rlsvi.agents.practice.held_out import Sample, judges
 from rlsvi.agents.practice.history import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
     MEAN_SWEEPS,
@@ -34,12 +35,10 @@ from rlsvi.agents.practice.learner import (
     BoundedLearner,
     Lookup,
     Planning,
-    Sample,
     SweptValues,
     check_size,
     discounted_sums,
     fill_normal,
-    judges,
     largest_value,
     sweep_safely,
     targets,

@@ -11,6 +11,7 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
+from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
 from rlsvi.agents.practice.relevance import relevant_numbers
@@ -18,7 +19,7 @@ from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.categories import Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
 from rlsvi.bases.observed import MOST, Observed, is_crossed, rows_of
-from rlsvi.bases.waves import JUDGED, Waves
+from rlsvi.bases.waves import Waves
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
@@ -241,6 +242,7 @@ def empirical_prior(
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
 MOST_NUMBERS = 2**14  # features that any basis may make of a row before their number is known
+JUDGING = 100  # waves by which it is judged which numbers are relevant
 COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 
 
@@ -368,7 +370,7 @@ class Lookup:
         """Return whether to decide again which numbers are relevant: whenever the data have doubled."""
         return self.suited is not None and steps >= 2 * self.judged
 
-    def tune(self, seen: Seen, sample: "Sample", steps: int, ridge: float, alike: float) -> Self:
+    def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float, alike: float) -> Self:
         """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
         tuned, given = copy(self), self.basis.basis
         if self.suited is not None:
@@ -384,23 +386,22 @@ class Lookup:
         def error(functions: Any) -> float:
             other = copy(tuned)
             other.functions = functions
-            return float(held_out_errors(other, sample, ridge, alike).sum())
+            return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike)
 
         n = np.count_nonzero(tuned.relevant)
         tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
         return tuned
 
-    def _relevant(self, seen: Seen, sample: "Sample", ridge: float, alike: float) -> Bools:
+    def _relevant(self, seen: Seen, sample: Sample, ridge: float, alike: float) -> Bools:
         """Return which numbers are relevant, judged by waves, which suit any number of them."""
-        other = copy(self)
-        other.ranges = Waves().spread(self.ranges, seen)
+        judge = copy(self)
+        judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), np.ones_like(self.relevant)
 
-        def errors(kept: Bools, length: float) -> Floats:
-            other.relevant, other.functions = kept, Waves(features=JUDGED, length=length)
-            held = [held_out_errors(other, sample, ridge, alike, half) for half in (0, 1)]
-            return np.concatenate(held)
+        def features(x: Floats, length: float) -> Floats:
+            judge.functions = Waves(features=JUDGING, length=length)
+            return judge.features(x)
 
-        return relevant_numbers(len(self.relevant), errors, sample.episode)
+        return relevant_numbers(features, self.actions, sample, self.relevant, ridge, alike)
 
     def arrays(self) -> dict[str, Any] | None:
         """Return the arrays that define the features in an exported policy, or None if there are none."""
@@ -454,52 +455,6 @@ def check_size(task: Task, dim: int) -> None:
         "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
         "gymnasium.wrappers.TransformAction",
     )
-
-
-# ---- The error by which a basis is tuned: that of predicting half of the episodes from the rest ------------
-#
-# It is measured at up to `SAMPLE` steps spread evenly over the history. Episodes are held out as a whole:
-# successive steps are alike, and the marginal likelihood, which takes their noise to be independent, prefers
-# lengths that are too short.
-
-SAMPLE = 2000  # steps that judge a basis
-
-
-class Sample(NamedTuple):
-    """Steps that judge a basis."""
-
-    x: Floats  # (n, width) their rows
-    action: Longs
-    episode: Longs  # the number of their episode
-    b: Floats  # their targets
-
-
-def sample_of(history: EpisodeHistory, b: Floats) -> Sample:
-    """Return the steps of a history that judge a basis by the targets b."""
-    steps, ends, chosen = history.transitions, history.last.astype(np.int64), judges(len(b))
-    episode = (ends.cumsum() - ends)[chosen]
-    return Sample(history.x[steps.row[chosen]], steps.action[chosen], episode, b[chosen])
-
-
-def judges(steps: int) -> Longs:
-    """Return which of all steps judge a basis."""
-    return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
-
-
-def held_out_errors(lookup: Lookup, sample: Sample, ridge: float, alike: float, half: int = 1) -> Floats:
-    """Return the squared errors of predictions of one half of the episodes, the odd ones, from the rest."""
-    action, b, row = sample.action, sample.b - sample.b.mean(), np.arange(len(sample.b))
-    odd = sample.episode % 2 == half
-    phi = lookup.features(sample.x)
-    regression = FeatureRegression(lookup.actions, phi.shape[1], alike)
-    regression.extend(phi)
-    regression.add(row[~odd], action[~odd], np.ones(np.count_nonzero(~odd)))
-    regression.factor(ridge)
-    sums = np.zeros((len(row), lookup.actions))
-    sums[row[~odd], action[~odd]] = b[~odd]
-    theta = regression.fit(sums, np.zeros((lookup.actions, phi.shape[1])))
-    errors: Floats = (b - regression.values(theta)[row, action])[odd] ** 2
-    return errors
 
 
 # ---- Action repeat: an action is held for several steps, and a rule says for how many ----------------------
