@@ -37,25 +37,31 @@ class Noise(gym.ObservationWrapper[Any, Any, Any]):
 
 
 def run(task: str, numbers: int, episodes: int, seed: int) -> dict[str, Any]:
-    """Learn one task, and return what was earned while learning and afterwards."""
+    """Learn one task, and return what was earned while learning and afterwards, and what was relevant when."""
     env = gym.make(task)
     if numbers:
         env = Noise(env, numbers)
     returns: list[float] = []
+    relevant: list[tuple[int, str]] = []
+
+    def note(agent: Any, total: float) -> None:
+        returns.append(total)
+        kept = "".join("01"[one] for one in getattr(getattr(agent, "acting", agent), "relevant", ()))
+        if not relevant or relevant[-1][1] != kept:
+            relevant.append((len(returns), kept))
+
     begin = process_time()
     agent = rlsvi.agent_for(env, seed=seed)
-    agent.learn(env, episodes, on_episode=lambda _, total: returns.append(total), progress=False)
+    agent.learn(env, episodes, on_episode=note, progress=False)
     seconds = process_time() - begin
-    greedy = rlsvi.evaluate(agent, env, 20, seed=10_000 + seed)
-    relevant = getattr(getattr(agent, "acting", agent), "relevant", None)
     return {
         "task": task,
         "numbers": numbers,
         "seed": seed,
-        "greedy": greedy.mean,
+        "greedy": rlsvi.evaluate(agent, env, 20, seed=10_000 + seed).mean,
         "training": float(np.mean(returns)),
         "seconds": round(seconds, 1),
-        "relevant": None if relevant is None else np.asarray(relevant).tolist(),
+        "relevant": relevant,
     }
 
 

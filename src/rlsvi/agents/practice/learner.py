@@ -330,9 +330,9 @@ class Lookup:
         if self.table or not isinstance(self.basis, Observed):
             return x
         assert self.categories is not None
+        if self.relevant.all() and not self.categories.values:
+            return rows_of(self.basis.layout, self.functions, self.ranges, x)
         x, m = self.categories.numbered(x), len(self.relevant)
-        if self.relevant.all():
-            return rows_of(self.layout, self.functions, self.ranges, x)
         kept = np.concatenate([x[:, :m][:, self.relevant], x[:, m:]], axis=1)
         return rows_of(self.layout, self.functions, self.ranges.of(self.relevant), kept)
 
