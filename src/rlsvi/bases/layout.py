@@ -336,7 +336,8 @@ class Ranges(NamedTuple):
 
     def of(self, kept: Bools) -> "Ranges":
         """Return the ranges of some of the numbers."""
-        return Ranges(*(array[kept] for array in self))
+        low, high, least, most, observed = self
+        return Ranges(low[kept], high[kept], least[kept], most[kept], observed[kept])
 
     def around(self, mean: Floats, half: Floats) -> "Ranges":
         """Return ranges of a half width around a mean, where none are given."""

@@ -5,7 +5,7 @@ steps are alike, and the marginal likelihood, which takes their noise to be inde
 too short.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ class Sample(NamedTuple):
     action: Longs
     episode: Longs  # the number of their episode
     b: Floats  # their targets
+
+    def of(self, some: Any) -> "Sample":
+        """Return some of the steps, given as a slice or as booleans, which are copied."""
+        return Sample(self.x[some], self.action[some], self.episode[some], self.b[some])
 
 
 def sample_of(history: EpisodeHistory, b: Floats) -> Sample:

@@ -352,10 +352,10 @@ class Lookup:
 
     def follow(self, x: Floats) -> bool:
         """Extend categories and ranges to contain new rows. Return whether this has changed all features."""
-        before = self.categories
+        more, before = False, self.categories
         if before is not None and before.values:
             self.categories = before.extended(x)
-        more = before is not None and before.counts != self.categories.counts
+            more = before.counts != self.categories.counts
         if self.centred:
             return more
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
@@ -375,7 +375,7 @@ class Lookup:
         tuned, given = copy(self), self.basis.basis
         if self.suited is not None:
             tuned.relevant = self._relevant(seen, sample, ridge, alike)
-            given = tuned.functions = self.suited(np.count_nonzero(tuned.relevant))
+            given = tuned.functions = self.suited(int(tuned.relevant.sum()))
         if not tuned.centred:
             if self.centred:  # ranges are then those observed, and no longer so many standard deviations
                 unknown = ranges_of(self.basis.low, self.basis.high, observed=True)
@@ -388,7 +388,7 @@ class Lookup:
             other.functions = functions
             return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike)
 
-        n = np.count_nonzero(tuned.relevant)
+        n = int(tuned.relevant.sum())
         tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
         return tuned
 
@@ -407,7 +407,7 @@ class Lookup:
         """Return the arrays that define the features in an exported policy, or None if there are none."""
         if not isinstance(self.basis, Observed):
             return None
-        n = np.count_nonzero(self.relevant)
+        n = int(self.relevant.sum())
         made = self.traits.arrays(n) if n else {}
         if made is None:
             return None
@@ -440,10 +440,10 @@ class Lookup:
             self.judged = int(file.take_within("judged", (1,), np.int64, 0, 2**62)[0])
             if not self.relevant.any():
                 raise ArchiveError("is damaged: none of its numbers is relevant")
-            self.functions = self.suited(np.count_nonzero(self.relevant))
+            self.functions = self.suited(int(self.relevant.sum()))
         if isinstance(self.functions, MeasuredBasis):
             self.functions = self.functions.read(file)
-            if self.functions.size(np.count_nonzero(self.relevant), max(dim, MOST_NUMBERS)) > dim:
+            if self.functions.size(int(self.relevant.sum()), max(dim, MOST_NUMBERS)) > dim:
                 raise ArchiveError(f"is damaged: it has weights of {dim} features, its basis has more")
 
 

@@ -6,8 +6,7 @@
         if loss_i, and two standard errors more, is a small part of what is explained: i seems not to matter
         if loss_i is more than that, and more than two standard errors: i matters
     take back those that matter
-    leave out those that seem not to, in the order of loss_i, as long as predictions are hardly worse without them,
-    after fitting anew
+    leave out those that seem not to, in the order of loss_i, if a new fit without them predicts no worse
 
 Numbers are exchanged with those of the step that is half of all held-out steps away, without chance. For a number
 that is independent of all others, this changes the error by chance alone. Standard errors are over episodes. Where
@@ -25,9 +24,8 @@ from rlsvi.core.compile import Bools, Floats
 MOST = 64  # numbers; for more of them this takes too long
 FEWEST = 6  # episodes that are needed to tell
 STEPS = 1000  # steps that judge
-PART = 0.05  # of what predictions explain; what loses less may not matter
+PART = 0.03  # of what predictions explain; what loses less may not matter
 SURE = 2.0  # standard errors
-WORSE = 0.1  # by how much of itself the error may rise in all, when numbers are left out
 LENGTHS = 0.125, 0.25, 0.5  # of waves, in units of the number of numbers
 
 Features = Callable[[Floats, float], Floats]
@@ -41,7 +39,7 @@ def relevant_numbers(
     features : a function of rows, and of the length scale of waves, to features of all numbers.
     before : which numbers were relevant before.
     """
-    sample = centred(Sample(*(array[:: 1 + len(sample.b) // (STEPS + 1)] for array in sample)))
+    sample = centred(sample.of(slice(None, None, 1 + len(sample.b) // (STEPS + 1))))
     halves = [sample.episode % 2 == half for half in (0, 1)]
     _, episode = np.unique(sample.episode, return_inverse=True)
     if len(before) > MOST or episode.max() + 1 < FEWEST:
@@ -59,7 +57,7 @@ def relevant_numbers(
         """Return by how much the error rises if number i is that of another step, and its standard error."""
         rise = -errors
         for theta, half in zip(fitted, halves, strict=True):
-            held = Sample(*(array[~half] for array in sample))
+            held = sample.of(~half)
             held.x[:, i] = np.roll(held.x[:, i], len(held.x) // 2)
             rise[~half] += errors_of(features(held.x, length), theta, held)
         each = np.bincount(episode, rise)
@@ -72,7 +70,7 @@ def relevant_numbers(
     loss, doubt = np.array([lost(i, *found[length], length) for i in range(len(before))]).T
     if small <= 0:
         return before
-    kept = before | ((loss > small) & (loss > SURE * doubt))
+    kept: Bools = before | ((loss > small) & (loss > SURE * doubt))
     x = sample.x.copy()
     x[:, : len(kept)][:, ~kept] = x.mean(axis=0)[: len(kept)][~kept]
     for i in np.argsort(loss, kind="stable"):
@@ -80,6 +78,7 @@ def relevant_numbers(
             continue
         fewer = x.copy()
         fewer[:, i] = x[:, i].mean()
-        if fit(fewer, length)[1].sum() <= (1 + WORSE) * error:
-            x, kept[i] = fewer, False
+        errors = float(fit(fewer, length)[1].sum())
+        if errors <= error:
+            x, error, kept[i] = fewer, errors, False
     return kept
