@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, Text
+from gymnasium.spaces import Box, Dict, Discrete, Sequence
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DivergenceWarning, InverseGamma, NoProgressWarning, agent_for, bases
@@ -32,7 +32,7 @@ class Walk(gymnasium.Env):
             "bounded": Box(-20.0, 4.0, (1,), np.float64),
             "number": Discrete(30, start=-20),
             "dict": Dict({"x": Box(-np.inf, np.inf, (1,), np.float64), "odd": Discrete(2)}),
-            "text": Text(5),
+            "sequence": Sequence(Discrete(2)),
         }[kind]
 
     def _observe(self):
@@ -660,8 +660,8 @@ def test_predict_draws_once_an_episode():
 def test_what_cannot_be_served_is_said_with_a_remedy():
     with pytest.raises(TypeError, match="Fourier"):
         BoundedRLSVI(basis=3)
-    with pytest.raises(ValueError, match=r"is Text.*FlattenObservation"):
-        agent_for(Walk("text"), sigma=1.0)
+    with pytest.raises(ValueError, match=r"is Sequence.*TransformObservation"):
+        agent_for(Walk("sequence"), sigma=1.0)
     with pytest.raises(ValueError, match=r"one block of weights per action.*StateFeatures"):
         agent(basis=bases.ActionFeatures(lambda x, a: np.ones(2))).learn(Walk(), episodes=1)
     with pytest.raises(ValueError, match="clone"):

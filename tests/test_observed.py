@@ -5,7 +5,7 @@ import itertools
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple
 
 import rlsvi
 from contract.bases import measured_bases
@@ -48,8 +48,8 @@ def test_a_bound_that_says_nothing_is_none(bound):
         (Box(0.0, 1.0, (2,), np.float64), np.array([0.0, np.nan]), "NaN, infinity"),
         (Box(0.0, 1.0, (2,), np.float64), np.zeros(3), r"shape \(2,\)"),
         (Discrete(3), 3, "outside"),
-        (MIXED, {"place": np.zeros(2)}, "not of the environment's"),
-        (Tuple((Discrete(2), Discrete(2))), (1,), "not of the environment's"),
+        (MIXED, {"place": np.zeros(2)}, r"it lacks \['flags', 'mode'\]"),
+        (Tuple((Discrete(2), Discrete(2))), (1,), "a tuple of 2 parts, got 1"),
     ],
 )
 def test_observations_are_checked(space, observation, message):
@@ -58,8 +58,10 @@ def test_observations_are_checked(space, observation, message):
 
 
 def test_a_space_that_cannot_be_served_says_what_to_do():
-    with pytest.raises(ValueError, match=r"observation\['b'\] is Text.*FilterObservation"):
-        layout_of(Dict({"a": Discrete(2), "b": Text(5)}))
+    with pytest.raises(ValueError, match=r"observation\['b'\] is Sequence.*FilterObservation"):
+        layout_of(Dict({"a": Discrete(2), "b": Sequence(Discrete(2))}))
+    with pytest.raises(ValueError, match=r"agent_for.*FlattenObservation"):
+        rlsvi.RLSVI(horizon=5, basis=bases.of(Text(5)))._features(rlsvi.envs.task.Task(5, 2, None), "a")
 
 
 # ---- scaling ----------------------------------------------------------------------------------------------

@@ -259,13 +259,21 @@ def test_whole_numbers_that_float64_cannot_tell_apart_are_refused():
 
 
 def test_the_part_that_cannot_be_served_is_named():
-    for name, path in (("dict with text", "observation['mission']"), ("nested text", "observation['a']['note']")):
-        with pytest.raises(ValueError, match=re.escape(path)):
-            rlsvi.BoundedRLSVI(seed=0).learn(Anything(OBSERVATIONS[name]), episodes=1)
-    with pytest.raises(ValueError, match=re.escape("FilterObservation(env, ['image'])")):
-        rlsvi.BoundedRLSVI(seed=0).learn(Anything(OBSERVATIONS["dict with text"]), episodes=1)
-    with pytest.raises(ValueError, match=r"observation\[1\] is Text.*FlattenObservation"):
-        rlsvi.BoundedRLSVI(seed=0).learn(Anything(OBSERVATIONS["tuple with text"]), episodes=1)
+    many = Sequence(Discrete(2))
+    cases = (
+        (Dict(image=THREE, mission=many), "observation['mission']"),
+        (Dict(a=Dict(note=many, x=THREE), b=Discrete(2)), "observation['a']['note']"),
+        (Dict(image=THREE, mission=many), "FilterObservation(env, ['image'])"),
+        (Tuple((Discrete(3), OneOf((Discrete(3), THREE)))), "observation[1] is OneOf"),
+    )
+    for space, message in cases:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            rlsvi.BoundedRLSVI(seed=0).learn(Anything(space), episodes=1)
+
+
+@pytest.mark.parametrize("name", ["dict with text", "nested text", "dict of text", "tuple with text"])
+def test_texts_as_parts_are_served(name):
+    assert isinstance(learned_or_refused(Anything(OBSERVATIONS[name])), rlsvi.TableOrFeatures)
 
 
 def test_a_basis_of_the_users_own_is_not_asked_about_observations_that_never_occur():

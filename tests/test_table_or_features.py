@@ -326,8 +326,8 @@ def test_the_agent_for_an_environment():
         assert isinstance(agent_for(Any(space)), TableOrFeatures)
     basis = rlsvi.bases.Fourier()
     assert isinstance(agent_for(gymnasium.make("CartPole-v1"), basis=basis), BoundedRLSVI)
-    with pytest.raises(ValueError, match="FlattenObservation"):
-        agent_for(Any(Text(5)), sigma=1.0)
+    assert isinstance(agent_for(Any(Dict(a=Text(5), b=Discrete(2)))), TableOrFeatures)
+    assert isinstance(agent_for(Any(Text(5)), sigma=1.0), BoundedRLSVI)
 
 
 # ---- runs without progress --------------------------------------------------------------------------------

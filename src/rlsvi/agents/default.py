@@ -28,10 +28,10 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
 
     If observations are numbered and the environment itself defines the number of periods of an episode
     (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
-    an environment does not define periods. Other numbered observations, and text, are learned by DiscountedPSRL,
+    an environment does not define periods. Other numbered observations, and texts, are learned by DiscountedPSRL,
     which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
-    otherwise continues with BoundedRLSVI and features. If features cannot be made of so many or so large
-    numbers, a warning says so and the agent is DiscountedPSRL.
+    otherwise continues with BoundedRLSVI and features; a text that is a part of them is a category. If features
+    cannot be made of so many or so large numbers, a warning says so and the agent is DiscountedPSRL.
 
     Actions may be Discrete; MultiDiscrete or MultiBinary, of up to 1,000 combinations; or a Box of up to four
     bounded numbers, of which the agent tries a grid. `predict` returns actions of the environment's own space.
@@ -84,7 +84,9 @@ def _checked(kind: Any, arguments: dict[str, Any], other: Any = None) -> dict[st
 
 
 def _has_numbers(space: Any) -> bool:
-    """Return whether the observations of a space consist of numbers, of any number and size."""
+    """Return whether the observations of a space hold numbers, of any number and size, or texts as parts."""
+    if isinstance(space, spaces.Text):
+        return False
     try:
         layout_of(space)
     except TableOnlyError:

@@ -152,8 +152,11 @@ def _plain(name: str, value: Any, arrays: dict[str, Any]) -> Any:
 # and cosines with `waves`, `scale` and a `phase`, or of a picture a 1, the squares of pixels times `single`, and
 # sums of products of their pairs, `first` and `second` (P,), each in the sum that `bin` (P,) says, times `scale`;
 # `weights` (A, d), `first_action`, and whether the features are `crossed` with the discrete numbers. The practice
-# agent adds `held`, for how many steps each action is held. If actions are not Discrete, the file has `choices`
-# (A, ..), actions of the space, of which everything else gives the number. docs/interoperability.md has a reader.
+# agent adds `held`, for how many steps each action is held, `relevant`, the indices of those measured numbers that
+# have features, unless all have, and `category_j`, the values of the counted number j that have a category of
+# their own, 1, 2, .., where all others have category 0; the value of a text is the first 52 bits of its BLAKE2b
+# digest of 8 bytes. If actions are not Discrete, the file has `choices` (A, ..), actions of the space, of which
+# everything else gives the number. docs/interoperability.md has a reader.
 
 
 MOST = 1_000_000  # the largest number of table cells

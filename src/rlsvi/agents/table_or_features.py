@@ -36,7 +36,8 @@ import numpy as np
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, diverged
 from rlsvi.agents.practice.bounded_rlsvi import BoundedRLSVI
-from rlsvi.agents.practice.learner import REPEAT, PracticeAgent, Sample, discounted_sums, judges, predictions
+from rlsvi.agents.practice.held_out import Sample, judges, weights
+from rlsvi.agents.practice.learner import REPEAT, PracticeAgent, discounted_sums
 from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL, key_of
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, observation_of, vector_of
@@ -298,17 +299,19 @@ class ChoosingLearner:
         table = np.where(cell < len(times), sums[known] / (times[known] + 1), 0.0)
 
         chosen = judges(len(steps))
-        odd = np.searchsorted(ends, chosen, side="right") % 2 == 1
+        episode = np.searchsorted(ends, chosen, side="right")
         x, action, held, b = np.array([record.x[i] for i in row[chosen]]), action[chosen], held[chosen], b[chosen]
         features: Any = self.agent.inner(False, self.task)
         lookup, ridge, alike = features._lookup(self.task), features._planning.noise[0], features._planning.alike
         if lookup.table:
             return rms(table[chosen], b, held), rms(table[chosen], b, held)
-        past = Sample(x[~held], action[~held], odd[~held], b[~held])
+        sample = Sample(x, action, episode, b)
+        past = sample.of(~held)
         lookup.follow(past.x)
         lookup = lookup.tune(lookup.seen(past.x), past, len(past.b), ridge, alike)
-        predicted = predictions(lookup, Sample(x, action, held, b), ridge, alike)
-        return rms(table[chosen], b, held), rms(predicted, b, held)
+        phi = lookup.features(x)
+        theta = weights(phi, self.task.actions, sample, ~held, ridge, alike)
+        return rms(table[chosen], b, held), rms(np.einsum("nd,nd->n", phi, theta[action]), b, held)
 
     def _replay(self, record: "Record", table: bool) -> Any:
         """Return a learner of the other kind that has learned from all episodes."""

@@ -1,9 +1,12 @@
 """Observations of any Gymnasium space as vectors, and their measured numbers scaled to [0, 1].
 
 A vector has first the measured numbers, then the discrete ones. A Box is measured; Discrete, MultiDiscrete and
-MultiBinary are discrete, counted from 0; Dict and Tuple are flattened. A layout is plain data that can be stored.
+MultiBinary are discrete, counted from 0; a Text is a discrete number, its code, which is the same for equal texts;
+Dict and Tuple are flattened. A layout is plain data that can be stored.
 """
 
+from collections.abc import Mapping
+from hashlib import blake2b
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,7 +19,12 @@ from rlsvi.core.compile import Bools, Floats
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
 EXACT = 2**53  # float64 holds all whole numbers up to this one
 COUNTED = spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
-KINDS = "Box, Discrete, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
+KINDS = "Box, Discrete, MultiDiscrete, MultiBinary, Text, and Dict or Tuple of these"
+CODES = 2**52  # of texts: two of a million texts have the same with a chance of one in ten thousand
+REMEDY = (
+    "Every observation must be of the environment's observation_space: correct the environment, or bring them "
+    "into one form by gymnasium.wrappers.TransformObservation"
+)
 
 
 class TableOnlyError(ValueError):
@@ -26,7 +34,8 @@ class TableOnlyError(ValueError):
 class Layout(NamedTuple):
     """Where the numbers of an observation are, and which values they take."""
 
-    tree: Any  # ["box", shape], ["counted", firsts, shape], ["dict", [[key, tree], ..]] or ["tuple", [tree, ..]]
+    tree: Any  # ["box", shape], ["counted", firsts, shape], ["text", []], or as below, of these
+    # ["dict", [[key, tree], ..]] or ["tuple", [tree, ..]]
     low: list[float | None]  # (m,) of measured numbers; None: unknown
     high: list[float | None]
     counts: list[int]  # of discrete numbers: the number of values
@@ -40,6 +49,11 @@ class Layout(NamedTuple):
     def size(self) -> int:
         """The number of all numbers."""
         return len(self.low) + len(self.counts)
+
+    @property
+    def texts(self) -> bool:
+        """Whether there is a text among the parts of an observation."""
+        return has_text(self.tree)
 
     def check(self) -> None:
         """Raise an error unless the parts fit together, as those of a space do."""
@@ -90,6 +104,9 @@ def _tree(space: Any, layout: Layout) -> Any:
         _check_exact(space, n, start)
         layout.counts.extend(int(k) for k in n.ravel())
         return ["counted", [int(k) for k in start.ravel()], list(n.shape)]
+    if isinstance(space, spaces.Text):
+        layout.counts.append(CODES)
+        return ["text", []]
     if isinstance(space, spaces.Dict):
         return ["dict", [[key, _tree(part, layout)] for key, part in space.spaces.items()]]
     return ["tuple", [_tree(part, layout) for part in space.spaces]]
@@ -104,11 +121,18 @@ def _sizes(tree: Any) -> tuple[int, int]:
         return sum(m for m, _ in sizes), sum(n for _, n in sizes)
     *firsts, shape = parts
     size = prod(whole("a side", side, 0) for side in shape)
-    if kind == "box" and not firsts:
-        return size, 0
+    if kind in ("box", "text") and not firsts:
+        return (size, 0) if kind == "box" else (0, size)
     if kind != "counted" or len(firsts) != 1 or len([whole("first", n, -EXACT, EXACT) for n in firsts[0]]) != size:
         raise ValueError(f"tree has a part {kind!r:.40} that is no space")
     return 0, size
+
+
+def has_text(tree: Any) -> bool:
+    """Return whether there is a text in a tree."""
+    kind, *parts = tree
+    inner = [part for _, part in parts[0]] if kind == "dict" else parts[0] if kind == "tuple" else []
+    return kind == "text" or any(has_text(part) for part in inner)
 
 
 def boxes_in(tree: Any) -> list[Any]:
@@ -140,28 +164,38 @@ def vector_of(layout: Layout, observation: Any) -> Floats:
     return x
 
 
-def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any]) -> None:
-    """Append the numbers of an observation to one of the lists, part by part."""
+def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any], path: str = "") -> None:
+    """Append the numbers of an observation to one of the lists, part by part; an error names the part."""
     kind, *parts = tree
+    where = f"observation{path}"
+    if kind == "dict":
+        _check_keys(where, [key for key, _ in parts[0]], observation)
+        for key, part in parts[0]:
+            _collect(part, observation[key], measured, counted, f"{path}[{key!r}]")
+        return
+    if kind == "tuple":
+        if not isinstance(observation, tuple | list) or len(observation) != len(parts[0]):
+            found = f"{len(observation)} parts" if isinstance(observation, tuple | list) else shown(observation)
+            raise ValueError(f"{where} must be a tuple of {len(parts[0])} parts, got {found}. {REMEDY}")
+        for i, (part, value) in enumerate(zip(parts[0], observation, strict=True)):
+            _collect(part, value, measured, counted, f"{path}[{i}]")
+        return
+    if kind == "text":
+        counted.append(np.array([_code(where, observation)]))
+        return
     try:
-        if kind == "dict":
-            for key, part in parts[0]:
-                _collect(part, observation[key], measured, counted)
-            return
-        if kind == "tuple":
-            for part, value in zip(parts[0], observation, strict=True):
-                _collect(part, value, measured, counted)
-            return
-        array = np.asarray(observation)
-        x, exact = np.asarray(array, dtype=np.float64), is_exact(array)
-    except (TypeError, KeyError, IndexError, ValueError, OverflowError) as error:
-        if isinstance(error, ValueError) and str(error).startswith("observation"):
-            raise
+        given = np.asarray(observation)
+        if given.dtype.kind not in "biufO":
+            raise TypeError(given.dtype)
+        x, exact = np.asarray(given, dtype=np.float64), is_exact(given)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"observation {shown(observation)} is not of the environment's observation space"
+            f"{where} must be numbers of shape {tuple(parts[-1])}, got {shown(observation)}. {REMEDY}"
         ) from None
     if list(x.shape) != parts[-1]:
-        raise ValueError(f"observation must have shape {tuple(parts[-1])}, got {x.shape}: {shown(observation)}")
+        raise ValueError(
+            f"{where} must have shape {tuple(parts[-1])}, got {x.shape}: {shown(observation)}. {REMEDY}"
+        )
     if not exact:
         raise ValueError(
             f"observation holds whole numbers beyond 2^53, which float64 cannot tell apart: {shown(observation)}. "
@@ -170,8 +204,42 @@ def _collect(tree: Any, observation: Any, measured: list[Any], counted: list[Any
     (measured if kind == "box" else counted).append(x.ravel() if kind == "box" else x.ravel() - parts[0])
 
 
+def _check_keys(where: str, keys: list[Any], observation: Any) -> None:
+    """Raise an error unless an observation has just these keys."""
+    if not isinstance(observation, Mapping):
+        raise ValueError(f"{where} must be a dictionary with the keys {keys}, got {shown(observation)}. {REMEDY}")
+    lost = [key for key in keys if key not in observation]
+    new = [key for key in observation if key not in keys]
+    if lost or new:
+        what = [f"it lacks {lost}"] * bool(lost) + [f"{new} is new"] * bool(new)
+        raise ValueError(f"{where} must have the keys {keys}: {' and '.join(what)}. {REMEDY}")
+
+
+class Code(float):
+    """The number that stands for a text, in an observation that was made of a vector."""
+
+
+def code_of(text: str) -> int:
+    """Return the number of a text: the first 52 bits of its BLAKE2b digest of 8 bytes."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 12
+
+
+def _code(where: str, observation: Any) -> float:
+    """Return the code of a text, which may be in an array of one text."""
+    text = observation.item() if isinstance(observation, np.ndarray) and observation.shape == () else observation
+    if isinstance(text, Code):
+        return float(text)
+    if not isinstance(text, str):
+        raise ValueError(f"{where} must be a text, got {shown(observation)}. {REMEDY}")
+    return float(code_of(text))
+
+
 def observation_of(layout: Layout, x: Floats) -> Any:
-    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers."""
+    """Return the observation of a vector: the inverse of `vector_of`, up to the types of numbers.
+
+    In the place of a text there is its code, of which `vector_of` makes the same number.
+    """
     return _part(layout.tree, x, [0, layout.measured])
 
 
@@ -187,6 +255,8 @@ def _part(tree: Any, x: Floats, at: list[int]) -> Any:
     at[which] += size
     if kind == "box":
         return found.reshape(parts[-1])
+    if kind == "text":
+        return Code(found[0])
     return (found.astype(np.int64) + np.array(parts[0], np.int64)).reshape(parts[-1])
 
 
@@ -211,12 +281,12 @@ def _check_exact(space: Any, *bounds: Any) -> None:
 
 
 def refuse_unserved(space: Any) -> None:
-    """Raise an error if a space has a part that is neither numbers nor counted; it names the part and a remedy."""
+    """Raise an error if a space has a part that is neither numbers nor text; it names the part and a remedy."""
     found = _unserved(space)
     if found is None:
         return
     path, part = found
-    if isinstance(part, spaces.Text | spaces.OneOf):
+    if isinstance(part, spaces.OneOf):
         remedy = "flatten all to numbers by gymnasium.wrappers.FlattenObservation(env)"
     else:
         remedy = (
@@ -237,7 +307,7 @@ def refuse_unserved(space: Any) -> None:
 
 def _unserved(space: Any, path: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], Any] | None:
     """Return the first part that cannot be served, and the keys that lead to it."""
-    if isinstance(space, spaces.Box | COUNTED):
+    if isinstance(space, spaces.Box | COUNTED | spaces.Text):
         return None
     if isinstance(space, spaces.Dict | spaces.Tuple):
         items = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
@@ -263,6 +333,11 @@ class Ranges(NamedTuple):
     least: Floats  # limits of the ranges; infinite if there is no bound
     most: Floats
     observed: Bools  # whether it follows what is observed; the others are given
+
+    def of(self, kept: Bools) -> "Ranges":
+        """Return the ranges of some of the numbers."""
+        low, high, least, most, observed = self
+        return Ranges(low[kept], high[kept], least[kept], most[kept], observed[kept])
 
     def around(self, mean: Floats, half: Floats) -> "Ranges":
         """Return ranges of a half width around a mean, where none are given."""

@@ -59,6 +59,12 @@ class Observed:
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block per action. All bounds must be known: features are not recomputed."""
+        if self.layout.texts:
+            raise ValueError(
+                "a text becomes a category only for agents that keep all observations: learn with "
+                "rlsvi.agent_for(env), flatten all to numbers by gymnasium.wrappers.FlattenObservation(env), or "
+                "give a basis, such as bases.StateFeatures(function)"
+            )
         ranges = ranges_of(self.low, self.high)
         if np.isnan(ranges.low).any():
             raise ValueError(
@@ -80,7 +86,7 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
     Parameters
     ----------
-    space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, or Dict or Tuple of them; or an
+    space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, Text, or Dict or Tuple of them; or an
         environment.
     basis : features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
     low, high : bounds of the measured numbers, (m,). If None, those of the space.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
-from rlsvi.bases.layout import Layout, layout_of, observation_of, vector_of
+from rlsvi.bases.layout import Layout, code_of, layout_of, observation_of, vector_of
 from rlsvi.core.checks import LARGEST, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs
 from rlsvi.envs.actions import numbering
@@ -643,8 +643,9 @@ def _depth(dtype: Any) -> int:
 #
 # Discrete: a whole number. Text: text. Box: a list of numbers, or one column for each. MultiDiscrete, MultiBinary,
 # Dict and Tuple: the list of their numbers as the environment gives them, in the order of the space: the parts of
-# a Dict or Tuple one after another, each in the order of its elements. Agents see a vector in the order of
-# bases/layout.py instead, in which discrete numbers come last and are counted from 0.
+# a Dict or Tuple one after another, each in the order of its elements. A Dict or Tuple with a text in it: a Struct
+# of its parts. Agents see a vector in the order of bases/layout.py instead, in which discrete numbers come last
+# and are counted from 0.
 
 
 class Observations:
@@ -685,9 +686,25 @@ def writer_of(space: Any) -> Callable[[Any], Any]:
     if isinstance(space, Box):
         return lambda observation: np.array(observation).ravel()
     layout = layout_of(space)
+    if layout.texts:
+
+        def write(observation: Any) -> Any:
+            vector_of(layout, observation)  # raises an error if it is none of the space
+            return _struct(layout.tree, observation)
+
+        return write
     order, firsts = _order(layout)
     kind = np.float64 if layout.measured else np.int64
     return lambda observation: (vector_of(layout, observation)[order] + firsts).astype(kind)
+
+
+def _struct(tree: Any, observation: Any) -> Any:
+    """Return a checked observation with texts as a dictionary of texts and lists of numbers."""
+    kind, *parts = tree
+    if kind in ("dict", "tuple"):
+        pairs = parts[0] if kind == "dict" else enumerate(parts[0])
+        return {str(key): _struct(part, observation[key]) for key, part in pairs}
+    return str(observation) if kind == "text" else np.asarray(observation).ravel().tolist()
 
 
 def as_column(values: Any) -> Any:
@@ -763,15 +780,15 @@ def _order(layout: Layout) -> tuple[Any, Floats]:
     firsts: list[float] = []
     at = {"box": 0, "counted": layout.measured}
     for leaf in _leaves(layout.tree):
-        kind, size = leaf[0], _size(leaf)
+        kind, size = "box" if leaf[0] == "box" else "counted", _size(leaf)
         order += range(at[kind], at[kind] + size)
-        firsts += [0] * size if kind == "box" else leaf[1]
+        firsts += leaf[1] if leaf[0] == "counted" else [0] * size
         at[kind] += size
     return np.array(order, np.int64), np.array(firsts, np.float64)
 
 
 def _leaves(tree: Any) -> Iterator[Any]:
-    if tree[0] in ("box", "counted"):
+    if tree[0] in ("box", "counted", "text"):
         yield tree
     else:
         for _, part in _parts(tree):
@@ -806,6 +823,12 @@ def _fields(series: "pl.Series", tree: Any) -> "Iterator[tuple[pl.Series, int]]"
     """Yield the columns that a column consists of: the fields of a Struct, or itself."""
     import polars as pl
 
+    if tree[0] == "text":
+        if series.dtype != pl.String:
+            raise wrong_type(series, "not text")
+        codes = [None if text is None else float(code_of(text)) for text in series.to_list()]
+        yield pl.Series(series.name, codes, pl.Float64), 1
+        return
     if not isinstance(series.dtype, pl.Struct) or tree[0] not in ("dict", "tuple"):
         yield series, _size(tree)
         return

@@ -43,7 +43,7 @@ from rlsvi.agents.practice.learner import (
     SweptValues,
 )
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
-from rlsvi.bases.observed import is_table, picture_in
+from rlsvi.bases.observed import is_table, picture_in, usual
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
 from rlsvi.core.compile import Floats
@@ -90,7 +90,9 @@ class BoundedRLSVI(PracticeAgent):
         bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
         at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
         four, PixelPairs() for pictures (a Box of two or three dimensions whose numbers all have the same finite
-        bounds), and Waves() for all others, whose length scale and number follow the data.
+        bounds), and Waves() for all others, whose length scale and number follow the data. Numbers that do not
+        help to predict are then left out and do not count; `relevant` tells which are not. A basis that is given
+        is used as it is, for all numbers.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
         a state carries over to the others. Ignored with a table.
     bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
@@ -177,15 +179,25 @@ class BoundedRLSVI(PracticeAgent):
         return int(self._learner.counters[REPEAT]) if self._learner else self.repeat or 1
 
     @property
+    def relevant(self) -> tuple[bool, ...]:
+        """Which of the measured numbers have features; the others did not help to predict (relevance.py)."""
+        return tuple(self._learner.lookup.relevant.tolist()) if self._learner else ()
+
+    @property
     def planned(self) -> SweptValues | None:
         """The sweeps of the last episode: their number, whether they converged, and sigma."""
         return self._learner.planned if self._learner else None
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the sweeps of the last plan, its sigma, and the fraction of values that was clipped to bounds."""
+        """Return the sweeps of the last plan, its sigma, and the fraction of values that was clipped to bounds.
+
+        Where some measured numbers are left out, "relevant" is how many are not.
+        """
         if self.planned is None:
             return {}
-        return {"sweeps": self.planned.sweeps, "noise": self.planned.sigma, "bounds_hit": self.planned.at_bounds}
+        some = {} if all(self.relevant) else {"relevant": sum(self.relevant)}
+        plan = self.planned
+        return {"sweeps": plan.sweeps, "noise": plan.sigma, "bounds_hit": plan.at_bounds, **some}
 
     def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
@@ -334,11 +346,18 @@ class BoundedRLSVI(PracticeAgent):
         if layout is None:
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
-            table = given is not None or is_table(layout.layout)
-            if layout.layout.measured > FEW and not table:
-                layout = replace(layout, basis=picture_in(layout.layout) or Waves())
-            return Lookup(layout, table, task, given=False)
+            table, measured = given is not None or is_table(layout.layout), layout.layout.measured
+            if table or not measured:
+                return Lookup(layout, table, task, given=False)
+            picture = picture_in(layout.layout) if measured > FEW else None
+            layout = replace(layout, basis=picture or suited(measured))
+            return Lookup(layout, False, task, given=False, suited=None if picture else suited)
         return Lookup(replace(layout, basis=given), False, task, given=False)
+
+
+def suited(n: int) -> RowBasis:
+    """Return the basis of n relevant numbers."""
+    return usual(n) if n <= FEW else Waves()
 
 
 def _bounds(given: Any) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from rlsvi.agents.contract import EPISODES, STEPS, Step
+from rlsvi.agents.practice.held_out import Sample, judges
 from rlsvi.agents.practice.history import EpisodeHistory, Transitions
 from rlsvi.agents.practice.learner import (
     PLANNED,
@@ -33,12 +34,10 @@ from rlsvi.agents.practice.learner import (
     BoundedLearner,
     Lookup,
     Planning,
-    Sample,
     SweptValues,
     check_size,
     discounted_sums,
     fill_normal,
-    judges,
     largest_value,
     sweep_safely,
     targets,
@@ -49,7 +48,7 @@ from rlsvi.agents.practice.regression import FeatureRegression
 from rlsvi.bases.layout import Seen
 from rlsvi.bases.observed import Observed
 from rlsvi.core.archive import Archive, ArchiveError
-from rlsvi.core.compile import Bools, Floats, Longs, Words
+from rlsvi.core.compile import Floats, Longs, Words
 from rlsvi.core.machine import one_thread
 from rlsvi.core.random import gamma as gamma_variate
 from rlsvi.core.regression import FactorError, Model
@@ -76,7 +75,7 @@ class Summary(NamedTuple):
     rewards: tuple[float, float]  # the least and the greatest
     x: Floats  # the rows of the steps that judge a basis
     action: Longs
-    odd: Bools  # whether they belong to every other episode
+    episode: Longs  # the number of their episode
 
     @property
     def seen(self) -> Seen:
@@ -104,7 +103,7 @@ class Summary(NamedTuple):
             (min(self.rewards[0], other.rewards[0]), max(self.rewards[1], other.rewards[1])),
             np.concatenate([self.x, other.x]),
             np.concatenate([self.action, other.action]),
-            np.concatenate([self.odd, other.odd ^ (self.episodes % 2 == 1)]),
+            np.concatenate([self.episode, other.episode + self.episodes]),
         )
 
 
@@ -125,7 +124,7 @@ def summary_of(chunk: "Chunk", measured: int, chosen: Longs) -> Summary:
         (float(chunk.reward.min()), float(chunk.reward.max())),
         chunk.x[judging],
         chunk.action[judging],
-        (ends.cumsum() - ends)[judging] % 2 == 1,
+        (ends.cumsum() - ends)[judging],
     )
 
 
@@ -266,6 +265,8 @@ class LogLearner(BoundedLearner):
                 "chunk= is for features that are computed from many observations at once: give the agent a basis "
                 "such as bases.Fourier(), or one of your own with rows(x), or fit the log without chunk="
             )
+        if lookup.categories is not None and lookup.categories.values:
+            raise ValueError("chunk= cannot number the texts or categories of a log: fit it without chunk=")
         learner = cls(empty.task, copy(lookup), empty.history.x.shape[1], empty.planning)
         learner.counters[REPEAT] = 1
         return learner
@@ -316,7 +317,7 @@ class LogLearner(BoundedLearner):
             for x in (summary.least, summary.most):
                 lookup.warn_outside(x)
         lookup.follow(np.stack([summary.least, summary.most]))
-        sample = Sample(summary.x, summary.action, summary.odd, returns)
+        sample = Sample(summary.x, summary.action, summary.episode, returns)
         self.lookup = lookup.tune(summary.seen, sample, int(summary.rows), planning.noise[0], planning.alike)
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> SweptValues:

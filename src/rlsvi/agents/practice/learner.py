@@ -11,11 +11,15 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent, period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
+from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
+from rlsvi.agents.practice.relevance import relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
+from rlsvi.bases.categories import Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
-from rlsvi.bases.observed import Observed, is_crossed, rows_of
+from rlsvi.bases.observed import MOST, Observed, is_crossed, rows_of
+from rlsvi.bases.waves import Waves
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
 from rlsvi.core.compile import Bools, Floats, Longs, Words, compiled
@@ -257,6 +261,7 @@ def empirical_prior(
 
 TOLERATED = 1e-3  # how far beyond a bound a number may lie without a warning, as a part of the width
 MOST_NUMBERS = 2**14  # features that any basis may make of a row before their number is known
+JUDGING = 100  # waves by which it is judged which numbers are relevant
 COPIES = 4  # matrices per action: the sums, their copy while learning, and two factors
 
 
@@ -265,15 +270,33 @@ class Lookup:
 
     With an `Observed` basis, a row is the observation itself; with any other, it is its features. The bounds of
     a `given` basis are used as they are; those of the environment's space only limit the observed range.
+
+    suited : a function that returns the basis that suits so many numbers, which are then those that are relevant;
+        None if the basis is that of all numbers.
     """
 
-    def __init__(self, basis: Any, table: bool, task: Task, given: bool) -> None:
+    def __init__(
+        self, basis: Any, table: bool, task: Task, given: bool, suited: Callable[[int], Any] | None = None
+    ) -> None:
         self.basis, self.table, self.task, self.actions = basis, table, task, task.actions
         scaled = isinstance(basis, Observed) and not table
         low, high = (basis.low, basis.high) if scaled else ([], [])
         self.ranges = ranges_of(low, high, observed=not given)
-        self.functions: Any = basis.basis if len(low) else None  # of the measured numbers, as tuned to the data
+        self.functions: Any = basis.basis if len(low) else None  # of the relevant numbers, as tuned to the data
+        self.suited = suited if len(low) > 1 else None
+        self.relevant = np.ones(len(low), np.bool_)  # which of the measured numbers have features
+        self.judged = 0  # the number of steps by which it was last decided which are relevant
+        self.categories = Categories(basis.layout, MOST) if scaled else None
         self._at: Any = None
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the numbers that have features, with the number of their categories."""
+        layout: Layout = self.basis.layout
+        if self.categories is None:
+            return layout
+        low, high = (np.array(end, object)[self.relevant].tolist() for end in (layout.low, layout.high))
+        return layout._replace(low=low, high=high, counts=self.categories.counts)
 
     @property
     def traits(self) -> MeasuredBasis:
@@ -325,7 +348,12 @@ class Lookup:
         """Return the features of rows, (N, d)."""
         if self.table or not isinstance(self.basis, Observed):
             return x
-        return rows_of(self.basis.layout, self.functions, self.ranges, x)
+        assert self.categories is not None
+        if self.relevant.all() and not self.categories.values:
+            return rows_of(self.basis.layout, self.functions, self.ranges, x)
+        x, m = self.categories.numbered(x), len(self.relevant)
+        kept = np.concatenate([x[:, :m][:, self.relevant], x[:, m:]], axis=1)
+        return rows_of(self.layout, self.functions, self.ranges.of(self.relevant), kept)
 
     def values(self, theta: Floats, x: Floats) -> Floats:
         """Return the values of rows and all actions, (N, A), by weights (A, d)."""
@@ -342,49 +370,81 @@ class Lookup:
             check_size(self.task, dim)
 
     def follow(self, x: Floats) -> bool:
-        """Extend the ranges to contain new rows. Return whether they changed, and with them all features."""
+        """Extend categories and ranges to contain new rows. Return whether this has changed all features."""
+        more, before = False, self.categories
+        if before is not None and before.values:
+            self.categories = before.extended(x)
+            more = before.counts != self.categories.counts
         if self.centred:
-            return False
+            return more
         ranges = grown(self.ranges, x[:, : len(self.ranges.low)])
         self.ranges = ranges or self.ranges
-        return ranges is not None
+        return more or ranges is not None
 
     def seen(self, x: Floats) -> Seen:
         """Return what scaling depends on, of all rows x."""
         return seen_in(x[:, : len(self.ranges.low)])
 
-    def tune(self, seen: Seen, sample: "Sample", steps: int, ridge: float, alike: float) -> Self:
-        """Return a lookup scaled by all data, whose features predict best, if they are centred."""
-        tuned = copy(self)
-        if not self.centred:
+    def is_due(self, steps: int) -> bool:
+        """Return whether to decide again which numbers are relevant: whenever the data have doubled."""
+        return self.suited is not None and steps >= 2 * self.judged
+
+    def tune(self, seen: Seen, sample: Sample, steps: int, ridge: float, alike: float) -> Self:
+        """Return a lookup for the relevant numbers, scaled by all data, whose features predict best."""
+        tuned, given = copy(self), self.basis.basis
+        if self.suited is not None:
+            tuned.relevant = self._relevant(seen, sample, ridge, alike)
+            given = tuned.functions = self.suited(int(tuned.relevant.sum()))
+        if not tuned.centred:
+            if self.centred:  # ranges are then those observed, and no longer so many standard deviations
+                unknown = ranges_of(self.basis.low, self.basis.high, observed=True)
+                tuned.ranges = grown(unknown, np.stack([seen.least, seen.most])) or unknown
             return tuned
-        tuned.ranges = self.traits.spread(self.ranges, seen)
+        tuned.ranges = tuned.traits.spread(self.ranges, seen)
 
         def error(functions: Any) -> float:
             other = copy(tuned)
             other.functions = functions
-            return held_out_error(other, sample, ridge, alike)
+            return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike)
 
-        given = self.basis.basis
-        tuned.functions = given.tune(len(self.ranges.low), steps, error if sample.odd.any() else None)
+        n = int(tuned.relevant.sum())
+        tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
         return tuned
+
+    def _relevant(self, seen: Seen, sample: Sample, ridge: float, alike: float) -> Bools:
+        """Return which numbers are relevant, judged by waves, which suit any number of them."""
+        judge = copy(self)
+        judge.ranges, judge.relevant = Waves().spread(self.ranges, seen), np.ones_like(self.relevant)
+
+        def features(x: Floats, length: float) -> Floats:
+            judge.functions = Waves(features=JUDGING, length=length)
+            return judge.features(x)
+
+        return relevant_numbers(features, self.actions, sample, self.relevant, ridge, alike)
 
     def arrays(self) -> dict[str, Any] | None:
         """Return the arrays that define the features in an exported policy, or None if there are none."""
         if not isinstance(self.basis, Observed):
             return None
-        n = len(self.ranges.low)
+        n = int(self.relevant.sum())
         made = self.traits.arrays(n) if n else {}
         if made is None:
             return None
-        crossed = is_crossed(self.basis.layout, self.functions.rows(np.zeros((1, n))).shape[1] if n else 1)
+        crossed = is_crossed(self.layout, self.functions.rows(np.zeros((1, n))).shape[1] if n else 1)
         if not n:  # a constant, if it is crossed with the discrete numbers
             made = {"waves": np.zeros((0, int(crossed))), "scale": np.ones(int(crossed))}
-        return {"low": self.ranges.low, "high": self.ranges.high, **made, "crossed": crossed}
+        ranges = self.ranges.of(self.relevant)
+        arrays = {"low": ranges.low, "high": ranges.high, **made, "crossed": crossed}
+        if not self.relevant.all():
+            arrays["relevant"] = np.flatnonzero(self.relevant)
+        return arrays if self.categories is None else arrays | self.categories.state()
 
     def state(self) -> dict[str, Any]:
         """Return the arrays that a file must contain."""
-        return {"ranges.low": self.ranges.low, "ranges.high": self.ranges.high, **self.traits.state()}
+        arrays = {"ranges.low": self.ranges.low, "ranges.high": self.ranges.high, **self.traits.state()}
+        if self.suited is not None:
+            arrays |= {"relevant": self.relevant, "judged": np.array([self.judged], np.int64)}
+        return arrays if self.categories is None else arrays | self.categories.state()
 
     def read(self, file: Archive, dim: int) -> None:
         """Read the scaling, and how the basis was tuned, for `dim` features."""
@@ -392,9 +452,17 @@ class Lookup:
         if not ((low < high) & np.isfinite(high - low)).all():
             raise ArchiveError("is damaged: its ranges do not fit the observations")
         self.ranges = self.ranges._replace(low=low, high=high)
+        if self.categories is not None:
+            self.categories = self.categories.read(file)
+        if self.suited is not None and "relevant" in file:  # files of earlier versions have none
+            self.relevant = file.take("relevant", low.shape, np.bool_)
+            self.judged = int(file.take_within("judged", (1,), np.int64, 0, 2**62)[0])
+            if not self.relevant.any():
+                raise ArchiveError("is damaged: none of its numbers is relevant")
+            self.functions = self.suited(int(self.relevant.sum()))
         if isinstance(self.functions, MeasuredBasis):
             self.functions = self.functions.read(file)
-            if self.functions.size(len(low), max(dim, MOST_NUMBERS)) > dim:
+            if self.functions.size(int(self.relevant.sum()), max(dim, MOST_NUMBERS)) > dim:
                 raise ArchiveError(f"is damaged: it has weights of {dim} features, its basis has more")
 
 
@@ -415,58 +483,6 @@ def check_size(task: Task, dim: int) -> None:
         "use fewer features, such as basis=bases.Waves(features=100), or list fewer actions and offer them by "
         "gymnasium.wrappers.TransformAction",
     )
-
-
-# ---- The error by which a basis is tuned: that of predicting half of the episodes from the rest ------------
-#
-# It is measured at up to `SAMPLE` steps spread evenly over the history. Episodes are held out as a whole:
-# successive steps are alike, and the marginal likelihood, which takes their noise to be independent, prefers
-# lengths that are too short.
-
-SAMPLE = 2000  # steps that judge a basis
-
-
-class Sample(NamedTuple):
-    """Steps that judge a basis."""
-
-    x: Floats  # (n, width) their rows
-    action: Longs
-    odd: Bools  # whether the step belongs to every other episode, which is held out
-    b: Floats  # their targets
-
-
-def sample_of(history: EpisodeHistory, b: Floats) -> Sample:
-    """Return the steps of a history that judge a basis by the targets b."""
-    steps, ends, chosen = history.transitions, history.last.astype(np.int64), judges(len(b))
-    odd = (ends.cumsum() - ends)[chosen] % 2 == 1
-    return Sample(history.x[steps.row[chosen]], steps.action[chosen], odd, b[chosen])
-
-
-def judges(steps: int) -> Longs:
-    """Return which of all steps judge a basis."""
-    return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
-
-
-def held_out_error(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> float:
-    """Return the squared error of predictions of every other episode from the rest."""
-    centred = sample._replace(b=sample.b - sample.b.mean())
-    errors: Floats = centred.b - predictions(lookup, centred, ridge, alike)
-    return float((errors[sample.odd] ** 2).sum())
-
-
-def predictions(lookup: Lookup, sample: Sample, ridge: float, alike: float) -> Floats:
-    """Return the targets of all steps as predicted from those that are not held out."""
-    action, odd, b, row = sample.action, sample.odd, sample.b, np.arange(len(sample.b))
-    phi = lookup.features(sample.x)
-    regression = FeatureRegression(lookup.actions, phi.shape[1], alike)
-    regression.extend(phi)
-    regression.add(row[~odd], action[~odd], np.ones(np.count_nonzero(~odd)))
-    regression.factor(ridge)
-    sums = np.zeros((len(row), lookup.actions))
-    sums[row[~odd], action[~odd]] = b[~odd]
-    theta = regression.fit(sums, np.zeros((lookup.actions, phi.shape[1])))
-    predicted: Floats = regression.values(theta)[row, action]
-    return predicted
 
 
 # ---- Action repeat: an action is held for several steps, and a rule says for how many ----------------------
@@ -581,6 +597,7 @@ def repeat_of(x: Floats, following: Floats) -> int:
 FAR = 10  # multiple of the largest plausible value beyond which values have diverged
 ATTEMPTS = 6  # ridges to try, each ten times the one before, when values diverge
 FEW_SWEEPS, MEAN_SWEEPS = 20, 10  # of a sample that goes on from the last plan; times as many for the mean
+LARGEST_TABLE = 1_000_000  # the largest number of actions to export
 MANY = 5000  # steps up to which every episode has a plan of its own
 SHARE = 0.05  # growth of the data after which to plan again then, with features
 SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
@@ -745,15 +762,20 @@ class BoundedLearner:
             self.history, self.regression = history.recent(memory), None
             history, before = self.history, 0
         doubled = old.centred and self.counters[STEPS] >= 2 * self.counters[SCALED]
-        if not (self.lookup.follow(history.x[before:]) or doubled):
+        changed, judges_numbers = self.lookup.follow(history.x[before:]), old.is_due(self.counters[STEPS])
+        if not (changed or doubled or judges_numbers):
             return
         Q = self._prior(len(history.x)) if self.theta is None else old.values(self.theta, history.x)
-        if doubled:
-            model, bounds = self._model(Q), self._bounds()
+        if doubled or judges_numbers:
+            model, bounds, relevant = self._model(Q), self._bounds(), self.lookup.relevant
             V, _ = values_of(history, Q, bounds)
-            b = targets(history, V, model.gamma, self.trace, self.lookup.centred)
-            sample = sample_of(history, b)
-            self.lookup = old.tune(old.seen(history.x), sample, len(b), model.ridge, self.planning.alike)
+            b = targets(history, V, model.gamma, self.trace, old.centred)
+            sample, seen = sample_of(history, b), old.seen(history.x)
+            self.lookup = self.lookup.tune(seen, sample, len(b), model.ridge, self.planning.alike)
+            self.lookup.judged = int(self.counters[STEPS])
+            changed = changed or doubled or not np.array_equal(relevant, self.lookup.relevant)
+        if not changed:
+            return
         self.counters[RESCALINGS] += self.counters[SCALED] > 0
         self.counters[SCALED] = self.counters[STEPS]
         self.regression, self.start = None, Q
@@ -846,6 +868,11 @@ class BoundedLearner:
         """Return the layout of observations and the arrays of a policy that needs only NumPy."""
         basis, held = self.lookup.basis, {"held": self.counters[REPEAT]}
         if self.lookup.table:
+            if math.prod(basis.layout.counts) > LARGEST_TABLE:
+                raise ValueError(
+                    f"a table of more than {LARGEST_TABLE:,} actions is too large to export: save the agent, "
+                    "and load it by rlsvi.load"
+                )
             return basis.layout, {"actions": self._actions(plan.theta)} | held
         arrays = self.lookup.arrays()
         if arrays is None:
@@ -854,7 +881,8 @@ class BoundedLearner:
                 f"the basis {shown!r} cannot be exported, only a table, {exportable()}: save the agent "
                 "instead, and load it by rlsvi.load"
             )
-        return basis.layout, arrays | {"weights": plan.theta, "first_action": self.task.first_action} | held
+        layout = basis.layout._replace(counts=self.lookup.layout.counts)
+        return layout, arrays | {"weights": plan.theta, "first_action": self.task.first_action} | held
 
     def _actions(self, theta: Floats) -> Longs:
         """Return the action of every combination of discrete numbers; the first one where it is unknown."""

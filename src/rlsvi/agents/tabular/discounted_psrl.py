@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from gymnasium.spaces import Text
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, copy_into, copy_of, diverged, new_counters
@@ -140,6 +141,8 @@ class DiscountedPSRL(Agent):
     def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         layout, known = layout_if_known(env), self._problem_basis
+        if self.steps > 0 and known is None and layout is not None and layout.layout.texts:
+            layout = None  # files of earlier versions know observations with texts by their bytes
         if self.steps == 0:
             self._problem_basis = layout
         elif env is not None and (layout and layout.layout) != (known and known.layout):
@@ -168,7 +171,9 @@ class DiscountedPSRL(Agent):
 
 
 def layout_if_known(env: Any) -> Observed | None:
-    """Return the layout of an environment's observations; None for text, sequences and graphs."""
+    """Return the layout of an environment's observations; None for a text alone, sequences and graphs."""
+    if isinstance(getattr(env, "observation_space", None), Text):
+        return None
     try:
         layout_of(env.observation_space)
     except (ValueError, AttributeError):

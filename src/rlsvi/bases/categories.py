@@ -1,0 +1,78 @@
+"""Categories: the values of texts and of identifiers, numbered in the order in which they appear.
+
+A text has no number of values that is known in advance, and a Discrete number may have millions. The first values
+that appear have a category each, up to `MOST`; category 0 is for all others, and for those not yet learned from.
+Features have room for 2, 4, 8, .. categories, so that they change a few times only.
+"""
+
+from copy import copy
+from typing import Self
+
+import numpy as np
+
+from rlsvi.bases.layout import CODES, Layout
+from rlsvi.core.archive import Archive, ArchiveError
+from rlsvi.core.compile import Floats
+
+MOST = 255  # categories of a number, without the one for all others
+
+
+class Categories:
+    """The values of each open number of a layout that have a category of their own.
+
+    indicators : how many indicators the discrete numbers may have before those with more than MOST + 1 values are
+        open; the codes of texts always are.
+    """
+
+    def __init__(self, layout: Layout, indicators: int) -> None:
+        many = sum(layout.counts) > indicators
+        self.first, self._counts = layout.measured, layout.counts
+        open_ = [j for j, n in enumerate(layout.counts) if n == CODES or (many and n > MOST + 1)]
+        self.values: dict[int, Floats] = {j: np.zeros(0) for j in open_}  # in the order of appearance
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of values of each discrete number, after numbering."""
+        return [room_for(len(self.values[j])) if j in self.values else n for j, n in enumerate(self._counts)]
+
+    def numbered(self, x: Floats) -> Floats:
+        """Return rows (N, n) in which the values of open numbers are replaced by their categories."""
+        if not self.values:
+            return x
+        x = x.copy()
+        for j, known in self.values.items():
+            column, order = x[:, self.first + j], np.argsort(known)
+            at = order[np.minimum(np.searchsorted(known[order], column), len(known) - 1)] if len(known) else None
+            x[:, self.first + j] = 0 if at is None else np.where(known[at] == column, at + 1, 0)
+        return x
+
+    def extended(self, x: Floats) -> Self:
+        """Return categories that include the values of these rows, as far as there is room."""
+        later = copy(self)
+        later.values = {}
+        for j, known in self.values.items():
+            found, where = np.unique(x[:, self.first + j], return_index=True)
+            new = found[np.argsort(where)]
+            later.values[j] = np.concatenate([known, new[~np.isin(new, known)]])[:MOST]
+        return later
+
+    def state(self) -> dict[str, Floats]:
+        """Return the arrays that a file must contain, and that a policy is exported with."""
+        return {f"category_{j}": known for j, known in self.values.items()}
+
+    def read(self, file: Archive) -> Self:
+        """Return the categories of a file, checked."""
+        later = copy(self)
+        later.values = {}
+        for j in self.values:
+            known = file.take(f"category_{j}", file.shape(f"category_{j}", 1))
+            apart = len(np.unique(known)) == len(known) <= MOST
+            if not apart or not ((known >= 0) & (known < self._counts[j]) & (known == np.floor(known))).all():
+                raise ArchiveError("is damaged: its categories make no sense")
+            later.values[j] = known
+        return later
+
+
+def room_for(categories: int) -> int:
+    """Return for how many categories features have room: a power of 2, with one for all others."""
+    return int(1 << max(1, categories.bit_length()))
