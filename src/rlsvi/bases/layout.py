@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rlsvi.core.checks import LARGEST, shown, whole
-from rlsvi.core.compile import Bools, Floats
+from rlsvi.core.compile import Bools, Floats, compiled
 
 UNBOUNDED = 1e9  # a bound beyond this does not say where observations lie
 EXACT = 2**53  # float64 holds all whole numbers up to this one
@@ -385,6 +385,20 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
 
 
 def scaled(ranges: Ranges, x: Floats) -> Floats:
-    """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
-    z: Floats = (x - ranges.low) / (ranges.high - ranges.low)
-    return np.minimum(np.maximum(z, 0.0, out=z), 1.0, out=z)  # np.clip takes longer to begin
+    """Scale x (N, m) to [0, 1]; values outside the ranges are clipped."""
+    z = np.empty(x.shape)
+    scale_rows(np.ascontiguousarray(x, dtype=np.float64), ranges.low, ranges.high, z)
+    return z
+
+
+@compiled
+def scale_rows(x: Floats, low: Floats, high: Floats, z: Floats) -> None:
+    """Set z to scaled rows: a single row, as in acting, takes a fraction of the time that NumPy needs to begin."""
+    for row in range(x.shape[0]):
+        for i in range(x.shape[1]):
+            part = (x[row, i] - low[i]) / (high[i] - low[i])
+            if part < 0.0:
+                part = 0.0
+            elif part > 1.0:
+                part = 1.0
+            z[row, i] = part

@@ -1,6 +1,7 @@
 """Gymnasium environments: the task that one poses, its steps with checks, and playing it without learning."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ from gymnasium import Env
 from gymnasium.spaces import Discrete
 from gymnasium.vector import VectorEnv
 
-from rlsvi.core.checks import LARGEST, finite, shaped, shown, whole
+from rlsvi.core.checks import LARGEST, finite, read_only, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
 from rlsvi.envs.actions import Choices, choices_of, numbering
 from rlsvi.tetris.game import Rules
@@ -45,7 +46,7 @@ class Task(NamedTuple):
     def legal(self, mask: Any) -> Bools:
         """Return `mask` as checked booleans; None means that everything is legal."""
         if mask is None:
-            return np.ones(self.actions, dtype=np.bool_)
+            return all_legal(self.actions).copy()
         legal = np.asarray(mask)
         if legal.shape != (self.actions,):
             raise ValueError(f"action_mask must have shape ({self.actions},), got {legal.shape}")
@@ -95,6 +96,13 @@ class Task(NamedTuple):
             raise ValueError(f"a task cannot be {shown(plain)}")
         first_action, first_state = (whole("the first number", n, -(2**62)) for n in first)
         return cls(horizon, actions, states, first_action, first_state, choices)
+
+
+@cache
+def all_legal(actions: int) -> Bools:
+    """Return that all actions are legal."""
+    legal: Bools = read_only(np.ones(actions, dtype=np.bool_))
+    return legal
 
 
 def check_env(env: Any) -> None:
@@ -185,7 +193,7 @@ def step_env(env: Env[Any, Any], action: Any) -> tuple[Any, Any, bool, bool, Map
 
 
 def _info(verb: str, info: Any) -> Mapping[str, Any]:
-    if not isinstance(info, Mapping):
+    if type(info) is not dict and not isinstance(info, Mapping):
         raise TypeError(f"env.{verb} must return a dictionary as its info, got {shown(info)}")
     return info
 
