@@ -385,9 +385,10 @@ def grown(ranges: Ranges, x: Floats) -> Ranges | None:
 
 
 def scaled(ranges: Ranges, x: Floats) -> Floats:
-    """Scale x (N, m) to [0, 1]; values outside the ranges are clipped."""
-    z = np.empty(x.shape)
-    scale_rows(np.ascontiguousarray(x, dtype=np.float64), ranges.low, ranges.high, z)
+    """Scale x (.., m) to [0, 1]; values outside the ranges are clipped."""
+    z, m = np.empty(x.shape), len(ranges.low)
+    rows = np.ascontiguousarray(x, dtype=np.float64).reshape(-1, m)
+    scale_rows(rows, ranges.low, ranges.high, z.reshape(-1, m))
     return z
 
 
