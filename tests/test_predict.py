@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import rlsvi
+from rlsvi.bases.layout import layout_of, vector_of
 from rlsvi.core.checks import LARGEST, finite
 
 
@@ -40,4 +41,6 @@ def test_numbers_are_finite_however_they_are_checked(large):
         array[-1] = large
         with pytest.raises(ValueError, match="x must be finite"):
             finite("x", array)
+        with pytest.raises(ValueError, match="observation holds NaN, infinity or more than"):
+            vector_of(layout_of(gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float64)), array)
     assert finite("x", np.array([LARGEST, -LARGEST])).tolist() == [LARGEST, -LARGEST]

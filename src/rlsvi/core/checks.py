@@ -49,8 +49,9 @@ def finite(name: str, values: Any) -> "Floats":
     """Return `values` as an array if they are all finite and not too large."""
     if type(values) is np.ndarray and values.dtype == np.float64 and values.size <= QUICK:
         flat = values.ravel()
-        if flat.dot(flat) <= LARGEST:  # then no number is larger, and none is NaN
-            return values
+        with np.errstate(over="ignore", invalid="ignore"):
+            if flat.dot(flat) <= LARGEST:  # then no number is larger, and none is NaN
+                return values
     try:
         array = np.asarray(float(values) if np.ndim(values) == 0 else values)
         if isinstance(values, str | bytes | Decimal) or array.dtype.kind not in "fiubO":
