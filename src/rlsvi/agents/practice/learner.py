@@ -44,8 +44,8 @@ from rlsvi.offline.replay import Replay
 #
 # A lambda-return follows an episode, and sweeps begin somewhere. Plans of the first kind follow an episode only
 # as far as it was worth more than V: the best policy is at least as good as the one that played (compare He,
-# Liu, Schwing and Peng, 2017). Their sweeps go on from the values of the last plan. They learn from few good
-# episodes, but the maximum collects the errors of features, values become too high, and since there can be
+# Liu, Schwing and Peng, 2017). Their sweeps go on from the values of the last such plan. They learn from few
+# good episodes, but the maximum collects the errors of features, values become too high, and since there can be
 # several fixed points with features, sweeps may stay at a bad one for tens of episodes. Plans of the second kind
 # follow `mistakes` too (Peng's lambda-return, b_i+1 instead of the maximum), and their sweeps begin at the upper
 # bound. They are slow while most episodes are bad, and accurate when they are good. Which kind plays better
@@ -640,7 +640,8 @@ class BoundedLearner:
         self.history: History = (CountedHistory if lookup.table else EpisodeHistory)(width, lookup.actions)
         self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
-        self.start: Floats | None = None  # (N, A) values where sweeps start, if theta is for other features
+        self.warm: Floats | None = None  # weights where sweeps go on: theta, unless it began at the upper bound
+        self.start: Floats | None = None  # (N, A) values where sweeps start, if weights are for other features
         self.planned: SweptValues | None = None  # the last plan
         self.mistakes = False  # whether the lambda-returns of theta followed mistakes
         self.earned = nothing_earned()
@@ -671,7 +672,8 @@ class BoundedLearner:
         if self.regression is None:
             return None
         if learning and sampled and self.theta is not None and not self._is_due():
-            kept = SweptValues(self.theta, self._values(), 0, 0.0, 0.0, 0.0, (0.0, 0.0), mistakes=self.mistakes)
+            Q = self.regression.values(self.theta)
+            kept = SweptValues(self.theta, Q, 0, 0.0, 0.0, 0.0, (0.0, 0.0), mistakes=self.mistakes)
             return self.planned or kept
         with one_thread():
             return self._plan(stream if sampled else None)
@@ -713,8 +715,9 @@ class BoundedLearner:
         if ended:
             later.total = 0.0
         if plan is not None and plan.theta is not self.theta:
-            later.planned, later.theta, later.start = plan, plan.theta, None
-            later.mistakes = plan.mistakes
+            later.planned, later.theta, later.mistakes = plan, plan.theta, plan.mistakes
+            if self.warm is None or self.start is not None or not self._is_from_above(plan.mistakes):
+                later.warm, later.start = plan.theta, None
             later.counters[RECOVERIES] += plan.recoveries
             later.counters[PLANNED] = self.counters[STEPS]
         with one_thread():
@@ -765,7 +768,7 @@ class BoundedLearner:
         changed, judges_numbers = self.lookup.follow(history.x[before:]), old.is_due(self.counters[STEPS])
         if not (changed or doubled or judges_numbers):
             return
-        Q = self._prior(len(history.x)) if self.theta is None else old.values(self.theta, history.x)
+        Q = self._prior(len(history.x)) if self.warm is None else old.values(self.warm, history.x)
         if doubled or judges_numbers:
             model, bounds, relevant = self._model(Q), self._bounds(), self.lookup.relevant
             V, _ = values_of(history, Q, bounds)
@@ -793,10 +796,10 @@ class BoundedLearner:
             log.info("observations change slowly: every action is held for %d steps", self.counters[REPEAT])
 
     def _values(self) -> Floats:
-        """Return the values of all rows where sweeps start: those of the last plan, as far as it knows them."""
-        if self.theta is None or self.regression is None:
+        """Return the values of all rows where sweeps go on: those of an earlier plan, as far as it knows them."""
+        if self.warm is None or self.regression is None:
             return self._prior(len(self.history.x))
-        Q = self.regression.values(self.theta) if self.start is None else self.start
+        Q = self.regression.values(self.warm) if self.start is None else self.start
         return np.concatenate([Q, self._prior(len(self.history.x) - len(Q))])
 
     def _prior(self, rows: int) -> Floats:
@@ -817,7 +820,7 @@ class BoundedLearner:
         assert self.regression is not None
         within, gamma, Q = self._bounds(), self.planning.noise[-1], self._values()
         sampled, mistakes = stream is not None, self._follows_mistakes(stream is not None)
-        from_above = mistakes and not self.lookup.centred and bool(np.isfinite(within[1]))
+        from_above = self._is_from_above(mistakes) and bool(np.isfinite(within[1]))
         if from_above:
             Q = np.full_like(Q, within[1])
         settings = within, self._most(sampled, from_above), self.planning.tolerance, self.trace, mistakes
@@ -830,6 +833,10 @@ class BoundedLearner:
 
         outcome = sweep_safely(swept, self._model(Q), self._largest(gamma, within))
         return outcome._replace(mistakes=mistakes)
+
+    def _is_from_above(self, mistakes: bool) -> bool:
+        """Return whether sweeps of such a plan begin at the upper bound, if there is one."""
+        return mistakes and not self.lookup.centred
 
     def _most(self, sampled: bool, from_above: bool = False) -> int:
         """Return the maximum number of sweeps."""
@@ -906,6 +913,8 @@ class BoundedLearner:
         kept: dict[str, Any] = {"theta": self.theta, "start": self.start}
         if not np.isnan(self.earned).all():
             kept |= {"earned": self.earned, "mistakes": np.array([self.mistakes])}
+        if self.warm is not self.theta:
+            kept["warm"] = self.warm
         return arrays | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
@@ -937,7 +946,9 @@ class BoundedLearner:
                 raise ArchiveError("is damaged: its weights do not fit its observations")
             if not lookup.table and learner.start is None and d != learner.regression.dim:
                 raise ArchiveError("is damaged: its weights do not fit its features")
-            learner.theta = file.take("theta", (A, d))
+            learner.theta = learner.warm = file.take("theta", (A, d))
+            if "warm" in file:
+                learner.warm = file.take("warm", (A, d))
         if "earned" in file:
             learner.earned = file.take("earned", (2, RECENT), finite=False)
             if np.isinf(learner.earned).any():
