@@ -62,7 +62,7 @@ OF_THE_SEED = {
     "EnsembleRLSVI": {"keys", "noise", "weights"},
     "GradientRLSVI": {"keys", "mass", "start", "theta"},
     "StationaryRLSVI": {"theta", "watch"},
-    "BoundedRLSVI": {"theta"},
+    "BoundedRLSVI": {"earned", "mistakes", "theta", "warm"},
     "DiscountedPSRL": {"V"},
     "TableOrFeatures": {"V"},
     "ContinualRLSVI": {"theta", "walk.mean", "walk.reach", "walk.w", "walk.watch"},
