@@ -23,7 +23,7 @@ def lines(task, runs):
     for i, point in enumerate(task.points):
         earned = np.array([(score(run.rows[i]), run.earned(point)) for run in runs])  # (seeds, 2)
         shares = (earned - task.random) / (RULES[task.name] - task.random)
-        cells = [f"{np.median(each):.2f} ({each.min():.2f})" for each in shares.T]
+        cells = [f"{np.median(each):z.2f} ({each.min():z.2f})" for each in shares.T]
         yield f"| {task.name} | {point} | {' | '.join(cells)} |"
 
 
