@@ -55,6 +55,15 @@ def test_what_matters_is_kept():
     assert "relevant" not in agent.diagnostics()
 
 
+def test_nothing_is_left_out_where_nothing_matters_yet():
+    class Costs(Slope):
+        def step(self, action):
+            observation, _, *rest = super().step(action)
+            return observation, -0.1 * action, *rest
+
+    assert learned(Costs(2), 20).relevant == (True, True)
+
+
 def test_a_basis_that_is_given_is_used_as_it_is():
     for basis in (rlsvi.bases.Fourier(), rlsvi.bases.Waves()):
         assert learned(Slope(3), 12, basis=basis).relevant == (True,) * 3

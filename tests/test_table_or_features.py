@@ -98,9 +98,12 @@ def test_it_goes_back_to_a_table_when_observations_turn_out_to_recur():
 
 
 def test_the_choice_becomes_final(monkeypatch):
-    monkeypatch.setattr(table_or_features, "FINAL", 50)
+    monkeypatch.setattr(table_or_features, "FINAL", 30)
     env = Line(noise=0.1)
-    agent = TableOrFeatures(seed=0).learn(env, episodes=6)
+    agent = TableOrFeatures(seed=0).learn(env, episodes=10)
+    assert not agent.uses_table
+    assert agent._learner.record is not None, "it changed after three episodes, and may have to go back"
+    agent.learn(env, episodes=2)
     assert agent._learner.record is None
     env.noise = 0.0
     assert not agent.learn(env, episodes=20).uses_table

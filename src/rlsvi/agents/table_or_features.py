@@ -12,7 +12,7 @@
     after each episode: if more than half of the gain in returns is lost since the last change, go back, and judge
         again when there are twice as many episodes
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
-    (never before the first decision), as it is after seven changes
+    (never before the first decision, nor within eight episodes of a change), as it is after seven changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
@@ -255,7 +255,10 @@ class ChoosingLearner:
                 self.active, self.table, changes = self._replay(record, table), table, changes + 1
                 log.info("%s", self.choice.told(table))
         holds = not self.table and self.active.counters[REPEAT] > 1
-        long = record.steps >= FINAL or record.numbers >= NUMBERS
+        proven = (
+            record.tables[-2 * PLAYED :] == [self.table] * 2 * PLAYED
+        )  # returns have not fallen since a change
+        long = record.steps >= (FINAL if proven else 10 * FINAL) or record.numbers >= NUMBERS
         if holds or changes >= CHANGES or (long and self.choice.reason != START):
             self.record = None
 

@@ -10,8 +10,8 @@
 
 Numbers are exchanged with those of the step that is half of all held-out steps away, without chance. For a number
 that is independent of all others, this changes the error by chance alone. Standard errors are over episodes. Where
-little is explained, as at the beginning, or where values are almost the same everywhere, nothing changes. All are
-judged again when the data have doubled, so that a number that was left out can come back.
+little is explained, as at the beginning, or no number matters, as where actions cost something and nothing else has
+been found, nothing changes. All are judged again when the data have doubled, so that a number that was left out can come back.
 """
 
 from collections.abc import Callable
@@ -68,9 +68,10 @@ def relevant_numbers(
     error = float(found[length][1].sum())
     small = PART * (float((sample.b**2).sum()) - error)
     loss, doubt = np.array([lost(i, *found[length], length) for i in range(len(before))]).T
-    if small <= 0:
+    matters = (loss > small) & (loss > SURE * doubt)
+    if small <= 0 or not matters.any():
         return before
-    kept: Bools = before | ((loss > small) & (loss > SURE * doubt))
+    kept: Bools = before | matters
     x = sample.x.copy()
     x[:, : len(kept)][:, ~kept] = x.mean(axis=0)[: len(kept)][~kept]
     for i in np.argsort(loss, kind="stable"):
