@@ -20,6 +20,7 @@ from benchmarks.practice.results import read
 
 def lines(task, runs):
     """The lines of the table for one task, given the runs of all seeds."""
+    runs = [run for run in runs if len(run.rows) == len(task.points) and run.training]  # those that are complete
     for i, point in enumerate(task.points):
         earned = np.array([(score(run.rows[i]), run.earned(point)) for run in runs])  # (seeds, 2)
         shares = (earned - task.random) / (RULES[task.name] - task.random)

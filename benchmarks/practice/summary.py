@@ -27,10 +27,11 @@ NOTE = """\
 Asked by: episodes of training by which the median over seeds should be at the threshold; in brackets the last
 evaluation, where nothing is asked. Then: median and worst seed of the greedy policy there, bold where they are at
 what is asked of them, and how many seeds are at the threshold. While learning: median and worst seed of the mean
-return of all episodes of training until then. Reached: seeds at the threshold at some evaluation. Episodes and
-processor seconds of training: the median over all seeds of when that was first; a dash where too few of them got
-there. Other learners are evaluated ten times within a budget of steps and stop after the first evaluation at the
-threshold: `then` is their end, and `while learning` is over as many episodes as ours is asked for."""
+return of all episodes of training until then, with the number of seeds where only some played as many episodes.
+Reached: seeds at the threshold at some evaluation. Episodes and processor seconds of training: the median over all
+seeds of when that was first; a dash where too few of them got there. Other learners are evaluated ten times within
+a budget of steps and stop after the first evaluation at the threshold: `then` is their end, and `while learning` is
+over as many episodes as ours is asked for."""
 
 
 def reached(run, threshold):
@@ -104,7 +105,8 @@ def cells(task, results, notes):
             number(by) if by else f"({number(task.points[-1])})" if learner == "ours" else "end",
             spread(row["then"], level, least),
             f"{row['met']} of {len(row['then'])}",
-            spread(row["earned"]),
+            spread(row["earned"])
+            + ("" if len(row["earned"]) in (0, row["seeds"]) else f", {len(row['earned'])} seeds"),
             f"{row['reached']} of {row['seeds']}",
             number(row["episodes"]),
             number(row["cpu_s"]),
