@@ -30,8 +30,8 @@ what is asked of them, and how many seeds are at the threshold. While learning: 
 return of all episodes of training until then, with the number of seeds where only some played as many episodes.
 Reached: seeds at the threshold at some evaluation. Episodes and processor seconds of training: the median over all
 seeds of when that was first; a dash where too few of them got there. Other learners are evaluated ten times within
-a budget of steps and stop after the first evaluation at the threshold: `then` is their end, and `while learning` is
-over as many episodes as ours is asked for."""
+a budget of steps and stop after the first evaluation at the threshold: `then` is their end, and `while learning`
+is over as many episodes as ours is asked for."""
 
 
 def reached(run, threshold):

@@ -11,8 +11,8 @@
 Numbers are exchanged with those of the step that is half of all held-out steps away, without chance. For a number
 that is independent of all others, this changes the error by chance alone. Standard errors are over episodes. Where
 little is explained, as at the beginning, nothing changes; nor does it where no number matters, as when actions
-cost something and nothing else has been found. All are judged again when the data have doubled, so that a number that
-was left out can come back.
+cost something and nothing else has been found. All are judged again when the data have doubled, so that a number
+that was left out can come back.
 """
 
 from collections.abc import Callable
