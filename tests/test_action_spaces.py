@@ -290,15 +290,26 @@ def test_spaces_that_cannot_be_served_are_refused_before_the_first_step(name):
     assert not env.taken
 
 
-def test_a_policy_that_acts_nan_is_refused():
+NAN = {
+    "array": np.full(2, np.nan, np.float32),
+    "list": [0.0, np.inf],
+    "parts": (np.zeros(1), [np.nan]),
+    "dict": {"a": np.float32(np.nan)},
+    "float": float("nan"),
+    "scalar": np.float64(np.nan),
+}
+
+
+@pytest.mark.parametrize("name", NAN)
+def test_a_policy_that_acts_nan_is_refused(name):
     class Broken:
         def predict(self, observation, state=None, deterministic=True):
-            return np.full(2, np.nan, np.float32), None
+            return NAN[name], None
 
     env = aim("box")
     with pytest.raises(ValueError, match="action holds NaN or infinity"):
         rlsvi.evaluate(Broken(), env, 1)
-    with pytest.raises(ValueError, match="is not an action of"):
+    with pytest.raises(ValueError, match=r"is not an action of|policy must give an action"):
         rlsvi.record(env, Broken(), 1)
     assert not env.taken
 

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 
 import rlsvi
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures
-from rlsvi.agents.no_progress import lack_of_progress
+from rlsvi.agents.no_progress import avoids_costs, lack_of_progress, lack_of_progress_at_random
 
 
 class Line(gymnasium.Env):
@@ -44,12 +44,12 @@ def test_features_show_their_plan_and_basis(capsys):
     found = agent.diagnose()
     assert not agent.uses_table
     assert set(found.facts) == {
-        *("returns", "choice", "actions", "last plan", "bounds", "features", "basis", "scales"),
+        *("returns", "choice", "actions", "plan", "bounds", "features", "basis", "scales"),
     }
     assert capsys.readouterr().out == f"{found}\n"
     assert str(found).startswith(f"TableOrFeatures after 20 episodes, {agent.steps} steps\n  returns ")
     assert found.facts["choice"] == agent.explain()
-    assert f"sweeps of at most {agent.acting.regressions}" in found.facts["last plan"]
+    assert "sweeps of at most 200, values" in found.facts["plan"]
     assert f"from {agent.steps} steps" in found.facts["features"]
     assert repr(found) == f"Diagnosis({found.advice!r})"
     assert found.advice in found._repr_html_()
@@ -76,6 +76,75 @@ def test_after_loading_only_later_returns_of_a_table_are_known(tmp_path):
     agent.save(tmp_path / "agent")
     loaded = rlsvi.load(tmp_path / "agent").learn(Line(noise=0.0), episodes=3)
     assert loaded.diagnose().facts["returns"].endswith("in the last 3 episodes, the only ones known here")
+
+
+def test_sweeps_are_counted_against_those_that_a_plan_may_take():
+    found = BoundedRLSVI(regressions=3, tolerance=1e-12, seed=0).learn(Line(), episodes=3).diagnose()
+    assert found.facts["plan"].startswith("30 sweeps of at most 30, values still changing by ")
+
+
+class Two(Line):
+    """The line with another number before its own that tells nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = Box(-1.0, 8.0, (2,), np.float64)
+
+    def look(self):
+        return np.array([self.np_random.uniform(), super().look().item()])
+
+
+def test_numbers_that_are_left_out_are_shown():
+    agent = BoundedRLSVI(seed=0, repeat=1).learn(Two(), episodes=3)
+    assert "relevant" not in agent.diagnose().facts
+    agent._learner.lookup.relevant[0] = False
+    agent._learner.build()
+    agent._forget_plans()
+    found = agent.diagnose()
+    assert found.facts["relevant"] == "1 of 2 (number 0 left out)"
+    assert len(found.facts["scales"].split(",")) == 1
+
+
+@pytest.mark.filterwarnings("ignore::rlsvi.NoProgressWarning")
+@pytest.mark.parametrize("agent", [TableOrFeatures(seed=0), BoundedRLSVI(seed=0)], ids=["either", "features"])
+def test_the_same_is_said_after_loading(agent, tmp_path, monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.learner.UNSETTLED_CHANGE", 0.0)
+    agent = agent.clone().learn(Line(), episodes=40)
+    agent.save(tmp_path / "agent")
+    loaded = rlsvi.load(tmp_path / "agent")
+    found = loaded.diagnose()
+    assert found == agent.diagnose()
+    assert "; in learning, the last " in found.facts["plan"]
+    assert loaded._what_to_try() == agent._what_to_try()
+
+
+def test_values_above_their_bound_are_spoken_of_if_they_are_most(monkeypatch):
+    agent = BoundedRLSVI(seed=0).learn(Line(), episodes=20)
+    returns = agent._returns()
+    assert returns[:8].any()
+    assert not returns[-5:].any()
+    for share, spoken_of in ((0.5, False), (0.51, True)):
+        monkeypatch.setattr("rlsvi.agents.practice.learner.BoundedLearner.above", lambda *_, share=share: share)
+        assert ("lie above their upper bound" in agent.diagnose().advice) == spoken_of
+
+
+def test_bounds_that_no_reward_exceeds_are_not_to_be_widened():
+    learner = BoundedRLSVI(seed=0).learn(Line(), episodes=20)._learner  # the prize is 1, at most once
+    assert learner.may_be_wider()
+    learner.history.transitions.reward[:] = 1.0
+    assert learner.may_be_wider()  # 20 steps were seen, and there may be more
+    learner.planning = learner.planning._replace(bounds=(-1.0, 100.0))
+    assert not learner.may_be_wider()
+    learner.history.transitions.reward[:] = -1.0
+    assert learner.may_be_wider()  # a prize may be of any size
+
+
+def test_values_below_their_bounds_do_not_count():
+    learner = BoundedRLSVI(seed=0).learn(Line(), episodes=3)._learner
+    plan, (low, high) = learner.plan(False, None), learner._bounds()
+    Q = np.full_like(plan.Q, low - 1.0)
+    Q[: len(Q) // 2] = high + 1.0
+    assert learner.above(plan._replace(Q=Q)) == len(Q) // 2 / len(Q)
 
 
 def test_diagnosing_changes_nothing():
@@ -116,6 +185,82 @@ def test_what_counts_as_no_progress(first, recent, episodes, explored, says):
     wrong = lack_of_progress(first, recent, episodes, explored)
     assert says in wrong
     assert bool(says) == bool(wrong)
+
+
+@pytest.mark.parametrize(
+    ("first", "recent", "episodes", "says"),
+    [
+        (np.arange(8.0), 3.5, 128, "the recent ones earn 3.5 on average, no more than the 3.5 of the first 8"),
+        (np.arange(8.0), 3.5, 64, ""),
+        (np.arange(8.0), 3.6, 128, ""),
+        (np.zeros(8), 0.0, 128, ""),  # a reward has to be found first
+    ],
+)
+def test_what_counts_as_no_progress_where_outcomes_are_random(first, recent, episodes, says):
+    wrong = lack_of_progress_at_random(first, recent, episodes)
+    assert says in wrong
+    assert bool(says) == bool(wrong)
+
+
+@pytest.mark.parametrize(
+    ("returns", "avoided"),
+    [
+        ([-52.0, -50.1] + [0.0] * 30, True),
+        ([-52.0] * 17 + [0.0] * 15, False),  # too few
+        ([-1.0] + [0.0] * 80 + [-1.0] + [0.0] * 19, False),  # one of the last quarter
+        ([-13.0] * 100, False),  # the best on CliffWalking
+        ([0.0] * 100, False),  # no reward at all, which is said in other words
+        ([-1.0] * 8 + [1.0] + [0.0] * 30, False),  # there is something to earn
+        ([], False),
+    ],
+)
+def test_when_an_agent_may_do_nothing(returns, avoided):
+    assert avoids_costs(np.array(returns)) == avoided
+
+
+class Costly(Line):
+    """Every move costs something, a step without one nothing, and the prize is out of reach."""
+
+    action_space = Discrete(3)
+
+    def step(self, action):
+        observation, *_, info = super().step(action)
+        return observation, -0.1 * (action != 0), False, self.t == 10, info
+
+
+def test_an_agent_that_has_learned_to_do_nothing_is_not_called_a_success():
+    agent = TableOrFeatures(seed=0)
+    with pytest.warns(NoProgressWarning, match=r"earn 0, and there were only costs .*repeat=8") as told:
+        agent.learn(Costly(), episodes=64)
+    assert len(told) == 1
+    advice = agent.diagnose().advice
+    assert advice.startswith("recent episodes earn 0, and none has earned more: ")
+    assert "rlsvi.BoundedRLSVI(repeat=8)" in advice
+
+
+class Dice(gymnasium.Env):
+    """Places and rewards that are random whatever is done; the first eight episodes pay more."""
+
+    observation_space, action_space, played = Box(0, 30, (1,), np.int64), Discrete(3), 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.t, self.played = 0, self.played + 1
+        return np.array([0]), {}
+
+    def step(self, action):
+        self.t += 1
+        reward = float(self.np_random.integers(6)) + 6.0 * (self.played <= 8)
+        return self.np_random.integers(31, size=1), reward, False, self.t == 10, {}
+
+
+def test_a_table_whose_outcomes_are_random_says_that_it_stays_at_random_play():
+    agent = DiscountedPSRL(seed=0)
+    with pytest.warns(NoProgressWarning, match=r"after 128 episodes, .* on average, .*rlsvi.BoundedRLSVI\(\)"):
+        agent.learn(Dice(), episodes=130)
+    assert not agent._is_explored
+    assert agent._is_random
+    assert not DiscountedPSRL(seed=0).learn(Line(noise=0.0), episodes=5)._is_random
 
 
 UNCOUNTED = [

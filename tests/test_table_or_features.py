@@ -17,6 +17,7 @@ from contract.state import assert_equal, everything
 from rlsvi import BoundedRLSVI, DiscountedPSRL, NoProgressWarning, TableOrFeatures, agent_for
 from rlsvi.agents import table_or_features
 from rlsvi.agents.contract import Place, Step
+from rlsvi.agents.practice.learner import sweep_safely
 from rlsvi.agents.table_or_features import Record, is_judged
 from rlsvi.agents.tabular.table import TabularAgent
 from rlsvi.bases.layout import layout_of, observation_of, vector_of
@@ -474,10 +475,10 @@ def test_runs_of_the_usual_length_find_their_reward_without_a_warning(env, episo
     assert any(found)
 
 
-def test_a_table_is_not_told_to_try_features_that_it_would_choose_itself():
+def test_a_table_is_told_of_features_but_not_that_little_recurs():
     (said,) = warned(TableOrFeatures(seed=0), Poorer(), 40)
     assert "the recent ones earn 0.5" in said
-    assert ": try another gamma=, or rlsvi.DiscountedPSRL with another optimism=; agent.diagnose()" in said
+    assert ": try another gamma=, or rlsvi.DiscountedPSRL with another optimism=, or features of the" in said
 
 
 def test_costs_of_exploration_are_not_held_against_a_table():
@@ -504,16 +505,28 @@ def test_a_run_that_stays_at_random_play_says_so_once(agent):
     assert "the recent ones earn -5, no more than most of the first 8, played almost at random" in said
 
 
-def test_plans_that_end_far_from_convergence_are_told_of_once():
-    agent = BoundedRLSVI(seed=0, repeat=1).learn(Line(noise=0.1), 4)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for change in [0.5] * 31 + [0.01] + [0.5] * 40:  # one that converges begins the count anew
-            agent._learner.planned = agent.planned._replace(change=change)
-            agent._notice()
-            assert len(caught) == (agent._unsettled >= 32)
-    assert "plans of the last 32 episodes ended" in str(caught[0].message)
-    assert "try more sweeps, rlsvi.BoundedRLSVI(regressions=100)" in str(caught[0].message)
+def test_plans_that_end_far_from_convergence_are_told_of_once(monkeypatch):
+    changes = iter([0.5] * 20 + [0.01] + [0.5] * 40)  # one that converges begins the count anew
+
+    def swept(*given):
+        return sweep_safely(*given)._replace(change=next(changes))
+
+    monkeypatch.setattr("rlsvi.agents.practice.learner.sweep_safely", swept)
+    agent = BoundedRLSVI(seed=0, repeat=1)
+    assert warned(agent, Line(noise=0.1), 53) == []  # the first episode has no plan
+    (said,) = warned(agent, Line(noise=0.1), 5)
+    assert said.startswith("the last 32 plans ended before their values had converged: try more sweeps")
+    assert "rlsvi.BoundedRLSVI(regressions=100)" in said
+    assert agent._learner.unsettled == 36
+
+
+def test_plans_that_are_kept_count_once(monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.learner.MANY", 40)
+    monkeypatch.setattr("rlsvi.agents.practice.learner.UNSETTLED_CHANGE", -1.0)
+    agent, plans = BoundedRLSVI(seed=0, repeat=1), set()
+    agent.learn(Line(noise=0.1), 24, on_episode=lambda agent, _: plans.add(id(agent.planned)))
+    assert agent._learner.unsettled < 23
+    assert agent._learner.unsettled == len(plans - {id(None)})
 
 
 def test_a_log_that_was_fitted_does_not_use_up_the_warning():

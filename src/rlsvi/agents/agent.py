@@ -40,6 +40,7 @@ from rlsvi.agents.no_progress import (
     FIRST,
     UNREWARDED,
     NoProgressWarning,
+    avoids_costs,
     warn_of_no_progress,
     warn_of_no_reward,
 )
@@ -179,6 +180,11 @@ class Agent:
             return "it is too early to tell: let it learn for more episodes."
         if not np.any(returns) and not self._found_reward:
             return f"no reward was found: make sure that one can be reached, or {self._what_to_try()}."
+        if avoids_costs(returns):
+            return (
+                "recent episodes earn 0, and none has earned more: it has learned to avoid costs; if there is a "
+                f"prize, it was not found: {self._what_to_try()}."
+            )
         if not have_risen(returns):
             return f"recent episodes earn no more than the first: {self._what_to_try()}."
         return "returns have risen: let it learn on, and see by rlsvi.evaluate(agent, env) what its policy earns."

@@ -5,10 +5,18 @@ all episodes are compared with the worst quarter of the first eight. Less than t
 is also said that recent ones earn no more, if exploration has come to an end. Plans often end before values have
 converged to the last digit; they are only spoken of if they end far from it, again and again.
 
+Where every reward was a cost, an agent that does nothing earns 0 and seems to have learned. Sixteen or more
+returns of exactly 0 after costs, with no reward above 0 in all steps, are therefore said too: nothing more can be
+earned, or a prize was not found. Other equal returns may be the best there are, such as -13 on CliffWalking. A
+table does not say it, because it tries all actions.
+
 As long as exploration finds something new, a reward may yet be found, however long there was none. With a table,
 Turing's estimate is that the next step shows something new with probability (outcomes met once) / (steps), so that
-the next episode shows (outcomes met once) / (episodes) new outcomes. Below 1/16 of one, the search has ended. With
-features, it has ended if the later half of the episodes did not widen the range of any observed number by a tenth.
+the next episode shows (outcomes met once) / (episodes) new outcomes. Below 1/16 of one, the search has ended.
+Where outcomes are random, new ones come for ever. If the first returns differ, so that something is earned at
+random, the mean of recent returns is then compared with that of the first from 128 episodes on, whatever is new.
+With features, the search has ended if the later half of the episodes did not widen the range of any observed
+number by a tenth.
 Agents that do not keep what this needs say it after 1,024 episodes, or 10,000 steps without end, with no reward.
 """
 
@@ -18,11 +26,12 @@ from rlsvi.agents.contract import warn
 from rlsvi.core.compile import Floats
 
 FIRST = 8  # episodes that count as random
-CHECKED_FROM, STUCK_FROM = 32, 64  # episodes
+CHECKED_FROM, STUCK_FROM, RANDOM_FROM = 32, 64, 128  # episodes; the last where outcomes are random
+IDLE = 16  # episodes with a return of 0, at least, of an agent that does nothing
 UNREWARDED, UNREWARDED_STEPS = 1024, 10_000  # that call for a warning, if it is not known what was explored
 TRIED = 10  # steps for each action, on average, before returns tell anything
-UNSETTLED = 32  # episodes in a row whose plans ended far from convergence
-FAR = 0.1  # change of values in the last sweep, relative to their size
+UNSETTLED = 32  # plans in a row that ended far from convergence
+UNSETTLED_CHANGE = 0.1  # change of values in the last sweep, relative to their size
 SELDOM = 1 / 16  # new outcomes in an episode
 WIDER = 0.1  # of the range of an observed number
 
@@ -69,6 +78,26 @@ def lack_of_progress(first: Floats, recent: Floats | float, episodes: int, explo
             "exploration finds nothing new any more"
         )
     return ""
+
+
+def lack_of_progress_at_random(first: Floats, recent: float, episodes: int) -> str:
+    """Return what is wrong with the mean return of recent episodes where outcomes are random, or nothing.
+
+    If all of the first returns are equal, such as 0, a reward has to be found before anything can be earned.
+    """
+    usual = float(np.mean(first))
+    if episodes < RANDOM_FROM or np.ptp(first) == 0 or recent > usual + 1e-9 * abs(usual):
+        return ""
+    return (
+        f"after {episodes} episodes, the recent ones earn {recent:.4g} on average, no more than the {usual:.4g} "
+        f"of the first {FIRST}, played almost at random"
+    )
+
+
+def avoids_costs(returns: Floats) -> bool:
+    """Return whether the last returns are all 0 and earlier ones were costs, so that the agent may do nothing."""
+    recent = returns[-max(IDLE, len(returns) // 4) :]
+    return bool(len(returns) > IDLE and not recent.any() and returns.min() < 0 and returns.max() <= 0)
 
 
 def is_explored(times: Floats, episodes: int) -> bool:

@@ -179,7 +179,7 @@ def reset_env(env: Env[Any, Any], seed: int) -> tuple[Any, Mapping[str, Any]]:
 
 def step_env(env: Env[Any, Any], action: Any) -> tuple[Any, Any, bool, bool, Mapping[str, Any]]:
     """Return the result of `env.step(action)`, checked against Gymnasium: five values, two of them flags."""
-    if isinstance(action, np.ndarray) and action.dtype.kind == "f" and not np.isfinite(action).all():
+    if not isinstance(action, int | np.integer) and not _is_finite(action):
         raise ValueError(f"action holds NaN or infinity: {action}. Correct the policy that it comes from")
     returned: Any = env.step(action)
     if not isinstance(returned, tuple) or len(returned) != 5:
@@ -190,6 +190,16 @@ def step_env(env: Env[Any, Any], action: Any) -> tuple[Any, Any, bool, bool, Map
         )
     observation, reward, terminated, truncated, info = returned
     return observation, reward, _flag("terminated", terminated), _flag("truncated", truncated), _info("step", info)
+
+
+def _is_finite(action: Any) -> bool:
+    """Return whether all numbers of an action are finite, also those in its parts."""
+    if isinstance(action, Mapping):
+        return all(map(_is_finite, action.values()))
+    if isinstance(action, tuple | list):
+        return all(map(_is_finite, action))
+    numbers = np.asarray(action)
+    return numbers.dtype.kind != "f" or bool(np.isfinite(numbers).all())
 
 
 def _info(verb: str, info: Any) -> Mapping[str, Any]:

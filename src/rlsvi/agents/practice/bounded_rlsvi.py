@@ -20,10 +20,10 @@ from gymnasium import Env
 from rlsvi.agents.contract import diverged
 from rlsvi.agents.diagnosis import have_risen
 from rlsvi.agents.no_progress import (
-    FAR,
     FIRST,
     TRIED,
     UNSETTLED,
+    avoids_costs,
     is_checked,
     is_explored,
     is_no_wider,
@@ -61,7 +61,8 @@ REMEDY = (
     "features of your own"
 )
 TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
-CUT_OFF = 0.25  # part of values at their bounds that `diagnose` speaks of
+CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks of
+LONG = 8  # steps to hold an action for, if the agent does nothing
 SHOWN = 8  # measured numbers whose ranges `diagnose` shows
 FEW = 4  # measured numbers up to which all Fourier products of order 3 fit; waves are better for more
 
@@ -138,7 +139,6 @@ class BoundedRLSVI(PracticeAgent):
     _broken = staticmethod(diverged)
     needs_horizon = False
     _remedy = ""  # what to try if there is no progress, with features, instead of its own words
-    _unsettled = 0  # episodes in a row whose plans ended far from convergence
 
     def _check(self) -> None:
         """Validate the arguments; an error names the argument and the remedy."""
@@ -248,11 +248,9 @@ class BoundedRLSVI(PracticeAgent):
 
     def _notice(self) -> None:
         """Warn if the agent earns no more than it did at random, or has never found a reward."""
-        settled = self.planned is None or self.planned.change <= FAR
-        self._unsettled = 0 if settled else self._unsettled + 1
-        history, episodes = self._learner.history, self.episodes
-        if self._unsettled == UNSETTLED:
-            self._miss_progress(f"plans of the last {UNSETTLED} episodes ended before their values had converged")
+        history, episodes, unsettled = self._learner.history, self.episodes, self._learner.unsettled
+        if unsettled >= UNSETTLED:
+            self._miss_progress(f"the last {unsettled} plans ended before their values had converged")
         if not is_checked(episodes):
             return
         steps = history.transitions
@@ -263,6 +261,11 @@ class BoundedRLSVI(PracticeAgent):
             later = np.flatnonzero(history.last)[episodes // 2 - 1] + 1  # the first step of the later half
             explored = is_no_wider(history.x, int(steps.row[later]))
             wrong = lack_of_progress(returns[:FIRST], returns[-(episodes // 4) :], episodes, explored)
+            if avoids_costs(returns) and steps.reward.max() <= 0:
+                wrong = (
+                    f"after {episodes} episodes, the recent ones earn 0, and there were only costs before: it has "
+                    "learned to avoid them, perhaps by doing nothing; if there is a prize, it was not found"
+                )
         else:
             explored, wrong = is_explored(steps.times, episodes), ""
         if explored and not steps.reward.any():
@@ -274,9 +277,15 @@ class BoundedRLSVI(PracticeAgent):
         """Return what to try if there is no progress."""
         if self._learner is not None and self._learner.lookup.table:
             return TABLE_REMEDY
-        if self._unsettled >= UNSETTLED:
+        if self._learner is not None and self._learner.unsettled >= UNSETTLED:
             more = 5 * (self.regressions or FEW_SWEEPS)
             return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
+        if avoids_costs(self._returns()):
+            longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG, 2 * self.held)})"
+            return (
+                f"try to hold each action for longer, {longer}, or to expect a prize, by bounds=(lowest return, "
+                "highest return), lam= and sigma="
+            )
         return self._remedy or REMEDY
 
     def _returns(self) -> Floats:
@@ -285,37 +294,43 @@ class BoundedRLSVI(PracticeAgent):
         return history.returns() if isinstance(history, EpisodeHistory) else super()._returns()
 
     def _facts(self) -> dict[str, str]:
-        """Return how the last plan went, and what the features are."""
+        """Return how a plan goes, and what the features are.
+
+        The plan is that of the posterior mean, which the data alone determine: it is the same after loading.
+        """
         told = {"actions": f"held for {self.held} step{'s' * (self.held > 1)}"}
         if isinstance(self._learner, LogLearner):
             return told
         lookup, regression = self._learner.lookup, self._learner.regression
-        if (plan := self.planned) is not None:
-            ended = (
-                "converged"
-                if plan.change <= self.tolerance
-                else f"still changing by {plan.change:.1g} of their size"
-            )
-            told["last plan"] = f"{plan.sweeps} sweeps of at most {self.regressions}, values {ended}"
-            if self._unsettled > 1:
-                told["last plan"] += f", and by more than {FAR} in each of the last {self._unsettled} episodes"
-            told["bounds"] = f"{100 * plan.at_bounds:.0f}% of values were cut off at their bounds"
+        plan, most = self._plan(mean=True), self._learner.most_sweeps(sampled=False)
+        still = f"still changing by {plan.change:.1g} of their size"
+        ended = "converged" if plan.change <= self.tolerance else still
+        told["plan"] = f"{plan.sweeps} sweeps of at most {most}, values {ended}"
+        if (unsettled := self._learner.unsettled) > 1:
+            told["plan"] += f"; in learning, the last {unsettled} plans ended far from it"
+        told["bounds"] = f"{100 * self._learner.above(plan):.0f}% of values lie above their upper bound"
         if lookup.table:
             return told | {"table": f"{len(self._learner.history.x)} observations"}
         functions = lookup.functions if lookup.functions is not None else lookup.basis
         features = f"{regression.dim} for each of {lookup.actions} actions, from {self.steps} steps"
         told |= {"features": features, "basis": short(functions)}
-        widths = [f"{width:.3g}" for width in (lookup.ranges.high - lookup.ranges.low)[:SHOWN]]
-        more = ", .." * (len(lookup.ranges.low) > SHOWN)
+        if not lookup.relevant.all():
+            left = [str(i) for i in np.flatnonzero(~lookup.relevant)]
+            which = f"number{'s' * (len(left) > 1)} {', '.join(left[:SHOWN])}{', ..' * (len(left) > SHOWN)}"
+            told["relevant"] = f"{lookup.relevant.sum()} of {len(lookup.relevant)} ({which} left out)"
+        ranges = lookup.ranges.of(lookup.relevant)
+        widths = [f"{width:.3g}" for width in (ranges.high - ranges.low)[:SHOWN]]
+        more = ", .." * (len(ranges.low) > SHOWN)
         return told | ({"scales": f"{', '.join(widths)}{more} (the range of each number)"} if widths else {})
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
-        plan, returns = self.planned, self._returns()
+        returns = self._returns()
         no_more = len(returns) >= 2 * FIRST and np.any(returns) and not have_risen(returns)
-        if plan is not None and plan.at_bounds > CUT_OFF and no_more:
+        above = self._learner.above(self._plan(mean=True)) if no_more else 0.0
+        if above > CUT_OFF and self._learner.may_be_wider():
             return (
-                f"{100 * plan.at_bounds:.0f}% of values lie at their bounds, the returns met so far: give wider "
+                f"{100 * above:.0f}% of values lie above their upper bound, the returns met so far: give wider "
                 "ones, bounds=(lowest return, highest return), if much more can be earned."
             )
         return super()._advise()

@@ -273,7 +273,7 @@ class LogLearner(BoundedLearner):
 
     def fit(self, stream: Stream, each: Each, progress: bool | None = None) -> None:
         """Learn from all of a log."""
-        most, planning = self._most(sampled=False), self.planning
+        most, planning = self.most_sweeps(sampled=False), self.planning
         with one_thread(), bar((most + 3) * len(stream), "chunks", progress) as advance:
 
             def watched(*work: Any) -> Any:

@@ -11,6 +11,7 @@ from gymnasium import Wrapper
 
 from rlsvi.agents.agent import Agent, period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
+from rlsvi.agents.no_progress import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
 from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
@@ -644,6 +645,7 @@ class BoundedLearner:
         self.start: Floats | None = None  # (N, A) values where sweeps start, if weights are for other features
         self.planned: SweptValues | None = None  # the last plan
         self.mistakes = False  # whether the lambda-returns of theta followed mistakes
+        self.unsettled = 0  # the number of last plans, in a row, that ended far from convergence
         self.earned = nothing_earned()
         self.total = 0.0  # what this episode has earned so far
         # Episodes, steps, rescalings, recoveries, steps at the last plan and scaling, how long actions are held.
@@ -716,6 +718,7 @@ class BoundedLearner:
             later.total = 0.0
         if plan is not None and plan.theta is not self.theta:
             later.planned, later.theta, later.mistakes = plan, plan.theta, plan.mistakes
+            later.unsettled = self.unsettled + 1 if plan.change > UNSETTLED_CHANGE else 0
             if self.warm is None or self.start is not None or not self._is_from_above(plan.mistakes):
                 later.warm, later.start = plan.theta, None
             later.counters[RECOVERIES] += plan.recoveries
@@ -823,7 +826,7 @@ class BoundedLearner:
         from_above = self._is_from_above(mistakes) and bool(np.isfinite(within[1]))
         if from_above:
             Q = np.full_like(Q, within[1])
-        settings = within, self._most(sampled, from_above), self.planning.tolerance, self.trace, mistakes
+        settings = within, self.most_sweeps(sampled, from_above), self.planning.tolerance, self.trace, mistakes
 
         def swept(model: Model, first: bool) -> SweptValues:
             assert self.regression is not None
@@ -838,7 +841,7 @@ class BoundedLearner:
         """Return whether sweeps of such a plan begin at the upper bound, if there is one."""
         return mistakes and not self.lookup.centred
 
-    def _most(self, sampled: bool, from_above: bool = False) -> int:
+    def most_sweeps(self, sampled: bool, from_above: bool = False) -> int:
         """Return the maximum number of sweeps."""
         if sampled and from_above:
             return self.planning.most or SWEEPS
@@ -848,6 +851,15 @@ class BoundedLearner:
         """Return the bounds of values."""
         bounds = self.planning.bounds
         return attainable(self.history, self.planning.noise[-1]) if bounds == "attainable" else bounds or UNBOUNDED
+
+    def above(self, plan: SweptValues) -> float:
+        """Return the fraction of the values of a plan, made of all data, that lie above the upper bound."""
+        return values_of(self.history, plan.Q, (-math.inf, self._bounds()[1]))[1]
+
+    def may_be_wider(self) -> bool:
+        """Return whether more than the upper bound can be earned: it is less than the largest reward for ever."""
+        most, gamma = float(self.history.transitions.reward.max()), self.planning.noise[-1]
+        return most <= 0 or gamma >= 1 or self._bounds()[1] < (1 - 1e-6) * most / (1 - gamma)
 
     def _largest(self, gamma: float, bounds: tuple[float, float]) -> float:
         """Return the largest plausible value: the largest reward in every step, or the bounds given."""
@@ -915,6 +927,8 @@ class BoundedLearner:
             kept |= {"earned": self.earned, "mistakes": np.array([self.mistakes])}
         if self.warm is not self.theta:
             kept["warm"] = self.warm
+        if self.unsettled:
+            kept["unsettled"] = np.array([self.unsettled])
         return arrays | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
@@ -954,6 +968,8 @@ class BoundedLearner:
             if np.isinf(learner.earned).any():
                 raise ArchiveError("is damaged: returns that were earned are not finite")
             learner.mistakes = bool(file.take("mistakes", (1,), np.bool_)[0])
+        if "unsettled" in file:
+            learner.unsettled = int(file.take_within("unsettled", (1,), np.int64, 1, 2**62)[0])
         return learner
 
     def _read_features(self, file: Archive, dim: int, example: Floats) -> None:

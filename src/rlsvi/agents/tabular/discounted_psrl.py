@@ -26,7 +26,15 @@ from gymnasium.spaces import Text
 
 from rlsvi.agents.agent import Agent
 from rlsvi.agents.contract import Place, Step, copy_into, copy_of, diverged, new_counters
-from rlsvi.agents.no_progress import FIRST, earned, is_checked, is_explored, lack_of_progress, nothing_earned
+from rlsvi.agents.no_progress import (
+    FIRST,
+    earned,
+    is_checked,
+    is_explored,
+    lack_of_progress,
+    lack_of_progress_at_random,
+    nothing_earned,
+)
 from rlsvi.bases import Observed, of
 from rlsvi.bases.layout import Layout, is_exact, layout_of, vector_of
 from rlsvi.core.archive import Archive, ArchiveError
@@ -39,6 +47,7 @@ from rlsvi.envs.task import Task
 
 REMEDY = "try another gamma= or optimism="
 FEATURES = ", or features, since few observations recur: rlsvi.BoundedRLSVI()"
+NUMBERS = ", or features of the observed numbers: rlsvi.BoundedRLSVI()"
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -97,12 +106,13 @@ class DiscountedPSRL(Agent):
         if not is_checked(self.episodes):
             return
         held, explored = self._learner.earned, self._few_recur or self._is_explored
-        if not explored:  # looking for something new may cost something
-            return
-        if not self._found_any:
-            self._miss_reward()
-        recent = float(held[FIRST]) / (self.episodes // 4)
-        self._miss_progress(lack_of_progress(held[:FIRST], recent, self.episodes, explored))
+        first, recent = held[:FIRST], float(held[FIRST]) / (self.episodes // 4)
+        if explored:
+            if not self._found_any:
+                self._miss_reward()
+            self._miss_progress(lack_of_progress(first, recent, self.episodes, explored))
+        elif self._is_random:  # otherwise, looking for something new may cost something
+            self._miss_progress(lack_of_progress_at_random(first, recent, self.episodes))
 
     @property
     def _few_recur(self) -> bool:
@@ -116,6 +126,15 @@ class DiscountedPSRL(Agent):
         return is_explored(model.times[: model.sizes[1]], self.episodes)
 
     @property
+    def _is_random(self) -> bool:
+        """Whether most actions that were tried again at an observation have had several outcomes."""
+        model = self._learner.model
+        visits = model.visits[: model.sizes[0]].ravel()
+        outcomes = np.bincount(model.cell[: model.sizes[1]], minlength=len(visits))
+        several = outcomes[visits > 1] > 1
+        return bool(2 * np.count_nonzero(several) > len(several))
+
+    @property
     def _found_any(self) -> bool:
         """Whether a step was ever rewarded."""
         model = self._learner.model
@@ -124,7 +143,10 @@ class DiscountedPSRL(Agent):
 
     def _what_to_try(self) -> str:
         """Return what to try if there is no progress."""
-        return self._remedy or (REMEDY + FEATURES if self._few_recur else REMEDY)
+        layout, own = self._layout(), self._remedy or REMEDY
+        if self._few_recur and not self._remedy:
+            return own + FEATURES
+        return own + (NUMBERS if layout is not None and layout.measured else "")
 
     def _facts(self) -> dict[str, str]:
         """Return what the table knows: how much recurs, and how random the problem is."""
