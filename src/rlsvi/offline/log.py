@@ -122,7 +122,7 @@ def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpis
     action, n = _actions(columns, env.action_space)
     mask, next_mask = (_masks(columns, name, n) for name in ("mask", "next_mask"))
     allowed: Bools = np.take_along_axis(mask.legal, action.reshape(len(action), -1), axis=1)
-    barred: Bools = ~allowed.all(axis=1)
+    barred = np.asarray(~allowed.all(axis=1))
     columns.refuse(columns.of("action")[0], barred, "the mask does not allow this action")
     observation = read_observations(columns, "observation", env.observation_space, np.ones(len(last), np.bool_))
     following = read_observations(columns, "next_observation", env.observation_space, ~terminated)
