@@ -53,6 +53,7 @@ from rlsvi.core.archive import Archive
 from rlsvi.core.checks import check_even, flag, instead, number, shown, whole
 from rlsvi.core.compile import Bools, Floats, Words, compiled
 from rlsvi.core.random import Seed, bits, sequence, stream
+from rlsvi.envs.actions import Parts, too_many
 from rlsvi.envs.description import Made
 from rlsvi.envs.task import Task, checked_reward, endless_task_of, one_observation, reset_env, step_env, task_of
 from rlsvi.html import html_table, short
@@ -117,6 +118,7 @@ class Agent:
     needs_states: bool = False  # whether observations must be numbered
     _fused: bool = False  # whether its learner has a mind that the fused loop can use
     _concurrent: bool = False  # whether episodes of several agents can be learned after all have been played
+    _takes_parts: bool = False  # whether it can learn values of the parts of actions, where these are many
     update_every: int | None = None  # number of steps after which to learn and plan within an episode
     _decide: Callable[[Place], int | None] | None = None  # decides in learning instead, unless it returns None
 
@@ -222,6 +224,8 @@ class Agent:
                 f"{type(self).__name__} needs observations that are numbered 0..S-1 (a Discrete space): "
                 "use RLSVI with bases.StateFeatures"
             )
+        if isinstance(task.choices, Parts) and not self._takes_parts:
+            raise ValueError(f"actions have {too_many(task.choices)}")
         if self.needs_horizon is not None and self.needs_horizon != (task.horizon > 0):
             needs = "a known number of periods" if self.needs_horizon else "episodes of any length"
             raise ValueError(f"{type(self).__name__} needs {needs}, this is {task}")
@@ -299,9 +303,7 @@ class Agent:
             Q = checked_values(learner.values(plan, place), place)
             a = None if self._decide is None else self._decide(place)
             if a is None:
-                a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[ACTION])
-            if a < 0:
-                raise self._broken()
+                a = self._choose(Q, place.legal, rule, parameter[0], self._streams[ACTION])
             if isinstance(env, Replay):
                 a = env.next_action
             observation, reward, terminated, truncated, info = step_env(env, self._task.action(a))
@@ -314,6 +316,16 @@ class Agent:
                 return steps, total, place, False
             place = following
         return steps, total, place, True
+
+    def _choose(self, Q: Floats, legal: Bools, rule: int = 0, parameter: float = 0.0, stream: Any = None) -> Any:
+        """Return the number of an action, chosen by the values Q: without a stream, the first one that is best."""
+        if stream is None:
+            a = first_best(Q, legal)
+        else:
+            a = choose(rule, parameter, Q, legal, np.empty_like(Q), stream)
+        if a < 0:
+            raise self._broken()
+        return a
 
     def _miss_reward(self, explored: bool = True, played: str = "") -> None:
         """Warn, once, that no reward was found. Sums of rewards may be 0 though rewards were not."""
@@ -602,7 +614,8 @@ class Agent:
         deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
             sampled at the start of the episode, or with the exploration given.
         action_mask : which actions are legal. By default all, or those that were legal in learning. If actions are
-            not Discrete, one flag for each of those to choose among.
+            not Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations,
+            one for each value of the first part, then of the second, and so on.
 
         Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
         environment then plays its episode with its own sample, and `episode_start` says for each whether a new
@@ -619,19 +632,22 @@ class Agent:
         if not batch:
             number, after = self._predict(ONE, observation, states[0], starts[0], deterministic, masks[0])
             return number if choices is None else choices.action(number), after
-        found = np.zeros((2, count), np.int64)
-        for i in range(count):
-            found[:, i] = self._predict(
-                i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i]
-            )
-        return found[0] if choices is None else choices.table[found[0]], found[1]
+        found = [
+            self._predict(i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i])
+            for i in range(count)
+        ]
+        after = np.array([state for _, state in found], np.int64)
+        if choices is None:
+            return np.array([number for number, _ in found], np.int64), after
+        actions = np.array([choices.action(number) for number, _ in found], choices.dtype)
+        return actions.reshape(count, *choices.shape), after
 
     def _can_predict(self) -> bool:
         return self.steps > 0
 
     def _predict(
         self, key: int, observation: Any, state: Any, start: Any, deterministic: bool, mask: Any
-    ) -> tuple[int, int]:
+    ) -> tuple[Any, int]:
         """Return the number of the action of one environment, and its next state."""
         assert self._task is not None
         h = 0 if state is None or start else period_of(state)
@@ -641,11 +657,11 @@ class Agent:
         place = self._learner.look(h, observation, mask, learning=False)
         Q = checked_values(self._learner.values(self._plan(deterministic, key, h == 0), place), place)
         if deterministic:
-            a = first_best(Q, place.legal)
+            a = self._choose(Q, place.legal)
         else:
             rule, parameter = exploration(self.explore, self.episodes, 1)
-            a = choose(rule, parameter[0], Q, place.legal, np.empty_like(Q), self._streams[PREDICT])
-        if a < 0 or not math.isfinite(Q[a]):
+            a = self._choose(Q, place.legal, rule, parameter[0], self._streams[PREDICT])
+        if not math.isfinite(Q[a].sum()):
             raise self._broken()
         return self._task.first_action + a, h + 1
 

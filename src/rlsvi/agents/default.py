@@ -16,6 +16,7 @@ from rlsvi.agents.tabular.discounted_psrl import DiscountedPSRL
 from rlsvi.bases.layout import TableOnlyError, layout_of
 from rlsvi.bases.observed import NUMBERS
 from rlsvi.core.checks import instead
+from rlsvi.envs.actions import Parts, choices_of
 from rlsvi.envs.task import check_env
 
 ACTIONS = 1000  # the largest number of actions that have a block of features each
@@ -33,8 +34,9 @@ def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     otherwise continues with BoundedRLSVI and features; a text that is a part of them is a category. If features
     cannot be made of so many or so large numbers, a warning says so and the agent is DiscountedPSRL.
 
-    Actions may be Discrete; MultiDiscrete or MultiBinary, of up to 1,000 combinations; or a Box of up to four
-    bounded numbers, of which the agent tries a grid. `predict` returns actions of the environment's own space.
+    Actions may be Discrete; MultiDiscrete or MultiBinary; or a Box of up to four bounded numbers, of which the
+    agent tries a grid. If there are more than 1,000 combinations, the agent is BoundedRLSVI with features, and
+    values are sums over the parts of an action. `predict` returns actions of the environment's own space.
 
     `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
     What the agent could not learn is refused here, with a remedy.
@@ -47,6 +49,8 @@ def _choice(env: Env[Any, Any], **arguments: Any) -> Default:
     """Return the agent for the observations of an environment and for the arguments."""
     space = env.observation_space
     numbered = isinstance(space, spaces.Discrete)
+    if isinstance(choices_of(env.action_space), Parts):
+        return BoundedRLSVI(**_checked(BoundedRLSVI, arguments))
     if numbered and getattr(env.unwrapped, "horizon", None) is not None:
         return RLSVI(**_checked(RLSVI, arguments))
     kind = DiscountedPSRL if numbered else TableOrFeatures
@@ -105,7 +109,7 @@ def preflight(agent: Kind, env: Any) -> Kind:
     task, space = agent._task_of(env), env.observation_space
     if agent.basis is not None:
         return agent
-    if task.actions > ACTIONS and task.states is None:
+    if task.actions > ACTIONS and task.states is None and not task.parts:
         raise ValueError(
             f"env has {task.actions} actions, features can be learned for at most {ACTIONS}: list fewer as "
             "actions and offer them by gymnasium.wrappers.TransformAction(env, lambda k: actions[k], "

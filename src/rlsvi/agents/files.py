@@ -167,6 +167,11 @@ def export(agent: Any, path: str | os.PathLike[str]) -> None:
     target, task = checked_target(path, "write"), agent._task
     if task is None or agent.steps == 0:
         raise RuntimeError("this agent has learned nothing yet: call learn first")
+    if task.parts:
+        raise ValueError(
+            "values that are sums over the parts of actions cannot be exported: save the agent instead, and load "
+            "it by rlsvi.load"
+        )
     if task.states is None and hasattr(agent._learner, "exported"):
         layout, arrays = agent._learner.exported(agent._plan(True))
     elif task.states is not None:

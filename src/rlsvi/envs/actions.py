@@ -1,11 +1,12 @@
 """The finite choice of actions that agents learn values of, out of any action space that has one.
 
 Discrete actions are such a choice. Of MultiDiscrete and MultiBinary spaces it consists of all combinations, up to
-`MOST`. Of a bounded Box it is a grid that includes the bounds: five values of one number, 3 x 3 of two, and of
+`MOST`; if there are more, an agent may choose the value of every part instead. Of a bounded Box it is a grid that includes the bounds: five values of one number, 3 x 3 of two, and of
 three and four numbers the centre, the middles of the faces, and the corners, which are 15 and 25 actions. Agents
 number the actions of the choice, and return actions of the space.
 """
 
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -98,7 +99,76 @@ class Choices(NamedTuple):
         return made
 
 
-def choices_of(space: Any) -> Choices | None:
+class Parts(NamedTuple):
+    """Actions of a MultiDiscrete or MultiBinary space of many combinations, as plain data that a file can contain.
+
+    The values of all parts are numbered together, those of the first part first. An action is given by the numbers
+    of the values of its parts, (k,).
+    """
+
+    dtype: str  # of the numbers of an action
+    shape: tuple[int, ...]  # of an action
+    counts: tuple[int, ...]  # how many values each part has, in the order of the elements of an action
+    least: tuple[int, ...]  # the least value of each part
+
+    def action(self, numbers: Any) -> Any:
+        """Return an action of the space, given the numbers of its values: a new array."""
+        return (np.asarray(numbers) - starts_of(self.counts) + self.least).astype(self.dtype).reshape(self.shape)
+
+    def number(self, action: Any) -> "Longs":
+        """Return the numbers of the values of an action of the space."""
+        try:
+            given = np.asarray(action, np.float64)
+            outside = given.size != len(self.counts) or self.outside(given.reshape(1, -1))[0]
+        except (TypeError, ValueError):
+            given, outside = np.zeros(0), True
+        if outside:
+            raise ValueError(f"action {shown(action)} is not an action of {self}")
+        return self.nearest(given.reshape(1, -1))[0][0]
+
+    @property
+    def slices(self) -> list[slice]:
+        """The numbers of the values of each part."""
+        starts = starts_of(self.counts).tolist()
+        return [slice(start, start + n) for start, n in zip(starts, self.counts, strict=True)]
+
+    def outside(self, x: Any) -> Any:
+        """Return which rows of numbers, (N, k), are not actions of the space."""
+        least = np.array(self.least)
+        return ~((x >= least) & (x < least + self.counts) & (x == np.rint(x))).all(axis=1)  # NaN is outside
+
+    def nearest(self, x: Any) -> "tuple[Longs, Floats]":
+        """Return the numbers of the values of each row, (N, k), and its distance to them, which is 0."""
+        return x.astype(np.int64) - self.least + starts_of(self.counts), np.zeros(len(x))
+
+    def __str__(self) -> str:
+        most = np.array(self.least) + self.counts - 1
+        low, high = (" ".join(map(str, bound)) for bound in (self.least, most.tolist()))
+        return f"shape {self.shape} and type {self.dtype} between [{low}] and [{high}]"
+
+    @classmethod
+    def read(cls, plain: Any) -> Self:
+        """Return the parts of a file, checked."""
+        dtype, shape, counts, least = plain
+        sides = tuple(whole("a side", side, 1, 2**31) for side in shape)
+        made = cls(
+            str(np.dtype(dtype)),
+            sides,
+            tuple(whole("the number of values", count, 1, 2**31) for count in counts),
+            tuple(whole("the least value", value, -(2**62)) for value in least),
+        )
+        if np.dtype(dtype).kind not in "biu" or not len(counts) == len(least) == prod(sides):
+            raise ValueError(f"the parts of actions cannot be {shown(plain)}")
+        return made
+
+
+@cache
+def starts_of(parts: tuple[int, ...]) -> "Longs":
+    """Return the number of the first value of each part, given how many values each has."""
+    return np.concatenate([[0], np.cumsum(parts)[:-1]]).astype(np.int64)
+
+
+def choices_of(space: Any) -> Choices | Parts | None:
     """Return the choice of actions of a space; None for Discrete actions. An error suggests a remedy."""
     if isinstance(space, spaces.Discrete):
         return None
@@ -106,12 +176,12 @@ def choices_of(space: Any) -> Choices | None:
         actions = _grid(space)
     elif isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         parts = parts_of(space)
-        if not 0 < (many := prod(map(len, parts))) <= MOST or not parts:
-            raise ValueError(
-                f"env has the action space {space} of {many} combinations, agents learn values of at most {MOST}: "
-                "list those to choose among, in which parts that matter less are fixed, as "
-                "rlsvi.envs.Discretized(env, choices=[..])"
-            )
+        counts = tuple(map(len, parts))
+        if not parts:
+            raise ValueError(f"env has the action space {space}, in which there is nothing to choose")
+        if prod(counts) > MOST:
+            least = tuple(int(part[0]) for part in parts)
+            return Parts(str(space.dtype), tuple(space.shape), counts, least)
         actions = list(product(*(part.tolist() for part in parts)))
     else:
         raise ValueError(
@@ -124,8 +194,27 @@ def choices_of(space: Any) -> Choices | None:
 
 def numbering(space: Any) -> tuple[int, int, Choices | None]:
     """Return the first number of an action, how many there are to choose among, and these unless Discrete."""
+    first, n, choices = numbering_of_parts(space)
+    if isinstance(choices, Parts):
+        raise ValueError(f"env has the action space {space} of {too_many(choices)}")
+    return first, n, choices
+
+
+def numbering_of_parts(space: Any) -> tuple[int, int, Choices | Parts | None]:
+    """Return the same, where values of parts are numbered if there are too many combinations."""
     choices = choices_of(space)
-    return (int(space.start), int(space.n), None) if choices is None else (0, len(choices.actions), choices)
+    if choices is None:
+        return int(space.start), int(space.n), None
+    return 0, sum(choices.counts) if isinstance(choices, Parts) else len(choices.actions), choices
+
+
+def too_many(parts: Parts) -> str:
+    """Return what is wrong with the number of combinations, and the remedy."""
+    return (
+        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST}: let rlsvi.agent_for(env) "
+        "learn, whose values are sums over parts, or list those to choose among, in which parts that matter less "
+        "are fixed, as rlsvi.envs.Discretized(env, choices=[..])"
+    )
 
 
 def parts_of(space: spaces.MultiDiscrete | spaces.MultiBinary) -> list[Any]:

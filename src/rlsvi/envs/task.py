@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 
 from rlsvi.core.checks import LARGEST, finite, read_only, shaped, shown, whole
 from rlsvi.core.compile import Bools, Floats
-from rlsvi.envs.actions import Choices, choices_of, numbering
+from rlsvi.envs.actions import Choices, Parts, choices_of, numbering_of_parts, starts_of
 from rlsvi.tetris.game import Rules
 
 LIMIT = 10_000  # steps after which an episode is cut off
@@ -25,20 +25,26 @@ class Task(NamedTuple):
     states: int | None
     first_action: int = 0
     first_state: int = 0
-    choices: Choices | None = None  # the actions, unless they are Discrete
+    choices: Choices | Parts | None = None  # the actions, unless they are Discrete
 
     def __str__(self) -> str:
         states = "observations of any kind" if self.states is None else f"{self.states} states"
         periods = f"{self.horizon} periods, " if self.horizon else ""
         of = f" (out of those of {self.choices})" if self.choices else ""
-        return f"a task of {periods}{self.actions} actions{of} and {states}"
+        what = f"values of {len(self.parts)} parts of actions" if self.parts else "actions"
+        return f"a task of {periods}{self.actions} {what}{of} and {states}"
 
-    def action(self, number: int) -> Any:
-        """Return the action of the environment with a number, counted from 0."""
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """How many values each part of an action has, if agents choose these instead of combinations."""
+        return self.choices.counts if isinstance(self.choices, Parts) else ()
+
+    def action(self, number: Any) -> Any:
+        """Return the action of the environment with a number, counted from 0, or with those of its values."""
         return self.first_action + number if self.choices is None else self.choices.action(number)
 
-    def number(self, action: Any) -> int:
-        """Return the number of an action of the environment, or of the choice nearest to it."""
+    def number(self, action: Any) -> Any:
+        """Return the number of an action of the environment, or of the choice nearest to it, or of its values."""
         if self.choices is not None:
             return self.choices.number(action)
         return int(np.asarray(action).item()) - self.first_action
@@ -52,6 +58,8 @@ class Task(NamedTuple):
             raise ValueError(f"action_mask must have shape ({self.actions},), got {legal.shape}")
         if not legal.any():
             raise ValueError("action_mask allows no action: an observation needs at least one legal action")
+        if self.parts and not np.logical_or.reduceat(legal, starts_of(self.parts)).all():
+            raise ValueError("action_mask allows no value of a part: every part needs at least one legal value")
         return legal.astype(np.bool_)
 
     def checked(self, observation: Any) -> Any:
@@ -91,8 +99,15 @@ class Task(NamedTuple):
             whole("states", states, 1)
         if max(horizon, actions, states or 0) >= 2**31 or len(first) != 2:
             raise ValueError(f"a task cannot be {shown(plain)}")
-        choices = Choices.read(plain[5]) if len(plain) == 6 else None
-        if len(plain) > 6 or (choices is not None and (len(choices.actions), 0) != (actions, first[0])):
+        choices: Choices | Parts | None = None
+        many = actions
+        if len(plain) == 6 and len(plain[5]) == len(Parts._fields):
+            choices = Parts.read(plain[5])
+            many = sum(choices.counts)
+        elif len(plain) == 6:
+            choices = Choices.read(plain[5])
+            many = len(choices.actions)
+        if len(plain) > 6 or many != actions or (choices is not None and first[0] != 0):
             raise ValueError(f"a task cannot be {shown(plain)}")
         first_action, first_state = (whole("the first number", n, -(2**62)) for n in first)
         return cls(horizon, actions, states, first_action, first_state, choices)
@@ -158,7 +173,7 @@ def task_of(env: Any, horizon: int | None) -> Task:
 def _task(env: Any, horizon: int) -> Task:
     observations: Any = env.observation_space
     numbered = isinstance(observations, Discrete)
-    first_action, actions, choices = numbering(env.action_space)
+    first_action, actions, choices = numbering_of_parts(env.action_space)
     return Task(
         horizon,
         actions,

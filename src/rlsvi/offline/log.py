@@ -20,7 +20,7 @@ from gymnasium.spaces import Box, Discrete, Text
 from rlsvi.bases.layout import Layout, code_of, layout_of, observation_of, vector_of
 from rlsvi.core.checks import LARGEST, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs
-from rlsvi.envs.actions import numbering
+from rlsvi.envs.actions import numbering_of_parts
 from rlsvi.envs.spaces import Spaces
 from rlsvi.envs.task import one_observation
 
@@ -74,7 +74,7 @@ class LoggedEpisodes(NamedTuple):
     start: Longs  # (E + 1,)
     observation: "Observations"
     following: "Observations"  # of terminated steps without meaning
-    action: Longs  # counted from 0
+    action: Longs  # counted from 0; (rows, k) with the numbers of values, if actions have parts
     reward: Floats
     terminated: Bools
     truncated: Bools
@@ -121,7 +121,7 @@ def episodes_of(columns: "Columns", env: Any, begins: bool = True) -> LoggedEpis
     last, terminated, truncated = _check_order(columns, begins)
     action, n = _actions(columns, env.action_space)
     mask, next_mask = (_masks(columns, name, n) for name in ("mask", "next_mask"))
-    barred = ~mask.legal[np.arange(len(action)), action]
+    barred = ~np.take_along_axis(mask.legal, action.reshape(len(action), -1), axis=1).all(axis=1)
     columns.refuse(columns.of("action")[0], barred, "the mask does not allow this action")
     observation = read_observations(columns, "observation", env.observation_space, np.ones(len(last), np.bool_))
     following = read_observations(columns, "next_observation", env.observation_space, ~terminated)
@@ -180,9 +180,9 @@ def _check_order(columns: "Columns", begins: bool) -> tuple[Bools, Bools, Bools]
 def _actions(columns: "Columns", space: Any) -> tuple[Longs, int]:
     """Return the numbers of the actions, counted from 0, and how many there are to choose among.
 
-    An action of a Box counts as the nearest of those that agents choose among.
+    An action of a Box counts as the nearest of those that agents choose among. Many parts have numbers of values.
     """
-    first, n, choices = numbering(space)
+    first, n, choices = numbering_of_parts(space)
     if choices is None:
         action = columns.whole("action") - first
         outside = (action < 0) | (action >= n)

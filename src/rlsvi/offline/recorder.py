@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import signature
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,9 @@ import numpy as np
 from gymnasium import Env, Wrapper
 
 from rlsvi.core.archive import path_of
-from rlsvi.core.checks import flag, in_unit_interval, whole
+from rlsvi.core.checks import flag, in_unit_interval, shown, whole
 from rlsvi.core.files import check_folder, whole_file
-from rlsvi.envs.actions import numbering
+from rlsvi.envs.actions import Parts, numbering_of_parts
 from rlsvi.envs.task import check_env, checked_reward, play, reset_env, step_env
 from rlsvi.offline.log import REQUIRED, as_column, writer_of
 from rlsvi.offline.off_policy import is_function, probabilities_of
@@ -154,7 +155,7 @@ class BehaviourPolicy:
         self.is_function = policy is not None and is_function(policy, others)
         chance = in_unit_interval("epsilon", epsilon, closed=True)
         self.policy, self.epsilon = policy, 1.0 if policy is None else chance
-        self.first, self.n, self.choices = numbering(actions)
+        self.first, self.n, self.choices = numbering_of_parts(actions)
         own = getattr(getattr(type(policy), "predict", None), "__module__", "") == "rlsvi.agents.agent"
         self.certain = own and deterministic  # others may break ties at random
         self.random = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, 0), spawn_key=(1,)))
@@ -172,6 +173,8 @@ class BehaviourPolicy:
             options = {} if action_mask is None else {"action_mask": action_mask}
             given = self.policy.predict(observation, state, deterministic=deterministic, **options)
             given, state = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        if isinstance(self.choices, Parts):
+            return self._mix(self.choices, given, legal), state
         known, chances = self.certain or self.epsilon == 1, np.zeros(self.n)
         if self.policy is not None:
             chances, stated = probabilities_of(given, self.first, self.n, legal, self.choices)
@@ -185,6 +188,21 @@ class BehaviourPolicy:
         if self.choices is None:
             return self.first + a, state
         return self.choices.action(a) if given is None else np.asarray(given).reshape(self.choices.shape), state
+
+    def _mix(self, parts: Parts, given: Any, legal: Any) -> Any:
+        """Return the action given, or a random one, where actions have parts."""
+        decided = None if self.policy is None else parts.number(given)
+        if decided is not None and not legal[decided].all():
+            raise ValueError(f"policy gives action {shown(given)}: the mask does not allow it")
+        values = [its.start + np.flatnonzero(legal[its]) for its in parts.slices]
+        taken = decided
+        if taken is None or (self.epsilon > 0 and self.random.random() < self.epsilon):
+            taken = np.array([self.random.choice(its) for its in values])
+        chance = self.epsilon / prod(map(len, values))
+        if decided is not None and np.array_equal(taken, decided):
+            chance += 1 - self.epsilon
+        self.chances.append(chance if self.certain or self.epsilon == 1 else np.nan)
+        return parts.action(taken)
 
     def with_propensities(self, log: "pl.DataFrame") -> "pl.DataFrame":
         """Return the log of what was played with the probabilities of the actions, if they are known."""

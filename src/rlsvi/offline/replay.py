@@ -36,9 +36,10 @@ class Replay(Wrapper[Any, Any, Any, Any]):
         return self.env.spec
 
     @property
-    def next_action(self) -> int:
-        """The action that comes next in the log, counted from 0."""
-        return int(self.log.action[self.row])
+    def next_action(self) -> Any:
+        """The action that comes next in the log, counted from 0, or the numbers of the values of its parts."""
+        action = self.log.action[self.row]
+        return int(action) if np.ndim(action) == 0 else action
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         """Begin the next episode, which no seed changes."""
@@ -91,7 +92,7 @@ class Replay(Wrapper[Any, Any, Any, Any]):
         """Return the row after a decision: an action is held until illegal, or until the episode ends."""
         for i in range(row, min(row + self.times, end)):
             legal = self.log.next_mask.at(i)
-            if legal is not None and not legal[self.log.action[row]]:
+            if legal is not None and not legal[self.log.action[row]].all():
                 return i + 1
         return min(row + self.times, end)
 

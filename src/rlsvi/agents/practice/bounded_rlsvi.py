@@ -42,13 +42,15 @@ from rlsvi.agents.practice.learner import (
     PracticeAgent,
     SweptValues,
 )
+from rlsvi.agents.practice.parts import FEWEST, usual_features
 from rlsvi.bases import Basis, Observed, RowBasis, Tabular, Waves, of
 from rlsvi.bases.observed import is_table, picture_in, usual
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import finite, in_unit_interval, shaped, shown, whole
-from rlsvi.core.compile import Floats
+from rlsvi.core.compile import Bools, Floats
 from rlsvi.core.random import Seed
 from rlsvi.core.regression import InverseGamma, Noise, noise_of
+from rlsvi.envs.actions import Parts
 from rlsvi.envs.task import Task
 from rlsvi.html import short
 from rlsvi.offline.stream import CHUNK, Stream, all_chunks
@@ -59,6 +61,10 @@ RIDGE = 0.1  # for features
 REMEDY = (
     "try repeat=1 or 4, larger gamma= or trace=, or another basis=, such as bases.Waves(features=1000) or "
     "features of your own"
+)
+PARTS_REMEDY = (
+    "try another gamma= or a larger trace=, or another basis=, such as bases.Waves(features=50); effects of parts "
+    "that depend on each other need combinations, as rlsvi.envs.Discretized(env, choices=[..]) lists them"
 )
 TABLE_REMEDY = "try another gamma= or sigma=, or rlsvi.DiscountedPSRL()"
 CUT_OFF = 0.5  # part of values above their upper bound that `diagnose` speaks of
@@ -80,6 +86,10 @@ class BoundedRLSVI(PracticeAgent):
     environment variable OMP_NUM_THREADS says; the bits do not depend on their number. If recent episodes earn no
     more than the first ones, a NoProgressWarning says so. docs/practice.md gives the evidence for each default.
 
+    Where MultiDiscrete or MultiBinary actions have more than 1,000 combinations, the value of an action is a sum
+    of values of its parts, learned jointly with features, never with a table (parts.py). An effect that depends on
+    several parts together is then learned only on average.
+
     Parameters
     ----------
     lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1
@@ -93,9 +103,11 @@ class BoundedRLSVI(PracticeAgent):
         four, PixelPairs() for pictures (a Box of two or three dimensions whose numbers all have the same finite
         bounds), and Waves() for all others, whose length scale and number follow the data. Numbers that do not
         help to predict are then left out and do not count; `relevant` tells which are not. A basis that is given
-        is used as it is, for all numbers.
+        is used as it is, for all numbers. With parts, all numbers count, and waves are as few as plans need to be
+        quick.
     alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
-        a state carries over to the others. Ignored with a table.
+        a state carries over to the others. Ignored with a table. With parts, that of actions that have none in
+        common.
     bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
         observed from any step on, a tenth of their span more, and at least one usual reward more; with a table,
         [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen and one usual reward. Or two numbers, or
@@ -115,7 +127,7 @@ class BoundedRLSVI(PracticeAgent):
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
         steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py) and
-        there are features, otherwise 1. `held` tells.
+        there are features, otherwise 1. `held` tells. With parts it is always 1.
     update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
     prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
     seed : determines all randomness, including the environment's.
@@ -138,6 +150,7 @@ class BoundedRLSVI(PracticeAgent):
 
     _broken = staticmethod(diverged)
     needs_horizon = False
+    _takes_parts = True
     _remedy = ""  # what to try if there is no progress, with features, instead of its own words
 
     def _check(self) -> None:
@@ -199,6 +212,23 @@ class BoundedRLSVI(PracticeAgent):
         plan = self.planned
         return {"sweeps": plan.sweeps, "noise": plan.sigma, "bounds_hit": plan.at_bounds, **some}
 
+    def _check_task(self, task: Task) -> None:
+        """Raise an error if agents of this kind cannot learn the task."""
+        super()._check_task(task)
+        if task.parts and (self.repeat not in (None, 1) or isinstance(self.basis, Tabular)):
+            raise ValueError(
+                f"where the value of an action is a sum over {len(task.parts)} parts, actions are not held and "
+                "there is no table: leave out repeat=, and basis=bases.Tabular()"
+            )
+
+    def _choose(self, Q: Floats, legal: Bools, rule: int = 0, parameter: float = 0.0, stream: Any = None) -> Any:
+        """Return the number of an action, or those of the values of its parts, each chosen for itself."""
+        choose, parts = super()._choose, self._task and self._task.choices
+        if not isinstance(parts, Parts):
+            return choose(Q, legal, rule, parameter, stream)
+        each = [(its, choose(Q[its], legal[its], rule, parameter, stream)) for its in parts.slices]
+        return np.array([its.start + value for its, value in each], np.int64)
+
     def _take_on(self, task: Task, env: Any = None) -> None:
         """Start a task, or check that it is the one learned so far."""
         if isinstance(self._learner, LogLearner):
@@ -240,6 +270,8 @@ class BoundedRLSVI(PracticeAgent):
         with self._unchanged_by_errors(), all_chunks(stream, executor) as each:
             self._take_on(self._task_of(env), env)
             assert self._task is not None
+            if self._task.parts:
+                raise ValueError("in chunks, no values of parts of actions are learned: leave out chunk=")
             begun = self.new_learner(self._task, self._task.checked(stream.first_observation()))
             learner = LogLearner.of(begun)
             learner.fit(stream, each, progress)
@@ -280,6 +312,8 @@ class BoundedRLSVI(PracticeAgent):
         if self._learner is not None and self._learner.unsettled >= UNSETTLED:
             more = 5 * (self.regressions or FEW_SWEEPS)
             return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
+        if self._task is not None and self._task.parts:
+            return PARTS_REMEDY
         if avoids_costs(self._returns()):
             longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG, 2 * self.held)})"
             return (
@@ -312,7 +346,8 @@ class BoundedRLSVI(PracticeAgent):
         if lookup.table:
             return told | {"table": f"{len(self._learner.history.x)} observations"}
         functions = lookup.functions if lookup.functions is not None else lookup.basis
-        features = f"{regression.dim} for each of {lookup.actions} actions, from {self.steps} steps"
+        parts = f"values of {len(lookup.task.parts)} parts of actions" if lookup.task.parts else "actions"
+        features = f"{regression.dim} for each of {lookup.actions} {parts}, from {self.steps} steps"
         told |= {"features": features, "basis": short(functions)}
         if not lookup.relevant.all():
             left = [str(i) for i in np.flatnonzero(~lookup.relevant)]
@@ -362,8 +397,13 @@ class BoundedRLSVI(PracticeAgent):
             return Lookup(given, False, task, given=True)
         if given is None or isinstance(given, Tabular):
             table, measured = given is not None or is_table(layout.layout), layout.layout.measured
+            table = table and not task.parts
             if table or not measured:
                 return Lookup(layout, table, task, given=False)
+            if task.parts:
+                return Lookup(
+                    replace(layout, basis=suited_to_parts(measured, task.parts)), False, task, given=False
+                )
             picture = picture_in(layout.layout) if measured > FEW else None
             layout = replace(layout, basis=picture or suited(measured))
             return Lookup(layout, False, task, given=False, suited=None if picture else suited)
@@ -373,6 +413,14 @@ class BoundedRLSVI(PracticeAgent):
 def suited(n: int) -> RowBasis:
     """Return the basis of n relevant numbers."""
     return usual(n) if n <= FEW else Waves()
+
+
+def suited_to_parts(n: int, parts: tuple[int, ...]) -> RowBasis:
+    """Return the basis of n numbers for actions of parts: no more features than plans are quick with, if possible."""
+    most = usual_features(parts)
+    if n <= FEW and len(usual(n).rows(np.zeros((1, n)))[0]) <= most:
+        return usual(n)
+    return Waves(features=min(max(most - 1 - n, FEWEST), Waves.features))
 
 
 def _bounds(given: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlsvi.agents.practice.history import EpisodeHistory
-from rlsvi.agents.practice.regression import FeatureRegression
+from rlsvi.agents.practice.parts import regression_of
 from rlsvi.core.compile import Bools, Floats, Longs
 
 SAMPLE = 2000  # steps that judge features
@@ -20,7 +20,7 @@ class Sample(NamedTuple):
     """Steps that judge features."""
 
     x: Floats  # (n, width) their rows
-    action: Longs
+    action: Longs  # (n,), or (n, k) with the numbers of the values of its parts
     episode: Longs  # the number of their episode
     b: Floats  # their targets
 
@@ -41,10 +41,12 @@ def judges(steps: int) -> Longs:
     return np.unique(np.linspace(0, steps - 1, min(steps, SAMPLE)).astype(np.int64))
 
 
-def held_out_error(phi: Floats, actions: int, sample: Sample, ridge: float, alike: float) -> float:
+def held_out_error(
+    phi: Floats, actions: int, sample: Sample, ridge: float, alike: float, parts: tuple[int, ...] = ()
+) -> float:
     """Return the squared error of predictions of every other episode from the rest, with features phi (n, d)."""
     odd, sample = sample.episode % 2 == 1, centred(sample)
-    return float(errors_of(phi, weights(phi, actions, sample, ~odd, ridge, alike), sample)[odd].sum())
+    return float(errors_of(phi, weights(phi, actions, sample, ~odd, ridge, alike, parts), sample)[odd].sum())
 
 
 def centred(sample: Sample) -> Sample:
@@ -52,20 +54,29 @@ def centred(sample: Sample) -> Sample:
     return sample._replace(b=sample.b - sample.b.mean())
 
 
-def weights(phi: Floats, actions: int, sample: Sample, known: Bools, ridge: float, alike: float) -> Floats:
+def weights(
+    phi: Floats,
+    actions: int,
+    sample: Sample,
+    known: Bools,
+    ridge: float,
+    alike: float,
+    parts: tuple[int, ...] = (),
+) -> Floats:
     """Return the weights (A, d) of a regression on the steps that are `known`."""
     action, b, row = sample.action, sample.b, np.arange(len(sample.b))
-    regression = FeatureRegression(actions, phi.shape[1], alike)
+    regression = regression_of(actions, phi.shape[1], alike, parts)
     regression.extend(phi)
     regression.add(row[known], action[known], np.ones(np.count_nonzero(known)))
     regression.factor(ridge)
     sums = np.zeros((len(row), actions))
-    sums[row[known], action[known]] = b[known]
+    np.put_along_axis(sums, action.reshape(len(row), -1), np.where(known, b, 0.0)[:, None], axis=1)
     return regression.fit(sums, np.zeros((actions, phi.shape[1])))
 
 
 def errors_of(phi: Floats, theta: Floats, sample: Sample) -> Floats:
     """Return the squared errors of predictions of all steps by weights theta."""
-    predicted = np.einsum("nd,nd->n", phi, theta[sample.action])
+    chosen = theta[sample.action]
+    predicted = np.einsum("nd,nd->n", phi, chosen if chosen.ndim == 2 else chosen.sum(axis=1))
     errors: Floats = (sample.b - predicted) ** 2
     return errors

@@ -13,6 +13,7 @@ import numpy as np
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import LARGEST
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.envs.actions import starts_of
 
 END = -1
 
@@ -21,19 +22,24 @@ class Transitions(NamedTuple):
     """Transitions, as columns."""
 
     row: Longs  # (T,) row of the observation
-    action: Longs
+    action: Longs  # (T,), or (T, k) with the numbers of the values of its parts
     reward: Floats
     next: Longs  # (T,) row of the next observation; -1 at the end of an episode
     times: Floats  # how many times it happened
 
 
 class Experience:
-    """Observations as rows (n,), with their legal actions, and the transitions between them, in growing arrays."""
+    """Observations as rows (n,), with their legal actions, and the transitions between them, in growing arrays.
 
-    def __init__(self, width: int, actions: int) -> None:
+    parts : how many values each part of an action has, if it is their values that are legal or not.
+    """
+
+    def __init__(self, width: int, actions: int, parts: tuple[int, ...] = ()) -> None:
+        self.parts = parts
         self._x, self._legal = np.zeros((64, width)), np.zeros((64, actions), dtype=np.bool_)
         whole, real = np.zeros((3, 64), dtype=np.int64), np.zeros((2, 64))
-        self._columns = Transitions(whole[0], whole[1], real[0], whole[2], real[1])
+        action = np.zeros((64, len(parts)), np.int64) if parts else whole[1]
+        self._columns = Transitions(whole[0], action, real[0], whole[2], real[1])
         self._rows = self._steps = 0
 
     @property
@@ -60,7 +66,7 @@ class Experience:
         self._rows += 1
         return i
 
-    def _add_transition(self, *values: float) -> int:
+    def _add_transition(self, *values: Any) -> int:
         i = self._steps
         if i == len(self._columns.row):
             self._columns = Transitions(*(longer(column) for column in self._columns))
@@ -68,6 +74,17 @@ class Experience:
             column[i] = value
         self._steps += 1
         return i
+
+
+def best_values(Q: Floats, legal: Bools, parts: tuple[int, ...] = ()) -> Floats:
+    """Return the highest value of a legal action in each row, given Q (N, A).
+
+    Of actions with parts, Q contains the values of the values of parts, and the best action has the best of each.
+    """
+    if not legal.all():
+        Q = np.where(legal, Q, -np.inf)
+    best: Floats = np.maximum.reduceat(Q, starts_of(parts), axis=1).sum(axis=1) if parts else Q.max(axis=1)
+    return best
 
 
 def longer(array: Any) -> Any:
@@ -119,7 +136,7 @@ class CountedHistory(Experience):
     @classmethod
     def read(cls, file: Archive, actions: int) -> Self:
         """Read a history from a file, after checking it."""
-        x, legal, kept = _arrays_in(file, actions)
+        x, legal, kept = _arrays_in(file, actions, ())
         kept = kept._replace(times=file.take("history.times", kept.row.shape))
         history = cls(x.shape[1], actions)
         for observation, its_legal in zip(x, legal, strict=True):
@@ -139,14 +156,14 @@ class EpisodeHistory(Experience):
     in common, so a copy costs nothing. Only one of two copies may be added to.
     """
 
-    def __init__(self, width: int, actions: int) -> None:
-        super().__init__(width, actions)
+    def __init__(self, width: int, actions: int, parts: tuple[int, ...] = ()) -> None:
+        super().__init__(width, actions, parts)
         self._last = np.zeros(64, dtype=np.bool_)
 
     @classmethod
-    def of(cls, x: Floats, legal: Bools, steps: Transitions, last: Bools) -> Self:
+    def of(cls, x: Floats, legal: Bools, steps: Transitions, last: Bools, parts: tuple[int, ...] = ()) -> Self:
         """Return a history made of checked arrays."""
-        history = cls(0, 0)
+        history = cls(0, 0, parts)
         history._x, history._legal, history._columns, history._last = x, legal, steps, last
         history._rows, history._steps = len(x), len(last)
         return history
@@ -170,7 +187,7 @@ class EpisodeHistory(Experience):
             return i
         return self._add_row(x, legal)
 
-    def add(self, row: int, action: int, reward: float, following: int) -> int:
+    def add(self, row: int, action: Any, reward: float, following: int) -> int:
         """Add a step, and return its index."""
         if self._steps == len(self._last):
             self._last = longer(self._last)
@@ -196,30 +213,33 @@ class EpisodeHistory(Experience):
         kept = Transitions(*(column[first:].copy() for column in columns))
         kept.row[:] -= row
         kept.next[kept.next != END] -= row
-        return self.of(self.x[row:].copy(), self.legal[row:].copy(), kept, self.last[first:].copy())
+        return self.of(self.x[row:].copy(), self.legal[row:].copy(), kept, self.last[first:].copy(), self.parts)
 
     @classmethod
-    def read(cls, file: Archive, actions: int) -> Self:
+    def read(cls, file: Archive, actions: int, parts: tuple[int, ...] = ()) -> Self:
         """Read a history from a file, after checking it."""
-        x, legal, steps = _arrays_in(file, actions)
+        x, legal, steps = _arrays_in(file, actions, parts)
         last = file.take("history.last", steps.row.shape, np.bool_)
         if ((steps.next == END) & ~last).any() or not legal.any(axis=1).all():
             raise ArchiveError("is damaged: an observation or a step in its history makes no sense")
-        return cls.of(x, legal, steps, last)
+        return cls.of(x, legal, steps, last, parts)
 
 
 History = CountedHistory | EpisodeHistory
 
 
-def _arrays_in(file: Archive, actions: int) -> tuple[Floats, Bools, Transitions]:
+def _arrays_in(file: Archive, actions: int, parts: tuple[int, ...]) -> tuple[Floats, Bools, Transitions]:
     """Read observations, legal actions and transitions, all of whose indices lie within bounds."""
     (N, width), (T,) = file.shape("history.x", 2), file.shape("history.row", 1)
     if N < 1 or T < 1:
         raise ArchiveError("is damaged: its history is empty")
     x, legal = file.take("history.x", (N, width), most=LARGEST), file.take("history.legal", (N, actions), np.bool_)
+    action = file.take_within("history.action", (T, len(parts)) if parts else (T,), np.int64, 0, actions - 1)
+    if parts and (np.searchsorted(starts_of(parts), action, side="right") != 1 + np.arange(len(parts))).any():
+        raise ArchiveError("is damaged: an action in its history has a value of another part")
     steps = Transitions(
         file.take_within("history.row", (T,), np.int64, 0, N - 1),
-        file.take_within("history.action", (T,), np.int64, 0, actions - 1),
+        action,
         file.take("history.reward", (T,), most=LARGEST),
         file.take_within("history.next", (T,), np.int64, END, N - 1),
         np.ones(T),

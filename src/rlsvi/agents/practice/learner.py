@@ -13,8 +13,9 @@ from rlsvi.agents.agent import Agent, period_of
 from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Step, warn
 from rlsvi.agents.no_progress import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
-from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History
-from rlsvi.agents.practice.regression import FeatureRegression, Regression, TableRegression
+from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History, best_values
+from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of
+from rlsvi.agents.practice.regression import Regression, TableRegression
 from rlsvi.agents.practice.relevance import relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
 from rlsvi.bases.categories import Categories
@@ -140,8 +141,7 @@ def discounted_sums(reward: Floats, last: Bools, gamma: float, out: Floats) -> N
 
 def values_of(history: History, Q: Floats, bounds: tuple[float, float]) -> tuple[Floats, float]:
     """Return V of every row and, last, of the end, clipped to the bounds; and the fraction that was clipped."""
-    legal = history.legal
-    best = Q.max(axis=1) if legal.all() else np.where(legal, Q, -np.inf).max(axis=1)
+    best = best_values(Q, history.legal, history.parts)
     V = np.zeros(len(Q) + 1)  # the last entry stands for the end
     np.clip(best, *bounds, out=V[:-1])
     return V, float((V[:-1] != best).mean())
@@ -184,7 +184,7 @@ def sweep(
 ) -> SweptValues:
     """Iterate from the values Q (N, A) to a sample of the posterior, or to its mean if there is no stream."""
     steps = history.transitions
-    cell = steps.row * Q.shape[1] + steps.action
+    cell = steps.row[:, None] * Q.shape[1] + steps.action.reshape(len(steps.row), -1)  # one, or one of each part
     regression.factor(model.ridge)
     shift, variate = np.zeros_like(model.mean), 1.0
     if stream is not None:
@@ -198,11 +198,13 @@ def sweep(
     while done < most and change > tolerance:
         V, at_bounds = values_of(history, Q, bounds)
         b = targets(history, V, model.gamma, trace, mistakes)
-        sums: Floats = np.bincount(cell, steps.times * b, minlength=Q.size).astype(np.float64).reshape(Q.shape)
+        each = np.repeat(steps.times * b, cell.shape[1])
+        sums: Floats = np.bincount(cell.ravel(), each, minlength=Q.size).astype(np.float64).reshape(Q.shape)
         theta = regression.fit(sums, model.mean)
         fitted = regression.values(theta)
         if stream is not None and model.shape > 0:
-            misfit = (steps.times * (b - fitted.ravel()[cell]) ** 2).sum() + regression.penalty(theta - model.mean)
+            away = b - fitted.ravel()[cell].sum(axis=1)
+            misfit = (steps.times * away**2).sum() + regression.penalty(theta - model.mean)
             sigma = math.sqrt((model.scale + 0.5 * misfit) / variate)
         new = fitted if stream is None else fitted + sigma * drift
         change = float(np.abs(new - Q).max() / max(1e-300, np.abs(new).max()))
@@ -406,7 +408,7 @@ class Lookup:
         def error(functions: Any) -> float:
             other = copy(tuned)
             other.functions = functions
-            return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike)
+            return held_out_error(other.features(sample.x), self.actions, sample, ridge, alike, self.task.parts)
 
         n = int(tuned.relevant.sum())
         tuned.functions = given.tune(n, steps, error if sample.episode.any() else None)
@@ -478,6 +480,9 @@ def all_within(x: Floats, least: Floats, most: Floats) -> bool:
 
 def check_size(task: Task, dim: int) -> None:
     """Raise an error if there are too many features."""
+    if task.parts:
+        check_weights(task.parts, dim, COPIES)
+        return
     fits(
         f"the sums and factors of {dim} features of {task.actions} actions",
         COPIES * task.actions * dim**2,
@@ -636,9 +641,12 @@ class BoundedLearner:
     """One regression over the complete history. Learning returns a new learner and leaves this one unchanged."""
 
     def __init__(self, task: Task, lookup: Lookup, width: int, planning: Planning) -> None:
+        if task.parts:
+            planning = planning._replace(repeat=1)
         self.task, self.lookup, self.planning = task, lookup, planning
-        self.begin = planning.mean or 0.0
-        self.history: History = (CountedHistory if lookup.table else EpisodeHistory)(width, lookup.actions)
+        self.begin = (planning.mean or 0.0) / max(1, len(task.parts))
+        kind = CountedHistory if lookup.table else EpisodeHistory
+        self.history: History = kind(width, lookup.actions, task.parts)
         self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
         self.warm: Floats | None = None  # weights where sweeps go on: theta, unless it began at the upper bound
@@ -733,9 +741,10 @@ class BoundedLearner:
             return False  # there is one kind only
         Q = self.lookup.values(plan.theta, np.stack([step.place.x for step in steps]))
         legal = np.stack([step.place.legal for step in steps])
-        taken = np.array([step.action for step in steps])
-        best = np.where(legal, Q, -np.inf).max(axis=1)
-        return bool((Q[np.arange(len(taken)), taken] >= best - 1e-9 * np.abs(best)).mean() >= PLAYED)
+        taken = np.array([step.action for step in steps]).reshape(len(steps), -1)
+        best = best_values(Q, legal, self.task.parts)
+        its = np.take_along_axis(Q, taken, axis=1).sum(axis=1)
+        return bool((its >= best - 1e-9 * np.abs(best)).mean() >= PLAYED)
 
     def _is_due(self) -> bool:
         """Return whether to plan again: the data have grown by a share, or the features have changed."""
@@ -814,7 +823,7 @@ class BoundedLearner:
         self.regression = TableRegression(actions)
         if not self.lookup.table:
             dim = self.lookup.features(self.history.x[:1]).shape[1]
-            self.regression = FeatureRegression(actions, dim, self.planning.alike)
+            self.regression = regression_of(actions, dim, self.planning.alike, self.task.parts)
         self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, steps.times)
 
@@ -934,10 +943,12 @@ class BoundedLearner:
     @classmethod
     def read(cls, task: Task, lookup: Lookup, planning: Planning, file: Archive) -> "BoundedLearner":
         """Return what was learned, given a file with all experience, and the features to begin with."""
-        history = (CountedHistory if lookup.table else EpisodeHistory).read(file, task.actions)
-        (N, width), A = history.x.shape, task.actions
-        dim = N if lookup.table else file.shape("sums", 3)[2]
-        held = file.take("sums", (A, N) if lookup.table else (A, dim, dim))
+        A, parts = task.actions, task.parts
+        history: History = CountedHistory.read(file, A) if lookup.table else EpisodeHistory.read(file, A, parts)
+        N, width = history.x.shape
+        dim = N if lookup.table else file.shape("sums", 4 if parts else 3)[-1]
+        shape = (A, N) if lookup.table else (A, dim, dim)
+        held = file.take("sums", (blocks_of(parts), dim) * 2 if parts else shape)
         if isinstance(lookup.basis, Observed) and width != lookup.basis.layout.size:
             raise ArchiveError("is damaged: its history is not one of such observations")
         learner = cls(task, lookup, width, planning)
