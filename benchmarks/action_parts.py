@@ -1,12 +1,13 @@
 """Actions of 4,096 combinations: the share of the gap between random play and the best policy that is closed.
 
-    python benchmarks/action_parts.py [--seeds 100 105] [--episodes 20 50] [--task lights pumps] [ARGUMENT=VALUE ..]
+    python benchmarks/action_parts.py [--seeds 0 5] [--episodes 20 50] [--task lights pumps] [ARGUMENT=VALUE ..]
 
-Lights: twelve switches, and three random numbers. A switch should be on where a linear function of the numbers, its
-own one, is positive; the reward is the part of the switches that are right. The best policy earns 1 in every step.
+Lights: twelve switches, and three random numbers. A switch should be on where a linear function of the numbers,
+its own one, is positive; the reward is the part of the switches that are right. The best policy earns 1 in every
+step.
 
-Pumps: twelve pumps fill three tanks, from which a tenth flows out in every step. The reward depends on the levels
-before the pumps are set, minus the mean distance to a half, so that the effect of an action comes a step later, and
+Pumps: twelve pumps fill three tanks, from which a tenth flows out in every step. The reward is minus the mean
+distance of the levels to a half before the pumps are set, so that the effect of an action comes a step later, and
 that of a pump depends on the other three of its tank. The best policy is found for a tank by dynamic programming.
 """
 
@@ -92,9 +93,7 @@ def random_return(env: Any, episodes: int = 200) -> float:
 def main() -> None:
     """Print a line for each task and seed, and medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--seeds", type=int, nargs=2, default=[100, 105], help="the first, and the one after the last"
-    )
+    parser.add_argument("--seeds", type=int, nargs=2, default=[0, 5], help="the first, and the one after the last")
     parser.add_argument("--episodes", type=int, nargs="+", default=[20, 50])
     parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("argument", nargs="*", help="of the agent, such as trace=0.5")
@@ -113,9 +112,8 @@ def main() -> None:
             told = " ".join(f"{share:.2f}" for share in shares[-1])
             print(f"{name} seed {seed}: {told} ({time.process_time() - begin:.1f} s)", flush=True)
         medians = " ".join(f"{share:.2f}" for share in np.median(shares, axis=0))
-        print(
-            f"{name}, random {chance:.2f}, best {best:.2f}; shares after {asked.episodes}, while learning: {medians}"
-        )
+        when = f"after {asked.episodes} episodes, and while learning"
+        print(f"{name}, random {chance:.2f}, best {best:.2f}; median shares {when}: {medians}")
 
 
 if __name__ == "__main__":

@@ -636,11 +636,11 @@ class Agent:
             self._predict(i, one_observation(observation, i), states[i], starts[i], deterministic, masks[i])
             for i in range(count)
         ]
-        after = np.array([state for _, state in found], np.int64)
+        states = np.array([after for _, after in found], np.int64)
         if choices is None:
-            return np.array([number for number, _ in found], np.int64), after
+            return np.array([number for number, _ in found], np.int64), states
         actions = np.array([choices.action(number) for number, _ in found], choices.dtype)
-        return actions.reshape(count, *choices.shape), after
+        return actions.reshape(count, *choices.shape), states
 
     def _can_predict(self) -> bool:
         return self.steps > 0

@@ -1,9 +1,10 @@
 """The finite choice of actions that agents learn values of, out of any action space that has one.
 
 Discrete actions are such a choice. Of MultiDiscrete and MultiBinary spaces it consists of all combinations, up to
-`MOST`; if there are more, an agent may choose the value of every part instead. Of a bounded Box it is a grid that includes the bounds: five values of one number, 3 x 3 of two, and of
-three and four numbers the centre, the middles of the faces, and the corners, which are 15 and 25 actions. Agents
-number the actions of the choice, and return actions of the space.
+`MOST`; if there are more, an agent may choose the value of every part instead. Of a bounded Box it is a grid that
+includes the bounds: five values of one number, 3 x 3 of two, and of three and four numbers the centre, the middles
+of the faces, and the corners, which are 15 and 25 actions. Agents number the actions of the choice, and return
+actions of the space.
 """
 
 from functools import cache
@@ -124,7 +125,9 @@ class Parts(NamedTuple):
             given, outside = np.zeros(0), True
         if outside:
             raise ValueError(f"action {shown(action)} is not an action of {self}")
-        return self.nearest(given.reshape(1, -1))[0][0]
+        numbers, _ = self.nearest(given.reshape(1, -1))
+        first: Longs = numbers[0]
+        return first
 
     @property
     def slices(self) -> list[slice]:
@@ -211,9 +214,9 @@ def numbering_of_parts(space: Any) -> tuple[int, int, Choices | Parts | None]:
 def too_many(parts: Parts) -> str:
     """Return what is wrong with the number of combinations, and the remedy."""
     return (
-        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST}: let rlsvi.agent_for(env) "
-        "learn, whose values are sums over parts, or list those to choose among, in which parts that matter less "
-        "are fixed, as rlsvi.envs.Discretized(env, choices=[..])"
+        f"{shown(prod(parts.counts))} combinations, values are learned of at most {MOST}: let "
+        "rlsvi.agent_for(env) learn, whose values are sums over parts, or list those to choose among, in which "
+        "parts that matter less are fixed, as rlsvi.envs.Discretized(env, choices=[..])"
     )
 
 

@@ -546,9 +546,11 @@ def decide_by_predict(agent: Agent, env: Recorded) -> Callable[[Place], int | No
             raise TypeError(f"{name} must return an action and a state, got {shown(returned)}")
         action, state = returned
         assert agent._task is not None
-        decided = agent._task.number(action)
-        if not (0 <= decided < place.legal.size and place.legal[decided]):
+        decided: Any = agent._task.number(action)
+        within = np.all((decided >= 0) & (decided < place.legal.size))
+        if not (within and np.all(place.legal[decided])):
             raise ValueError(f"{name} returned {shown(action)}, which is not a legal action")
-        return decided
+        number: int | None = decided
+        return number
 
     return decide

@@ -121,8 +121,8 @@ class BoundedRLSVI(PracticeAgent):
         to the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
         more than the next value in some plans, whose sweeps go on from the last plan, and always in others, whose
         sweeps begin at the upper bound: most plans are of the kind that has earned more lately. If None, 0.5, or
-        0.8 with waves if actions are not held for several steps, since lambda is per decision. Ignored with a
-        table, which uses 0.
+        0.8 with waves if actions are not held for several steps, since lambda is per decision, or 0.25 with parts
+        of actions. Ignored with a table, which uses 0.
     memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
         dropped. If None, all.
     repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
@@ -401,9 +401,8 @@ class BoundedRLSVI(PracticeAgent):
             if table or not measured:
                 return Lookup(layout, table, task, given=False)
             if task.parts:
-                return Lookup(
-                    replace(layout, basis=suited_to_parts(measured, task.parts)), False, task, given=False
-                )
+                layout = replace(layout, basis=suited_to_parts(measured, task.parts))
+                return Lookup(layout, False, task, given=False)
             picture = picture_in(layout.layout) if measured > FEW else None
             layout = replace(layout, basis=picture or suited(measured))
             return Lookup(layout, False, task, given=False, suited=None if picture else suited)
@@ -416,7 +415,7 @@ def suited(n: int) -> RowBasis:
 
 
 def suited_to_parts(n: int, parts: tuple[int, ...]) -> RowBasis:
-    """Return the basis of n numbers for actions of parts: no more features than plans are quick with, if possible."""
+    """Return the basis of n numbers for actions of parts, of no more features than plans are quick with."""
     most = usual_features(parts)
     if n <= FEW and len(usual(n).rows(np.zeros((1, n)))[0]) <= most:
         return usual(n)

@@ -607,6 +607,7 @@ LARGEST_TABLE = 1_000_000  # the largest number of actions to export
 MANY = 5000  # steps up to which every episode has a plan of its own
 SHARE = 0.05  # growth of the data after which to plan again then, with features
 SWEEPS = 200  # of a sample, if they begin at the upper bound: with costs it is far away
+PARTS_TRACE = 0.25  # lambda where many parts of actions are tried at once: their later effects are noise
 RECENT = 4  # returns of either kind of lambda-return that are compared
 PLAYED = 0.9  # of the steps of an episode have the action that a plan would take, if it has played
 OTHER = 4  # every so many episodes, the kind that has earned less plays
@@ -645,8 +646,9 @@ class BoundedLearner:
             planning = planning._replace(repeat=1)
         self.task, self.lookup, self.planning = task, lookup, planning
         self.begin = (planning.mean or 0.0) / max(1, len(task.parts))
-        kind = CountedHistory if lookup.table else EpisodeHistory
-        self.history: History = kind(width, lookup.actions, task.parts)
+        self.history: History = EpisodeHistory(width, lookup.actions, task.parts)
+        if lookup.table:
+            self.history = CountedHistory(width, lookup.actions)
         self.regression: Regression | None = None
         self.theta: Floats | None = None  # (A, d), or (A, rows) with a table; None: the prior mean
         self.warm: Floats | None = None  # weights where sweeps go on: theta, unless it began at the upper bound
@@ -664,6 +666,8 @@ class BoundedLearner:
         """Lambda of the returns; docs/practice-evidence.md has the measurements that it was chosen by."""
         if self.planning.trace is not None:
             return self.planning.trace
+        if self.task.parts:
+            return PARTS_TRACE
         return self.lookup.traits.trace if self.counters[REPEAT] == 1 else MeasuredBasis.trace
 
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:

@@ -5,15 +5,15 @@ An action a = (a_1, .., a_k) chooses one of n_p values of each part p. Its weigh
     w(a) = u + sum_p v_p(a_p)            u ~ N(0, alike / ridge), v_p(j) ~ N(0, (1 - alike) / (k ridge))
 
 The prior variance of w(a) is 1 / ridge whatever k is, and two actions that have m parts in common have the
-correlation alike + (1 - alike) m / k. With one part this is the prior of `FeatureRegression`. Written as weights of
-values, theta_pj = u / k + v_p(j), the best action has the best value of each part,
+correlation alike + (1 - alike) m / k. With one part this is the prior of `FeatureRegression`. Written as weights
+of values, theta_pj = u / k + v_p(j), the best action has the best value of each part,
 
     V(s) = max_a phi(s) . w(a) = sum_p max_j phi(s) . theta_pj
 
-The mean of v_p over its values cannot be told from u. The regression is therefore on C = 1 + sum_p (n_p - 1) blocks
-of d features: u with all these means, and contrasts between the values of each part, orthonormal and of mean 0. An
-action has a code c of C numbers, and its features are all products of c and phi(s). The posterior is exact, and its
-precision a matrix of C d rows.
+The mean of v_p over its values cannot be told from u. The regression is therefore on C = 1 + sum_p (n_p - 1)
+blocks of d features: u with all these means, and contrasts between the values of each part, orthonormal and with
+the mean 0. An action has a code c of C numbers, and its features are all products of c and phi(s). The posterior is
+exact, and its precision a matrix of C d rows.
 """
 
 import math
@@ -38,7 +38,7 @@ def blocks_of(parts: tuple[int, ...]) -> int:
 
 
 def codes_of(parts: tuple[int, ...]) -> Floats:
-    """Return the code of every value of every part, (P, C): the code of an action is the sum of those of its values.
+    """Return the code of every value of every part, (P, C); that of an action is the sum of those of its values.
 
     The first number is 1 / k; the others are orthonormal contrasts within the part (Helmert's).
     """
