@@ -265,11 +265,6 @@ REFUSED = {
         r"5 numbers, there is a grid of 1 to 4 numbers: .*Discretized\(env, choices",
     ),
     "no numbers": (Box(-1, 1, (0,)), "of 0 numbers"),
-    "many combinations": (
-        MultiDiscrete([10, 10, 11]),
-        r"1100 combinations, .* at most 1000: .*fixed.*Discretized",
-    ),
-    "very many": (MultiBinary(80), "combinations, .* at most 1000"),
     "text": (Text(3), "offers no finite choice: .*TransformAction"),
     "dict": (Dict(a=Discrete(2)), "offers no finite choice: .*TransformAction"),
 }

@@ -12,8 +12,8 @@ of values, theta_pj = u / k + v_p(j), the best action has the best value of each
 
 The mean of v_p over its values cannot be told from u. The regression is therefore on C = 1 + sum_p (n_p - 1)
 blocks of d features: u with all these means, and contrasts between the values of each part, orthonormal and with
-the mean 0. An action has a code c of C numbers, and its features are all products of c and phi(s). The posterior is
-exact, and its precision a matrix of C d rows.
+the mean 0. An action has a code c of C numbers, and its features are all products of c and phi(s). The posterior
+is exact, and its precision a matrix of C d rows.
 """
 
 import math
