@@ -24,6 +24,7 @@ MOST = 1000  # combinations
 NUMBERS = 4  # the most numbers of a Box of which there is a grid
 VALUES = {1: 5, 2: 3}  # of each number, if there are one or two
 UNBOUNDED = 1e9  # a bound beyond this does not say where actions lie
+SHOWN = 16  # parts of an action that messages show
 AT_ONCE = 2**20  # differences that are computed at once
 OUTSIDE = 1e-6  # by how much of its range a number of a log may exceed its bounds, because of rounding
 
@@ -146,7 +147,8 @@ class Parts(NamedTuple):
 
     def __str__(self) -> str:
         most = np.array(self.least) + self.counts - 1
-        low, high = (" ".join(map(str, bound)) for bound in (self.least, most.tolist()))
+        more = " .." * (len(self.counts) > SHOWN)
+        low, high = (" ".join(map(str, bound[:SHOWN])) + more for bound in (self.least, most.tolist()))
         return f"shape {self.shape} and type {self.dtype} between [{low}] and [{high}]"
 
     @classmethod
@@ -178,14 +180,12 @@ def choices_of(space: Any) -> Choices | Parts | None:
     if isinstance(space, spaces.Box):
         actions = _grid(space)
     elif isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
-        parts = parts_of(space)
-        counts = tuple(map(len, parts))
-        if not parts:
+        counts, least = sizes_of(space)
+        if not counts:
             raise ValueError(f"env has the action space {space}, in which there is nothing to choose")
         if prod(counts) > MOST:
-            least = tuple(int(part[0]) for part in parts)
             return Parts(str(space.dtype), tuple(space.shape), counts, least)
-        actions = list(product(*(part.tolist() for part in parts)))
+        actions = list(product(*(part.tolist() for part in parts_of(space))))
     else:
         raise ValueError(
             f"env has the action space {space}, which offers no finite choice: list your own by "
@@ -222,9 +222,15 @@ def too_many(parts: Parts) -> str:
 
 def parts_of(space: spaces.MultiDiscrete | spaces.MultiBinary) -> list[Any]:
     """Return the values of every part of an action."""
+    return [np.arange(n) + first for n, first in zip(*sizes_of(space), strict=True)]
+
+
+def sizes_of(space: spaces.MultiDiscrete | spaces.MultiBinary) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return how many values each part of an action has, and the least of them."""
     if isinstance(space, spaces.MultiBinary):
-        return [np.arange(2)] * prod(space.shape)
-    return [np.arange(k) + first for k, first in zip(space.nvec.ravel(), space.start.ravel(), strict=True)]
+        n = prod(space.shape)
+        return (2,) * n, (0,) * n
+    return tuple(space.nvec.ravel().tolist()), tuple(space.start.ravel().tolist())
 
 
 def _grid(space: spaces.Box) -> list[tuple[float, ...]]:

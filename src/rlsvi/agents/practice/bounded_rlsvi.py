@@ -387,7 +387,7 @@ class BoundedRLSVI(PracticeAgent):
         known: Any = self._problem_basis
         if not isinstance(known, Observed) and (needed or known is not None):
             raise ArchiveError("is damaged: it does not say what observations are")
-        kind = LogLearner if "log.sums" in file else BoundedLearner
+        kind = LogLearner if "log.sums" in file and not task.parts else BoundedLearner
         return kind.read(task, self._lookup(task), self._planning, file)
 
     def _lookup(self, task: Task) -> Lookup:
