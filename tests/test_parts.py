@@ -146,7 +146,7 @@ def test_penalty_is_that_of_the_most_probable_weights_of_the_twin():
     away = codes_of(parts) @ np.random.default_rng(0).normal(size=(blocks_of(parts), 1))
     phi, action, _ = data(parts, d=1)
     made = regression(parts, phi, action, alike, ridge)
-    A = np.concatenate([combined(parts, np.ones(1)), np.zeros((0, 6))])  # w(a) of all actions, by u and v
+    A = combined(parts, np.ones(1))  # w(a) of all actions, by u and v
     w = np.array([away[starts_of(parts) + np.array(v)].sum() for v in product(*map(range, parts))])
     scale = np.array([alike, *[(1 - alike) / 2] * 5]) / ridge
     least = np.linalg.pinv(A * np.sqrt(scale)) @ w  # of least length

@@ -312,6 +312,8 @@ class BoundedRLSVI(PracticeAgent):
         if self._learner is not None and self._learner.unsettled >= UNSETTLED:
             more = 5 * (self.regressions or FEW_SWEEPS)
             return f"try more sweeps, rlsvi.BoundedRLSVI(regressions={more}), a smaller gamma=, or a larger lam="
+        if self._task is not None and self._task.parts:
+            return PARTS_REMEDY
         if avoids_costs(self._returns()):
             longer = f"rlsvi.BoundedRLSVI(repeat={max(LONG, 2 * self.held)})"
             return (
