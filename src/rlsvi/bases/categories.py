@@ -22,9 +22,11 @@ class Categories:
 
     indicators : how many indicators the discrete numbers may have before those with more than MOST + 1 values are
         open; the codes of texts always are.
+    most : how many categories a number may have, without the one for all others.
     """
 
-    def __init__(self, layout: Layout, indicators: int) -> None:
+    def __init__(self, layout: Layout, indicators: int, most: int = MOST) -> None:
+        self.most = most
         many = sum(layout.counts) > indicators
         self.first, self._counts = layout.measured, layout.counts
         open_ = [j for j, n in enumerate(layout.counts) if n == CODES or (many and n > MOST + 1)]
@@ -53,7 +55,7 @@ class Categories:
         for j, known in self.values.items():
             found, where = np.unique(x[:, self.first + j], return_index=True)
             new = found[np.argsort(where)]
-            later.values[j] = np.concatenate([known, new[~np.isin(new, known)]])[:MOST]
+            later.values[j] = np.concatenate([known, new[~np.isin(new, known)]])[: self.most]
         return later
 
     def state(self) -> dict[str, Floats]:

@@ -165,8 +165,8 @@ def picture_in(layout: Layout) -> PixelPairs | None:
     return PixelPairs(height, width, channels, first)
 
 
-def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Floats:
-    """Return the features (N, d) of observations given as vectors (N, n)."""
+def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats, crossed: int = CROSSED) -> Floats:
+    """Return the features (N, d) of observations given as vectors (N, n), at most `crossed` if products."""
     m, counts = layout.measured, layout.counts
     if prod(counts) > CROSSED and sum(counts) > MOST:
         raise TableOnlyError(
@@ -177,16 +177,16 @@ def rows_of(layout: Layout, basis: RowBasis, ranges: Ranges, x: Floats) -> Float
     phi = _made_by(basis, scaled(ranges, x[:, :m])) if m else np.ones((len(x), 1))
     if not counts:
         return phi
-    if is_crossed(layout, phi.shape[1]):
+    if is_crossed(layout, phi.shape[1], crossed):
         which = joint_one_hot(x[:, m:], counts)
         return (which[:, :, None] * phi[:, None, :]).reshape(len(x), which.shape[1] * phi.shape[1])
     ones = one_hot(x[:, m:], counts)
     return np.concatenate([phi, ones], axis=1) if m else ones
 
 
-def is_crossed(layout: Layout, features: int) -> bool:
+def is_crossed(layout: Layout, features: int, crossed: int = CROSSED) -> bool:
     """Return whether measured features have separate weights for all values of the discrete numbers."""
-    return not layout.counts or prod(layout.counts) * features <= CROSSED
+    return not layout.counts or prod(layout.counts) * features <= crossed
 
 
 def _made_by(basis: RowBasis, x: Floats) -> Floats:

@@ -14,13 +14,14 @@ from rlsvi.agents.contract import EPISODES, STEPS, DivergenceWarning, Place, Ste
 from rlsvi.agents.no_progress import UNSETTLED_CHANGE
 from rlsvi.agents.practice.held_out import Sample, held_out_error, sample_of
 from rlsvi.agents.practice.history import END, CountedHistory, EpisodeHistory, History, best_values
-from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of
+from rlsvi.agents.practice.parts import blocks_of, check_weights, regression_of, usual_features
 from rlsvi.agents.practice.regression import Regression, TableRegression
 from rlsvi.agents.practice.relevance import relevant_numbers
 from rlsvi.bases.basis import MeasuredBasis, bound
+from rlsvi.bases.categories import MOST as MOST_CATEGORIES
 from rlsvi.bases.categories import Categories
 from rlsvi.bases.layout import Layout, Seen, grown, ranges_of, seen_in, vector_of
-from rlsvi.bases.observed import MOST, Observed, is_crossed, rows_of
+from rlsvi.bases.observed import CROSSED, MOST, Observed, is_crossed, rows_of
 from rlsvi.bases.waves import Waves
 from rlsvi.core.archive import Archive, ArchiveError
 from rlsvi.core.checks import fits, whole
@@ -289,7 +290,10 @@ class Lookup:
         self.suited = suited if len(low) > 1 else None
         self.relevant = np.ones(len(low), np.bool_)  # which of the measured numbers have features
         self.judged = 0  # the number of steps by which it was last decided which are relevant
-        self.categories = Categories(basis.layout, MOST) if scaled else None
+        self.crossed = (
+            usual_features(task.parts) if task.parts else CROSSED
+        )  # features, if words change all others
+        self.categories = Categories(basis.layout, MOST, min(self.crossed, MOST_CATEGORIES)) if scaled else None
         self._at: Any = None
 
     @property
@@ -353,10 +357,10 @@ class Lookup:
             return x
         assert self.categories is not None
         if self.relevant.all() and not self.categories.values:
-            return rows_of(self.basis.layout, self.functions, self.ranges, x)
+            return rows_of(self.basis.layout, self.functions, self.ranges, x, self.crossed)
         x, m = self.categories.numbered(x), len(self.relevant)
         kept = np.concatenate([x[:, :m][:, self.relevant], x[:, m:]], axis=1)
-        return rows_of(self.layout, self.functions, self.ranges.of(self.relevant), kept)
+        return rows_of(self.layout, self.functions, self.ranges.of(self.relevant), kept, self.crossed)
 
     def values(self, theta: Floats, x: Floats) -> Floats:
         """Return the values of rows and all actions, (N, A), by weights (A, d)."""
@@ -433,7 +437,8 @@ class Lookup:
         made = self.traits.arrays(n) if n else {}
         if made is None:
             return None
-        crossed = is_crossed(self.layout, self.functions.rows(np.zeros((1, n))).shape[1] if n else 1)
+        dim = self.functions.rows(np.zeros((1, n))).shape[1] if n else 1
+        crossed = is_crossed(self.layout, dim, self.crossed)
         if not n:  # a constant, if it is crossed with the discrete numbers
             made = {"waves": np.zeros((0, int(crossed))), "scale": np.ones(int(crossed))}
         ranges = self.ranges.of(self.relevant)
