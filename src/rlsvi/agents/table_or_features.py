@@ -5,18 +5,21 @@
         seen = the part of the steps of all episodes but the first at an observation seen in an earlier episode
         known = the part of recent steps whose observation and action occurred together in an earlier episode
         errors = those of a table and of features in predicting what recent steps led to, from earlier episodes
-        with a table: if seen < 1/10, or known < 1/2 and features predict clearly better,
+        with a table: if seen < 1/10, or outcomes are random, known < 1/2 and features predict clearly better,
             learn all episodes with features from now on
         with features: if known >= 1/2, unless features predict better,
             learn all episodes with a table from now on
     after each episode: if more than half of the gain in returns is lost since the last change, go back, and judge
-        again when there are twice as many episodes
+        again when there are twice as many episodes; but not while there are only costs and outcomes are certain
     until 10,000 steps are kept, or actions are held for several steps; then the choice is final
     (never before the first decision, nor within eight episodes of a change), as it is after seven changes
 
 A picture of a maze is a table however many numbers it has. Where nothing recurs, all cells are untried and a
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
-Where stocks or queues are counted, observations recur, and features may be better nevertheless.
+Where stocks or queues are counted, observations recur, and features may be better nevertheless, because chance
+shows a table something new for ever. Where outcomes are certain, a table that explores needs to see each of them
+once, however well features predict small costs on the way; and if nothing but costs was found yet, looking on costs
+something.
 
 What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over
 a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed.
@@ -265,7 +268,8 @@ class ChoosingLearner:
     def _judge(self, record: "Record") -> "tuple[bool, Judgement] | None":
         """Return whether to learn with a table from now on, and why; or None if it is not the time to decide."""
         episodes, table = len(record.episodes), self.table
-        if (returns := record.fallen_returns()) is not None:
+        tells = record.is_rewarded or record.is_random
+        if tells and (returns := record.fallen_returns()) is not None:
             return not table, Judgement(FELL, episodes, record.known, *returns)
         went_back = self.choice.reason == FELL and episodes < 2 * self.choice.episodes
         if went_back or not is_judged(episodes):
@@ -273,7 +277,8 @@ class ChoosingLearner:
         seen = record.seen / record.counted
         if table and seen < LEAST:
             return False, Judgement(NEW, episodes, seen)
-        if table == (record.known >= MOST) or (table and episodes < COMPARED_FROM):
+        too_early = episodes < COMPARED_FROM or not record.is_random
+        if table == (record.known >= MOST) or (table and too_early):
             return table, Judgement(KNOWN if record.known >= MOST else UNKNOWN, episodes, record.known)
         with one_thread():
             errors = self._errors(record)
@@ -436,6 +441,20 @@ class Record(NamedTuple):
         """The part of the steps of recent episodes that recur."""
         first = self.recent
         return sum(self.recurring[first:]) / sum(len(episode) for episode in self.episodes[first:])
+
+    @property
+    def is_rewarded(self) -> bool:
+        """Whether any step has paid more than 0."""
+        return any(step[2] > 0 for episode in self.episodes for step in episode)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether most actions that were taken again at an observation have led to different ones."""
+        led_to: dict[tuple[int, int], list[int]] = {}
+        for row, action, _, following in (step for episode in self.episodes for step in episode):
+            led_to.setdefault((row, action), []).append(following)
+        again = [len(set(found)) > 1 for found in led_to.values() if len(found) > 1]
+        return 2 * sum(again) > len(again)
 
     @property
     def returns(self) -> Floats:
