@@ -18,8 +18,8 @@ A picture of a maze is a table however many numbers it has. Where nothing recurs
 table plays at random; the first decision is made as soon as 30 steps count, after two or three short episodes.
 Where stocks or queues are counted, observations recur, and features may be better nevertheless, because chance
 shows a table something new for ever. Where outcomes are certain, a table that explores needs to see each of them
-once, however well features predict small costs on the way; and if nothing but costs was found yet, looking on costs
-something.
+once, however well features predict small costs on the way; and if nothing but costs was found yet, looking on
+costs something.
 
 What a step led to is the sum of the rewards that followed, discounted by 0.9 (or gamma, if it is less): sums over
 a longer time are mostly noise. An episode that was cut off counts as if the usual reward had followed.
