@@ -261,7 +261,7 @@ def test_greedy_action_is_the_best_of_all_combinations():
 @pytest.mark.parametrize(
     ("actions", "observations", "given"),
     [
-        (MultiBinary(64), None, {}),
+        (MultiBinary(64), None, {"basis": rlsvi.bases.Fourier(order=1)}),
         (MultiBinary((2, 6)), Discrete(2), {}),
         (
             MultiDiscrete([40, 5, 6], start=[3, -1, 0]),
@@ -365,7 +365,8 @@ def test_masks_have_a_flag_for_every_value(tmp_path):
 def test_callbacks_diagnosis_and_what_is_not_offered(tmp_path, capsys):
     env = Match()
     agent = small(memory=30)
-    agent.learn(env, 6, evaluate_every=2, on_episode=rlsvi.callbacks.CSV(tmp_path / "log.csv"))
+    log = rlsvi.callbacks.CSV(tmp_path / "log.csv")
+    agent.learn(env, 6, evaluate_every=2, evaluation_env=Match(), on_episode=log)
     assert pl.read_csv(tmp_path / "log.csv")["evaluation_return"].null_count() == 3
     assert len(agent._learner.history.last) < 60
     assert "22 values of 11 parts of actions" in str(agent.diagnose())
