@@ -259,16 +259,20 @@ def test_greedy_action_is_the_best_of_all_combinations():
 
 
 @pytest.mark.parametrize(
-    ("actions", "observations"),
+    ("actions", "observations", "given"),
     [
-        (MultiBinary(64), None),
-        (MultiBinary((2, 6)), Discrete(2)),
-        (MultiDiscrete([40, 5, 6], start=[3, -1, 0]), Dict(numbers=Box(-np.inf, np.inf, (2,)), word=Text(9))),
+        (MultiBinary(64), None, {"basis": rlsvi.bases.Fourier(order=1)}),
+        (MultiBinary((2, 6)), Discrete(2), {}),
+        (
+            MultiDiscrete([40, 5, 6], start=[3, -1, 0]),
+            Dict(numbers=Box(-np.inf, np.inf, (2,), np.float64), word=Text(9)),
+            {"basis": rlsvi.bases.Fourier(order=1)},
+        ),
     ],
 )
-def test_files_continue_with_the_same_bits(actions, observations, tmp_path):
+def test_files_continue_with_the_same_bits(actions, observations, given, tmp_path):
     first, second = Match(actions, observations, steps=5), Match(actions, observations, steps=5)
-    agent = rlsvi.agent_for(first, seed=1).learn(first, 3)
+    agent = rlsvi.agent_for(first, seed=1, **given).learn(first, 3)
     agent.save(tmp_path / "agent")
     again = rlsvi.load(tmp_path / "agent")
     assert again._task == agent._task
@@ -278,7 +282,7 @@ def test_files_continue_with_the_same_bits(actions, observations, tmp_path):
     again.learn(second, 2)
     assert len(first.taken) == 10
     assert np.array_equal(first.taken, second.taken)
-    whole = rlsvi.agent_for(first, seed=1).learn(Match(actions, observations, steps=5), 5)
+    whole = rlsvi.agent_for(first, seed=1, **given).learn(Match(actions, observations, steps=5), 5)
     for name, array in agent._learner.state().items():
         assert np.array_equal(array, again._learner.state()[name], equal_nan=True), name
         assert np.array_equal(array, whole._learner.state()[name], equal_nan=True), name
@@ -318,7 +322,8 @@ def test_logs_of_other_policies():
     assert log["propensity"].to_list() == [2.0**-SWITCHES] * 20
     agent = small().fit(log, env)
     mixed = rlsvi.record(env, agent, 5, epsilon=0.5)
-    assert set(mixed["propensity"].round(9)) == {round(0.5 * 2**-SWITCHES, 9), round(0.5 + 0.5 * 2**-SWITCHES, 9)}
+    chances = np.unique(mixed["propensity"].to_numpy())
+    assert np.allclose(chances, [0.5 * 2**-SWITCHES, 0.5 + 0.5 * 2**-SWITCHES])
     always = rlsvi.record(env, lambda x: np.ones(SWITCHES, np.int8), 1)
     assert always["action"].to_numpy().min() == 1
     with pytest.raises(ValueError, match="is not an action of"):
@@ -328,7 +333,7 @@ def test_logs_of_other_policies():
         agent.fit(wrong, env)
     assert agent.steps == 20
     with pytest.raises(ValueError, match="2048 combinations"):
-        rlsvi.value_of(agent, log, env, gamma=0.5)
+        rlsvi.value_of(agent, log, env, gamma=0.5, horizon=10, basis=rlsvi.bases.StateFeatures(lambda x: x))
 
 
 def test_masks_have_a_flag_for_every_value(tmp_path):
@@ -360,7 +365,8 @@ def test_masks_have_a_flag_for_every_value(tmp_path):
 def test_callbacks_diagnosis_and_what_is_not_offered(tmp_path, capsys):
     env = Match()
     agent = small(memory=30)
-    agent.learn(env, 6, evaluate_every=2, on_episode=rlsvi.callbacks.CSV(tmp_path / "log.csv"))
+    log = rlsvi.callbacks.CSV(tmp_path / "log.csv")
+    agent.learn(env, 6, evaluate_every=2, evaluation_env=Match(), on_episode=log)
     assert pl.read_csv(tmp_path / "log.csv")["evaluation_return"].null_count() == 3
     assert len(agent._learner.history.last) < 60
     assert "22 values of 11 parts of actions" in str(agent.diagnose())
@@ -416,3 +422,21 @@ def test_other_parts_are_another_task():
     agent = small().learn(Match(), 1)
     with pytest.raises(ValueError, match=r"22 values of 11 parts.*cannot go on with .*24 values of 12 parts"):
         agent.learn(Match(MultiBinary(12)), 1)
+
+
+def test_more_words_than_can_be_learned_leave_what_was_learned(monkeypatch):
+    monkeypatch.setattr("rlsvi.agents.practice.parts.MOST_WEIGHTS", 700)
+
+    class Words(Match):
+        def look(self):
+            word = "a" if self.np_random.random() < 0.5 or not self.many else f"w{self.np_random.integers(10**6)}"
+            return {"numbers": self.x.copy(), "word": word}
+
+    space = Dict(numbers=Box(-1.0, 1.0, (2,), np.float64), word=Text(9))
+    env = Words(MultiDiscrete([40, 40]), space, steps=200)
+    env.many = False
+    agent = small().learn(env, 1)
+    env.many = True
+    with pytest.raises(ValueError, match="weights, at most 700 can be learned jointly"):
+        agent.learn(env, 1)
+    assert agent.episodes == 1

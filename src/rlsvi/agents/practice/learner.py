@@ -832,6 +832,8 @@ class BoundedLearner:
         self.regression = TableRegression(actions)
         if not self.lookup.table:
             dim = self.lookup.features(self.history.x[:1]).shape[1]
+            if self.task.parts:
+                check_size(self.task, dim)  # there may be more categories now
             self.regression = regression_of(actions, dim, self.planning.alike, self.task.parts)
         self.regression.extend(self.history.x, self.lookup.features, self.lookup.threads)
         self.regression.add(steps.row, steps.action, steps.times)
