@@ -306,7 +306,7 @@ def test_the_reason_of_a_choice_is_told_and_saved(tmp_path):
 def test_a_file_of_before_still_loads(tmp_path):
     agent = TableOrFeatures(seed=0).learn(Line(), episodes=4)
     state = agent._learner.state()
-    del state["choice"], state["record.tables"]
+    state = {name: array for name, array in state.items() if name not in ("choice", "record.tables")}
     agent._learner.state = lambda: state
     agent.save(tmp_path / "agent")
     older = rlsvi.load(tmp_path / "agent")

@@ -337,8 +337,10 @@ class ChoosingLearner:
 
     def state(self) -> dict[str, Any]:
         """Return the arrays of the learner in use, the last decision, and the record."""
-        arrays = {**self.active.state(), "table": np.array([self.table]), "choice": np.array(self.choice)}
-        return arrays if self.record is None else arrays | self.record.state()
+        arrays = {**self.active.state(), "table": np.array([self.table])}
+        if self.choice != Judgement():
+            arrays["choice"] = np.array(self.choice)
+        return arrays if self.record is None else arrays | self.record.state(self.table)
 
 
 def rms(predicted: Floats, b: Floats, held: Bools) -> float:
@@ -530,16 +532,17 @@ class Record(NamedTuple):
                 for h, (i, action, reward, following) in enumerate(episode)
             ]
 
-    def state(self) -> dict[str, Any]:
-        """Return the arrays that a file must contain."""
+    def state(self, table: bool) -> dict[str, Any]:
+        """Return the arrays that a file must contain, if this is how it learns now."""
         steps = [step for episode in self.episodes for step in episode]
+        changed = {} if self.tables == [table] * len(self.tables) else {"record.tables": np.array(self.tables)}
         return {
             "record.x": np.array(self.x),
             "record.legal": np.array(self.legal),
             "record.steps": np.array([(i, a, y) for i, a, _, y in steps], np.int64),
             "record.reward": np.array([step[2] for step in steps]),
             "record.lengths": np.array([len(episode) for episode in self.episodes], np.int64),
-            "record.tables": np.array(self.tables),
+            **changed,
         }
 
     @classmethod
