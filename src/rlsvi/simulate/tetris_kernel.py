@@ -13,29 +13,35 @@ from rlsvi.agents.contract import ACTION, EPISODE, PREDICT
 from rlsvi.core.compile import Floats, Longs
 from rlsvi.simulate.tetris_runs import (
     BROKEN,
+    EIGHT,
     FLAG,
     GOING,
     LIMIT,
     NUMBERS,
+    PARTS,
     PLACED,
     REMOVED,
+    SIZE,
     Board,
     Run,
     Setting,
     act,
-    add_targets,
+    add_parts,
+    add_products,
     begin_game,
     begin_plan,
     end_plan,
     look,
     norm,
-    set_gram,
+    set_parts,
     set_targets,
+    unpack,
 )
 from rlsvi.tetris.game import Game
 
 cuda: Any = numba.cuda
-ROOM = 64  # numbers that the threads of a block share
+ROOM, FEATURES = 64, 24  # at least as many as there are placements, and features
+SUMS = FEATURES * PARTS
 
 
 def play(
@@ -59,15 +65,20 @@ def play(
     heights = cuda.shared.array(ROOM, np.int64)
     cells = cuda.shared.array(1, np.int64)
     piece = cuda.shared.array(1, np.int64)
+    streams = cuda.shared.array((4, 4), np.uint64)
+    nature = cuda.shared.array(4, np.uint64)
     values = cuda.shared.array(ROOM, np.float64)
     weights = cuda.shared.array(ROOM, np.float64)
+    gram = cuda.shared.array((FEATURES, FEATURES), np.int64)
+    new = cuda.shared.array(FEATURES, np.int64)
+    old = cuda.shared.array(FEATURES, np.int64)
+    parts = cuda.shared.array(SUMS, np.float64)
     n, W, d = runs.game.rows.shape[1], runs.game.heights.shape[1], runs.units.shape[1]
-    game = Game(board_rows[:n], heights[:W], cells, piece, runs.game.spare[r])
     run = Run(
         state,
-        game,
-        runs.streams[r],
-        runs.nature[r],
+        Game(board_rows[:n], heights[:W], cells, piece, runs.game.spare[r]),
+        streams,
+        nature,
         values[: runs.Q.shape[1]],
         runs.chances[r],
         runs.x[r],
@@ -75,7 +86,9 @@ def play(
         runs.start[r],
         runs.following[r],
         runs.next_x[r],
-        runs.gram[r],
+        gram,
+        new,
+        old,
         runs.U[r],
         runs.inv[r],
         runs.low[r],
@@ -83,19 +96,24 @@ def play(
         runs.b[r],
         runs.theta[r],
         runs.mean[r],
+        runs.error[r],
+        parts,
         weights[: d + 1],
         runs.units[r],
     )
     if lane == 0:
         for k in range(NUMBERS):
             state[k] = runs.state[r, k]
+        for k in range(16):
+            streams[k // 4, k % 4] = runs.streams[r, k // 4, k % 4]
+        for i in range(d):
+            for j in range(i, d):
+                gram[i, j] = runs.gram[r, i, j]
     cuda.syncthreads()
     for g in range(first, first + games):
         if state[FLAG] >= BROKEN:
             break
         if g > 0 or setting.prior_first:
-            cuda.syncthreads()
-            set_gram(run, lane, lanes)
             cuda.syncthreads()
             if lane == 0:
                 state[FLAG] = GOING if begin_plan(run, setting) else BROKEN
@@ -104,8 +122,11 @@ def play(
                 break
             set_targets(run, setting, lane, lanes)
             cuda.syncthreads()
-            add_targets(run, lane, lanes)
-            cuda.syncthreads()
+            for t in range(0, max(1, state[SIZE]), EIGHT * PARTS):
+                set_parts(run, t, lane, lanes)
+                cuda.syncthreads()
+                add_parts(run, t, lane, lanes)
+                cuda.syncthreads()
             if lane == 0:
                 state[FLAG] = GOING if end_plan(run, setting) else BROKEN
             cuda.syncthreads()
@@ -126,6 +147,9 @@ def play(
                     stream = ACTION if learning == 1 else PREDICT
                     act(run, board, setting, chance, run.streams[stream], learning == 1)
                 cuda.syncthreads()
+                unpack(run, lane, lanes)
+                cuda.syncthreads()
+                add_products(run, board, lane, lanes)
             if state[FLAG] >= BROKEN:
                 break
             if lane == 0:
@@ -139,3 +163,8 @@ def play(
     if lane == 0:
         for k in range(NUMBERS):
             runs.state[r, k] = state[k]
+        for k in range(16):
+            runs.streams[r, k // 4, k % 4] = streams[k // 4, k % 4]
+        for i in range(d):
+            for j in range(i, d):
+                runs.gram[r, i, j] = gram[i, j]

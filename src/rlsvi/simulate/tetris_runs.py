@@ -42,8 +42,9 @@ from rlsvi.tetris.game import (
 )
 
 BYTES, LAST = 8, np.uint64(255)  # bytes of a word, and the bits of its last one
+PARTS, EIGHT = 64, 8  # sums of eight transitions that are computed together
 WORDS = 3  # of a placement: its features and the rows it removes
-THREADS = 64  # of a run on a card
+THREADS, REGISTERS = 64, 80  # threads of a run on a card, and registers of each, so that many runs fit
 LIMIT = 1_000_000  # pieces, at which a game is cut off
 LAUNCH_SECONDS = 20.0  # about the time between two returns from the card
 SPARE = 0.9  # the share of the card's free memory that may be used
@@ -77,7 +78,7 @@ class Scores(NamedTuple):
     size: Floats  # the norm of theta, infinite if numbers broke
 
 
-FIRST, SIZE, HEAD, SLOT, COUNT, OWNED, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(12)
+FIRST, SIZE, HEAD, SLOT, COUNT, OWNED, OLD, NEW, AT, MOVED, REMOVED, PLACED, FLAG, NUMBERS = range(14)
 GOING, OVER, BROKEN, FULL = range(4)
 
 
@@ -96,6 +97,8 @@ class Run(NamedTuple):
     following: Any  # (N,) their number
     next_x: Words  # (M, 3) packed features of next placements
     gram: Longs  # (d, d)
+    new: Longs  # (d,) the newest features
+    old: Longs  # (d,) those that were dropped for them, or zeros
     U: Floats  # (d, d)
     inv: Floats  # (d,)
     low: Floats  # (d, d)
@@ -103,6 +106,8 @@ class Run(NamedTuple):
     b: Floats  # (N,)
     theta: Floats  # (d,)
     mean: Floats  # (d,)
+    error: Floats  # (d,) rounding error of A'b
+    parts: Floats  # (PARTS d,)
     w: Floats  # (d + 1,) weights of the packed numbers in Q
     units: Floats  # (d,)
 
@@ -128,6 +133,7 @@ class Board(NamedTuple):
     moves: Longs  # (placements, 4)
     spawn: Longs  # (7,)
     legal: Bools  # (A,) of ones
+    pairs: Longs  # (d (d + 1) / 2, 2) the entries of A'A on and above its diagonal
 
 
 # ---- The regression ----------------------------------------------------------------------------------------
@@ -141,31 +147,16 @@ def row(run: Run, t: int) -> int:
 
 
 @compiled
-def value(w: Floats, x: Words, at: int) -> float:
+def value(w: Floats, words: tuple[Any, Any, Any]) -> float:
     """Return Q of a packed placement: weights times numbers, summed in order."""
     q, k = 0.0, 0
-    for m in range(WORDS):
-        word = x[at, m]
+    for word in words:
+        rest = word
         for _ in range(min(BYTES, w.size - k)):
-            q += float(word & LAST) * w[k]
-            word >>= np.uint64(BYTES)
+            q += float(rest & LAST) * w[k]
+            rest >>= np.uint64(BYTES)
             k += 1
     return q
-
-
-@compiled
-def set_gram(run: Run, lane: int, lanes: int) -> None:
-    """Sum the products of whole numbers in A'A, above and on the diagonal, that are this thread's."""
-    d, x, size = run.units.size, run.x, run.state[SIZE]
-    for e in range(lane, d * d, lanes):
-        i, j = e // d, e % d
-        if i <= j:
-            m, n = i // BYTES, j // BYTES
-            p, q = np.uint64(BYTES * (i % BYTES)), np.uint64(BYTES * (j % BYTES))
-            total = 0
-            for t in range(size):  # wherever in the ring: the sum is exact
-                total += np.int64((x[t, m] >> p) & LAST) * np.int64((x[t, n] >> q) & LAST)
-            run.gram[i, j] = total
 
 
 @compiled
@@ -198,28 +189,41 @@ def set_targets(run: Run, setting: Setting, lane: int, lanes: int) -> None:
         i = row(run, t)
         best = -np.inf if run.following[i] > 0 else 0.0
         for j in range(run.start[i], run.start[i] + run.following[i]):
-            best = max(best, value(run.w, run.next_x, j))
+            words = run.next_x[j, 0], run.next_x[j, 1], run.next_x[j, 2]
+            best = max(best, value(run.w, words))
         b = best if setting.known else run.reward[i] + setting.gamma * best
         run.b[t] = max(b, setting.floor)
 
 
 @compiled
-def add_targets(run: Run, lane: int, lanes: int) -> None:
-    """mean <- A'b: sums of eight transitions, added with compensation for rounding, as in stationary.py."""
-    size, x, b = run.state[SIZE], run.x, run.b
-    eights = size - size % 8
-    for k in range(lane, run.units.size, lanes):
+def set_parts(run: Run, t: int, lane: int, lanes: int) -> None:
+    """Sum A'b over each eight of PARTS eights of transitions from t on: the sums that are this thread's."""
+    d, x, b = run.units.size, run.x, run.b
+    eights = min(PARTS, (run.state[SIZE] - t) // EIGHT)
+    for e in range(lane, eights * d, lanes):
+        n, k = e // d, e % d
         m, shift = k // BYTES, np.uint64(BYTES * (k % BYTES))
-        total = error = part = 0.0
-        for t in range(size):
-            term = float((x[row(run, t), m] >> shift) & LAST) * b[t]
-            if t >= eights:
-                total, error = add_to(total, error, term)
-            else:
-                part = part + term if t % 8 > 0 else term
-                if t % 8 == 7:
-                    total, error = add_to(total, error, part)
-        run.mean[k] = total
+        total = 0.0
+        for u in range(t + EIGHT * n, t + EIGHT * (n + 1)):
+            term = float((x[row(run, u), m] >> shift) & LAST) * b[u]
+            total = term if u == t + EIGHT * n else total + term
+        run.parts[e] = total
+
+
+@compiled
+def add_parts(run: Run, t: int, lane: int, lanes: int) -> None:
+    """Add these sums, and a rest of fewer than eight, to A'b with compensation for rounding (as stationary.py)."""
+    d, size = run.units.size, run.state[SIZE]
+    eights = min(PARTS, (size - t) // EIGHT)
+    for k in range(lane, d, lanes):
+        total, error = (run.mean[k], run.error[k]) if t > 0 else (0.0, 0.0)
+        for n in range(eights):
+            total, error = add_to(total, error, run.parts[n * d + k])
+        if eights < PARTS:
+            for u in range(t + EIGHT * eights, size):
+                number = (run.x[row(run, u), k // BYTES] >> np.uint64(BYTES * (k % BYTES))) & LAST
+                total, error = add_to(total, error, float(number) * run.b[u])
+        run.mean[k], run.error[k] = total, error
 
 
 @compiled
@@ -330,7 +334,7 @@ def describe(run: Run, rules: Rules, p: int, to: int) -> float:
     words = pack(words, 2 * W + 2, gone)
     x = run.next_x
     x[to, 0], x[to, 1], x[to, 2] = words
-    return value(run.w, x, to)
+    return value(run.w, words)
 
 
 @compiled
@@ -369,6 +373,7 @@ def best_action(run: Run, board: Board, epsilon: float, stream: Words) -> int:
 def act(run: Run, board: Board, setting: Setting, epsilon: float, stream: Words, learning: bool) -> None:
     """Choose an action, store its transition if `learning`, and change the game."""
     state = run.state
+    state[OLD] = state[NEW] = -1
     a = best_action(run, board, epsilon, stream)
     if a < 0:
         state[FLAG] = BROKEN
@@ -391,13 +396,14 @@ def act(run: Run, board: Board, setting: Setting, epsilon: float, stream: Words,
     if not learning:
         return
     if state[SIZE] == setting.limit:
+        state[OLD] = state[FIRST]
         state[FIRST], state[SIZE] = row(run, 1), state[SIZE] - 1
     if state[OWNED] == 1:
         state[HEAD] = slot + count
     i = row(run, state[SIZE])
     for m in range(run.x.shape[1]):
         run.x[i, m] = run.next_x[slot + a, m]
-    state[SIZE], state[OWNED] = state[SIZE] + 1, 1
+    state[SIZE], state[NEW], state[OWNED] = state[SIZE] + 1, i, 1
     state[SLOT] = place_for(run, state[COUNT])
     run.reward[i], run.start[i], run.following[i] = removed, state[SLOT], state[COUNT]
     if state[SLOT] < 0:
@@ -423,6 +429,26 @@ def put(rules: Rules, game: Game, p: int, early: bool) -> tuple[int, bool]:
     return removed, tallest > rules.usable
 
 
+@compiled
+def unpack(run: Run, lane: int, lanes: int) -> None:
+    """Unpack the features of the newest transition, and of the one that was dropped: this thread's."""
+    new, old = run.state[NEW], run.state[OLD]
+    if new >= 0:
+        for k in range(lane, run.units.size, lanes):
+            m, shift = k // BYTES, np.uint64(BYTES * (k % BYTES))
+            run.new[k] = np.int64((run.x[new, m] >> shift) & LAST)
+            run.old[k] = np.int64((run.x[old, m] >> shift) & LAST) if old >= 0 else 0
+
+
+@compiled
+def add_products(run: Run, board: Board, lane: int, lanes: int) -> None:
+    """Add the newest transition to A'A, and subtract the one that was dropped: this thread's entries."""
+    if run.state[NEW] >= 0:
+        for e in range(lane, board.pairs.shape[0], lanes):
+            i, j = board.pairs[e, 0], board.pairs[e, 1]
+            run.gram[i, j] += run.new[i] * run.new[j] - run.old[i] * run.old[j]
+
+
 # ---- A game by one thread; simulate/tetris_kernel.py has the same for many --------------------------------
 
 
@@ -431,11 +457,12 @@ def learn_game(run: Run, board: Board, setting: Setting, epsilon: float, g: int)
     """Plan game g, play it and learn from it; return its status, and the rows of a game with the mean."""
     rows = -1
     if g > 0 or setting.prior_first:
-        set_gram(run, 0, 1)
         if not begin_plan(run, setting):
             return BROKEN, rows
         set_targets(run, setting, 0, 1)
-        add_targets(run, 0, 1)
+        for t in range(0, max(1, run.state[SIZE]), EIGHT * PARTS):
+            set_parts(run, t, 0, 1)
+            add_parts(run, t, 0, 1)
         if not end_plan(run, setting):
             return BROKEN, rows
     if g >= setting.evaluate_from:
@@ -462,6 +489,8 @@ def play_game(
     while run.state[FLAG] == GOING and run.state[PLACED] < LIMIT:
         look(run, board, setting, 0, 1)
         act(run, board, setting, epsilon, actions, learning)
+        unpack(run, 0, 1)
+        add_products(run, board, 0, 1)
     return int(run.state[FLAG])
 
 
@@ -554,7 +583,7 @@ def _learn_together(
         settings = cuda.to_device(np.array([setting_of(player, memory) for player in players], np.float64))
         epsilon = cuda.to_device(np.stack([schedule(player, games) for player in players]))
         out = [cuda.to_device(np.ascontiguousarray(column[where])) for column in found]
-        kernel, done, chunk = card.kernel(play), 0, 10
+        kernel, done, chunk = card.kernel(play, REGISTERS), 0, 10
         while done < games:
             began, count = time.perf_counter(), min(chunk, games - done)
             kernel[R, 8 if card.is_simulated() else THREADS](runs, there, settings, epsilon, done, count, *out)
@@ -597,7 +626,8 @@ def board_of(rules: Rules) -> Board:
     table = rules.placements
     moves = np.array([_moves(table, rules.width, p) for p in range(len(table.column))], np.int64)
     spawn = [int(table.first[k]) + (rules.width - int(table.span[table.first[k]])) // 2 for k in range(7)]
-    return Board(rules, moves, np.array(spawn), np.ones(rules.actions, np.bool_))
+    pairs = np.stack(np.triu_indices(2 * rules.width + 2), axis=1)
+    return Board(rules, moves, np.array(spawn), np.ones(rules.actions, np.bool_), pairs)
 
 
 def _moves(table: Placements, width: int, p: int) -> list[int]:
@@ -615,7 +645,7 @@ def _moves(table: Placements, width: int, p: int) -> list[int]:
 def new_run(player: Player, rules: Rules, memory: int) -> Run:
     """Return the arrays of a run that has learned nothing."""
     units = natural_units(BERTSEKAS, rules, player.scaled)
-    d, N, A = len(units), memory, rules.actions
+    d, N, A = len(units), memory + 1, rules.actions
     counts = np.diff(rules.placements.first)[rules.letters]
     per_piece = 4.0 if player.few else float(counts.mean())
     M = math.ceil(per_piece * N + 12.0 * float(counts.std()) * math.sqrt(N)) + 3 * A
@@ -633,6 +663,8 @@ def new_run(player: Player, rules: Rules, memory: int) -> Run:
         following=np.zeros(N, np.uint8),
         next_x=np.zeros((M, WORDS), np.uint64),
         gram=np.zeros((d, d), np.int64),
+        new=np.zeros(d, np.int64),
+        old=np.zeros(d, np.int64),
         U=np.zeros((d, d)),
         inv=np.zeros(d),
         low=np.zeros((d, d)),
@@ -640,6 +672,8 @@ def new_run(player: Player, rules: Rules, memory: int) -> Run:
         b=np.zeros(N),
         theta=np.zeros(d),
         mean=np.zeros(d),
+        error=np.zeros(d),
+        parts=np.zeros(PARTS * d),
         w=np.zeros(d + 1),
         units=units,
     )
