@@ -45,12 +45,15 @@ class Verdict(NamedTuple):
     measured : what was measured, in a sentence or two.
     interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
     table : further numbers, the first row has the headings.
+    readings : where the paper can be read in several ways, their names and outcomes, the one that decides first;
+        None where a reading was not run.
     """
 
     outcome: Outcome
     measured: str
     interval: Interval | None = None
     table: tuple[Row, ...] = ()
+    readings: tuple[tuple[str, Outcome | None], ...] = ()
 
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
@@ -194,16 +197,18 @@ def in_readings(
     headings: Row,
     found: Mapping[str, tuple[Verdict, Row]],
     remarks: Iterable[Row] = (),
-    words: Mapping[Outcome, str] | None = None,
+    others: Iterable[str] = (),
 ) -> Verdict:
-    """The verdict in the first reading of the paper's text, which is as printed, with a table of all readings.
+    """The verdict in the first reading of the paper's text, with a table of all readings.
 
     headings : of the table, for the names of readings, their rows, and their outcomes.
     found : by the name of a reading, its verdict and row.
-    words : what outcomes are called in the table; by default as they are.
+    others : names of readings that were not run.
     """
-    rows = [(name, *row, (words or {}).get(it.outcome, str(it.outcome))) for name, (it, row) in found.items()]
-    return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks))
+    rows = [(name, *row, str(it.outcome)) for name, (it, row) in found.items()]
+    rows += [(name, *[""] * (len(headings) - 2), "not run") for name in others]
+    outcomes = *((name, it.outcome) for name, (it, _) in found.items()), *((name, None) for name in others)
+    return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks), readings=outcomes)
 
 
 def share_of(holds: ArrayLike) -> tuple[Interval, str]:

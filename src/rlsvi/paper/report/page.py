@@ -21,6 +21,7 @@ from rlsvi.paper.report.records import (
     TOTALS,
     ClaimRecord,
     FigureRecord,
+    alone,
     facts,
     headlines,
     how_to_read,
@@ -223,7 +224,7 @@ def _making(figure: FigureRecord) -> str:
 <div class="behind">
 {pairs(settings)}
 {pairs((name, text(value)) for name, value in facts(figure).items())}
-<pre><code>{text(figure.command)}</code></pre>
+<pre><code>{text(alone(figure))}</code></pre>
 <p>{data}. To read all results:</p>
 <pre><code>import polars as pl; results = pl.read_parquet("{figure.name}.parquet")</code></pre>
 </div>

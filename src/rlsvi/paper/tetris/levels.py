@@ -27,7 +27,8 @@ from rlsvi.core.archive import ArchiveError
 from rlsvi.core.compile import Floats
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.paper.claim import Outcome, Row, Verdict, in_readings
+from rlsvi.paper.claim import Row, Verdict, in_readings
+from rlsvi.paper.degrees import ABOUT
 from rlsvi.paper.results import chosen_by_the_others, having
 from rlsvi.simulate.tetris import Games, simulate_tetris
 from rlsvi.study.checkpoint import checkpoint
@@ -39,7 +40,7 @@ from rlsvi.tetris.game import GameOver
 EVERY, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
 LIMIT = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
-AS_MUCH = 0.9  # times; two shares that are equal cannot be told to be so without some room
+AS_MUCH = 1 / ABOUT  # times; two shares that are equal cannot be told to be so without some room
 LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
 PRINTED, PATIENT, ENDLESS = "as printed, γ = .99", "literal, γ = .999", "literal, γ = 1"
 AFTERSTATE = "afterstate, γ = .99"
@@ -49,7 +50,6 @@ READINGS: dict[str, dict[str, Any]] = {
     ENDLESS: {**LITERAL, "gamma": 1.0},
     AFTERSTATE: {"form": "afterstate", "units": "scaled", "gamma": 0.99},
 }
-MET = {Outcome.REPRODUCED: "yes", Outcome.NOT_REPRODUCED: "no", Outcome.INCONCLUSIVE: "open"}
 
 
 def player(agent: str, **changes: Any) -> Player:
@@ -286,6 +286,8 @@ def in_each_reading(
     """The verdict in the reading that is printed, and a table of all with whether they meet the criterion.
 
     judge : for the name of a reading, its verdict and its row under `headings`.
+    readings : those that were run for this.
     """
     found = {name: judge(name) for name in readings}
-    return in_readings(("reading", *headings, "met"), found, remarks, MET)
+    others = [name for name in READINGS if name not in found]
+    return in_readings(("reading", *headings, "verdict"), found, remarks, others)
