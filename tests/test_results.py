@@ -36,6 +36,27 @@ def test_the_page_of_results_is_made_of_them():
     assert (docs / "results.md").read_text("utf-8") == page
 
 
+def test_findings_tell_of_every_open_claim():
+    """Numbers agree between pages: as many claims are said to be open as are."""
+    text = (Path(HOUSE) / "docs" / "findings.md").read_text("utf-8")
+    told = text.partition("## What stays open")[2].partition("\n## ")[0].count("\n- ")
+    claims = [claim for figure in read_figures(RESULTS) for claim in figure.claims]
+    assert told == sum(claim.outcome == "inconclusive" for claim in claims)
+
+
+def test_every_changed_criterion_is_told_with_its_verdict():
+    """The table of changed criteria has claims by the words they begin with, and their verdicts of today."""
+    text = (Path(HOUSE) / "docs" / "findings.md").read_text("utf-8")
+    table = text.partition("## Criteria that changed")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+    claims = {claim.words: claim.outcome for figure in read_figures(RESULTS) for claim in figure.claims}
+    assert rows
+    for words, verdicts, *_ in rows:
+        found = [outcome for claim, outcome in claims.items() if claim.startswith(words.replace("\\*", "*"))]
+        assert found, words
+        assert {verdicts.rpartition("now ")[2]} == set(found), words
+
+
 def test_they_are_small():
     published = [path for path in RESULTS.iterdir() if path.suffix in (".parquet", ".json", ".md")]
     assert sum(path.stat().st_size for path in published) < 20_000_000

@@ -1,6 +1,7 @@
 """Rivals that should fail: linear regret, random play and the prior meet no criterion of growth or of a level."""
 
 import math
+from functools import cache
 
 import pytest
 
@@ -62,7 +63,7 @@ RIVALS = {
     ),
     "theorem": (
         PRIOR,
-        ["Theorem 1", "The shape", "The proof arrives", "in contrast to dithering", "There are intelligent"],
+        ["Theorem 1: the", "The shape", "The proof arrives", "in contrast to dithering", "There are intelligent"],
     ),
     "tetris": (
         NO_ROWS,
@@ -83,7 +84,7 @@ RIVALS = {
     ),
     "recsys-myopic": (
         RANDOM_TASTE,
-        ["the optimal myopic policy", "benchmark bandit", "simpler than", "eventually learns"],
+        ["even the optimal myopic", "benchmark bandit", "simpler than", "eventually learns"],
     ),
     "continual": (DITHERING_LIFE | ANEW, ["incentivises exploration", "ensure autocorrelation"]),
 }
@@ -117,11 +118,16 @@ OTHERS = {
 }
 
 
+@cache
+def results_of_rival(name):
+    return table(figure(name), seeds=10, **RIVALS[name][0])
+
+
 @pytest.mark.parametrize(
     ("name", "words"), [(name, words) for name, (_, claims) in RIVALS.items() for words in claims]
 )
 def test_a_rival_that_should_fail_does(name, words):
-    verdict = judged(name, words, table(figure(name), seeds=10, **RIVALS[name][0]))
+    verdict = judged(name, words, results_of_rival(name))
     assert verdict.outcome is Outcome.NOT_REPRODUCED, verdict
 
 

@@ -282,7 +282,7 @@ def better_scaling(frame: pl.DataFrame) -> Verdict:
     verdict = verdict._replace(table=(headings, *table))
     if len(some) > 2:
         return verdict
-    few = f"{len(some)} of {len(S)} sizes can show it, as regret / √T of RLSVI falls elsewhere"
+    few = f"{len(some)} of {len(S)} sizes can show it: at the others regret / √T falls or rises"
     return verdict._replace(outcome=Outcome.INCONCLUSIVE, measured=f"{words}; {few}")
 
 
