@@ -9,14 +9,7 @@ from pathlib import Path
 from rlsvi.paper import TOPICS
 from rlsvi.paper.report.markdown import image_folder, plain, verdict
 from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi.paper.report.records import (
-    LINK,
-    PAPER,
-    ClaimRecord,
-    FigureRecord,
-    headlines,
-    interval,
-)
+from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, interval
 
 PARTS = {  # of the paper, by the topics of its figures
     "chain": ("the chain", "sections 3 and 6.1, appendix C"),
@@ -47,15 +40,15 @@ def first_sentence(figures: Sequence[FigureRecord]) -> str:
     leading = [claim for claims in parts.values() for claim in claims]
     each = [f"{PARTS[part][0]} {_share(claims)}" for part, claims in parts.items() if claims]
     scale = " at its own scale" if all(it.scale == "paper" for it in figures) else " in runs smaller than its own"
-    lost, undecided = (
-        sum(it.outcome == outcome for it in leading) for outcome in ("not reproduced", "inconclusive")
-    )
-    rest = f"{lost} {'is' if lost == 1 else 'are'} not, and {undecided} {'is' if undecided == 1 else 'are'} open"
-    reproduced = sum(it.outcome == "reproduced" for it in leading)
+    reproduced, undecided, lost = (sum(it.outcome == outcome for it in leading) for outcome in OUTCOMES)
     return (
-        f"Of the {len(leading)} headline claims of the paper, {reproduced} are reproduced{scale} "
-        f"({'; '.join(each)}), {rest}."
+        f"Of the {len(leading)} headline claims of the paper, {reproduced} {_are(reproduced)} reproduced{scale} "
+        f"({'; '.join(each)}), {lost} {_are(lost)} not, and {undecided} {_are(undecided)} open."
     )
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _share(claims: Sequence[ClaimRecord]) -> str:
@@ -91,16 +84,23 @@ def reading(claim: ClaimRecord) -> str:
 def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, results: str) -> str:
     """The page that lies in the folder `beside`, as the page of results does, whose name is `results`."""
     parts = claims_of(figures)
-    sentences = "\n".join(_sentence(part, claims) for part, claims in parts.items())
+    sentences = "\n".join(_sentence(part, found) for part, found in parts.items())
+    claims = [(part, figure, claim) for part, found in parts.items() for figure, claim in found]
     leading = [
-        (plain(claim.where), _link(figure, claim, results), plain(claim.criterion), plain(reading(claim)),
-         _measured(claim), verdict(claim))
-        for figure, _, claim in headlines(figures)
-    ]  # fmt: skip
+        (
+            plain(claim.where),
+            _link(figure, claim, results),
+            plain(claim.criterion),
+            plain(reading(claim)),
+            _measured(claim),
+            verdict(claim),
+        )
+        for _, figure, claim in claims
+        if claim.headline
+    ]
     rest = [
         (PARTS[part][0], _link(figure, claim, results), _measured(claim), verdict(claim))
-        for part, claims in parts.items()
-        for figure, claim in claims
+        for part, figure, claim in claims
         if not claim.headline and claim.outcome != "reproduced"
     ]
     drawn = sorted((it for it in figures if it.name in PRINTED), key=lambda it: PRINTED[it.name].number)
@@ -120,7 +120,7 @@ section 6, and Theorem 1. Other claims of that part that do not are caveats. Eve
 
 ## The headline claims
 
-Each claim is judged in one reading of the paper's text. Brackets hold 95% intervals.
+Each claim is judged in one reading of the paper's text. Intervals, in parentheses, are of 95%.
 
 {_table(("where", "claim", "criterion", "reading", "measured", "verdict"), leading)}
 
