@@ -481,6 +481,13 @@ def test_text_has_the_contrast_that_people_need(theme):
         assert contrast(theme[outcome], theme[f"{outcome}-paper"]) >= 4.5
 
 
+def test_a_picture_is_shown_in_the_form_that_takes_less_room(folder):
+    dots = "".join(f'<use x="{i}" y="{i}"/>' for i in range(500))
+    (folder / "length.svg").write_text(SVG.replace("</svg>", f"{dots}</svg>"))
+    images = [a["src"].partition(";")[0] for a in Page(html(folder)).all("img") if a["alt"]]
+    assert sorted(images) == ["data:image/png", "data:image/svg+xml", "data:image/svg+xml"]
+
+
 # ---- findings ---------------------------------------------------------------------------------------------
 
 

@@ -36,9 +36,14 @@ def verdict(claim: ClaimRecord) -> str:
     return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
 
 
+def image_folder(beside: Path, images: Path) -> str:
+    """The folder of images in links of a page that lies in the folder `beside`."""
+    return quote(Path(os.path.relpath(images, beside)).as_posix())
+
+
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
-    folder = quote(Path(os.path.relpath(images, beside)).as_posix())
+    folder = image_folder(beside, images)
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     leading = "\n".join(
         f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)

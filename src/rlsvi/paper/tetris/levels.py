@@ -29,7 +29,7 @@ from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
 from rlsvi.paper.claim import Row, Verdict, in_readings
 from rlsvi.paper.degrees import ABOUT
-from rlsvi.paper.results import chosen_by_the_others, having
+from rlsvi.paper.results import chosen_by_the_others
 from rlsvi.simulate.tetris import Games, simulate_tetris
 from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
@@ -174,18 +174,50 @@ def _resumed(agent: StationaryAgent, folder: Path | None) -> tuple[StationaryAge
 
 def scores(frame: pl.DataFrame, who: Player, games: int | None = None) -> Floats:
     """Rows removed, (seeds, games), in a player's runs of so many games; the shortest on its board by default."""
-    mine = having(frame, **who, games=games or shortest(frame, who["board"])).sort("seed", "game")
-    return mine["rows"].to_numpy().reshape(mine["seed"].n_unique(), -1).astype(np.float64)
+    names = (*sorted(who), "games")
+    runs: dict[Any, Floats] = _once(frame, names, lambda: _runs(frame, names))
+    return runs[*(who[name] for name in sorted(who)), games or shortest(frame, who["board"])]
 
 
 def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
     """The games that every player on a board has played."""
-    return int(frame.filter(pl.col("board") == board)["games"].min())  # type: ignore[arg-type]
+    return min(_lengths(frame, board))
 
 
 def longest(frame: pl.DataFrame, board: str = "20x10") -> int:
     """The games of the longest runs on a board."""
-    return int(frame.filter(pl.col("board") == board)["games"].max())  # type: ignore[arg-type]
+    return max(_lengths(frame, board))
+
+
+def _lengths(frame: pl.DataFrame, board: str) -> list[int]:
+    """The games of the runs on a board."""
+    found = _once(frame, ("board",), lambda: frame.select("board", "games").unique().rows())
+    return [games for name, games in found if name == board]
+
+
+def _runs(frame: pl.DataFrame, names: Row) -> dict[Any, Floats]:
+    """The scores of all players, (seeds, games), by settings of these names."""
+    played = (
+        frame.filter(pl.col("board").is_not_null()).select(*names, "seed", "game", "rows").sort("seed", "game")
+    )
+    groups = played.group_by(names, maintain_order=True).agg("rows", pl.col("seed").n_unique())
+    return {
+        tuple(key): rows.to_numpy().reshape(seeds, -1).astype(np.float64)
+        for *key, rows, seeds in zip(*groups.get_columns(), strict=True)
+    }
+
+
+def _once(frame: pl.DataFrame, name: Row, make: Callable[[], Any]) -> Any:
+    """What is made of a table, kept for the last one: it may have millions of rows, and claims ask many times."""
+    if _MADE.get(()) is not frame:
+        _MADE.clear()
+        _MADE[()] = frame
+    if name not in _MADE:
+        _MADE[name] = make()
+    return _MADE[name]
+
+
+_MADE: dict[Row, Any] = {}
 
 
 def window(frame: pl.DataFrame, board: str = "20x10") -> str:

@@ -1,0 +1,134 @@
+"""The page that answers whether the paper reproduces: made of the verdicts, and of what the paper prints."""
+
+import re
+
+import pytest
+
+from rlsvi.paper import FIGURES, figure_called
+from rlsvi.paper.report import write_markdown
+from rlsvi.paper.report.answer import answer, claims_of, first_sentence, reading
+from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
+from rlsvi.paper.report.records import ClaimRecord, read_figures
+from test_report import claim, put
+
+LOST = {"outcome": "not reproduced", "why": "finding"}
+OPEN = {"outcome": "inconclusive", "why": "scale"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two parts of the paper: the chain with two headline claims and a caveat, Tetris with one that is lost."""
+    out, leading = tmp_path / "out", {"headline": True}
+    put(
+        out,
+        "chain-length",
+        where="section 6.1.1, figure 3",
+        claims=[claim(**leading), claim(words="a | b", **LOST)],
+    )
+    put(
+        out,
+        "chain-features",
+        where="section 6.1.1, figure 4",
+        claims=[claim(**leading), claim(kind="ours", **LOST)],
+    )
+    table = [["reading", "rows", "met"], ["as printed", "1", "no"], ["another", "2", "yes"], ["a remark", "", ""]]
+    put(out, "tetris", where="section 6.2, figure 7", claims=[claim(words="4500", table=table, **LOST, **leading)])
+    return out
+
+
+def test_the_first_sentence_counts_the_headline_claims(folder):
+    found = first_sentence(read_figures(folder))
+    assert found == (
+        "Of the 3 headline claims of the paper, 2 are reproduced at its own scale (the chain 2 of 2; "
+        "Tetris 0 of 1), 1 is not, and 0 are open."
+    )
+    put(folder, "theorem", where="section 5", scale="quick", claims=[claim(headline=True, **OPEN)])
+    found = first_sentence(read_figures(folder))
+    assert "2 are reproduced in runs smaller than its own" in found
+    assert "the theory 0 of 1" in found
+    assert found.endswith("1 is not, and 1 is open.")
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ([claim(headline=True), claim()], "yes"),
+        ([claim(headline=True), claim(**LOST)], "yes, with 1 caveat"),
+        ([claim(headline=True), claim(**LOST), claim(kind="proof", **OPEN)], "yes, with 2 caveats"),
+        ([claim(headline=True), claim(headline=True, **LOST)], "in part"),
+        ([claim(headline=True, **LOST), claim()], "no"),
+        ([claim(headline=True, **OPEN), claim()], "open"),
+        ([claim(), claim(**LOST)], "in part"),  # without headline claims all decide
+    ],
+)
+def test_a_part_reproduces_if_all_its_headline_claims_do(claims, expected):
+    assert answer([ClaimRecord(**it) for it in claims]) == expected
+
+
+def test_our_own_claims_do_not_count(folder):
+    found = claims_of(read_figures(folder))
+    assert list(found) == ["chain", "tetris"]
+    assert len(found["chain"]) == 3
+
+
+def test_the_reading_is_the_first_of_a_table_of_readings():
+    table = [["reading", "met"], ["as printed", "no"], ["b", "yes"], ["c", "open"], ["a remark", ""]]
+    assert reading(ClaimRecord(**claim(table=table))) == "as printed; 1 of 2 other rows of its table meets it"
+    assert reading(ClaimRecord(**claim(table=table[:2]))) == "as printed"
+    assert reading(ClaimRecord(**claim(table=[["N", "time"], ["10", "5"]]))) == "the only one"
+    assert reading(ClaimRecord(**claim())) == "the only one"
+
+
+def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
+    page = write_markdown(folder, tmp_path / "docs" / "all.md", tmp_path / "docs" / "images")
+    text = (page.parent / "reproduce.md").read_text("utf-8")
+    place = 0
+    for part in (
+        f"# Does the paper reproduce?\n\n{first_sentence(read_figures(folder))}\n",
+        "- **The chain (sections 3 and 6.1, appendix C): yes, with 1 caveat.** Reproduced are 2 of 2 "
+        "headline claims and 0 of 1 other claims about results.\n",
+        "- **Tetris (section 6.2, appendix D): no.** Reproduced are 0 of 1 headline claims.\n",
+        "## The headline claims",
+        "| section 6.1.1 | [RLSVI outperforms both bounds](all.md#chain-length) | the median is below both "
+        "bounds | the only one | at N = 100: 630 episodes (480 to 810) | **✓ reproduced** |",
+        "(all.md#tetris) | the median is below both bounds | as printed; 1 of 1 other rows of its table meets ",
+        "## The caveats",
+        r"| the chain | [a \| b](all.md#chain-length) |",
+        "## The settings",
+        "| 3 | the paper | to 100 | 10 | – | – | – | until ten rewards | 5 |",
+        "|  | here | 10 .. 100 (19 values) | 10 | 1 | 0.1 | – | 20,000 | 100 |",
+        "## Our figures",
+        "| [![The figure tetris](images/tetris.png)](all.md#tetris) | **Figure 7.** Learning curves",
+    ):
+        place = text.index(part, place)
+    rows = [line for line in text.splitlines() if " | the paper | " in line]
+    assert {row.count(" | ") for row in rows} == {len(COLUMNS) + 1}
+
+
+def test_it_is_not_written_for_figures_that_are_not_of_the_paper(tmp_path):
+    put(tmp_path / "out", "mine")
+    write_markdown(tmp_path / "out", tmp_path / "results.md", tmp_path)
+    assert not (tmp_path / "reproduce.md").exists()
+
+
+def test_every_figure_of_the_paper_is_there_under_its_number():
+    assert [it.number for it in PRINTED.values()] == list(range(2, 15))  # the first shows a chain
+    for name, printed in PRINTED.items():
+        assert name in FIGURES
+        assert re.search(rf"\bfigure {printed.number}$", figure_called(name).where)
+        assert set(printed.settings) <= set(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("chain-regret", {"N": "50", "K": "10", "λ": "1", "σ": "0.1", "episodes": "2000, 1,000,000"}),
+        ("chain-agnostic", {"N": "20", "K": "20", "λ": "1", "σ": "0.1", "episodes": "10,000", "seeds": "1 to 20"}),
+        ("chain-sigma", {"N": "50", "λ": "100", "σ": "0.0001 .. 100 (13 values)", "seeds": "60"}),
+        ("recsys-myopic", {"N": "10", "K": "110", "λ": "0.2", "σ": "0.03162", "seeds": "100 × 10"}),
+        ("mini-tetris", {"N": "100,000", "K": "22", "γ": "0.99, 0.999, 1", "episodes": "2000"}),
+    ],
+)
+def test_our_settings_are_those_of_the_jobs(name, expected):
+    found = ours(name, "paper")
+    assert {column: found[column] for column in expected} == expected
