@@ -597,7 +597,7 @@ def test_markdown_has_all_claims_by_readings_and_their_numbers(tmp_path):
     assert "| it lasts |" not in text
 
 
-@pytest.mark.parametrize("readings", [["as printed"], [["as printed"]], [[1, "reproduced"]], [["x", "perhaps"]]])
+@pytest.mark.parametrize("readings", [["as printed"], [["as printed"]], [[1, "reproduced"]], [["x", None]]])
 def test_readings_that_are_none_are_refused(tmp_path, readings):
     put(tmp_path, "one", claims=[claim(readings=readings)])
     with pytest.raises(ValueError, match=r"one\.json cannot be used, .*readings"):

@@ -233,7 +233,8 @@ def _print(entries: list[dict[str, Any]]) -> None:
         for claim in entry["claims"]:
             told = f"{claim['outcome']} ({claim['why']})" if claim["why"] else claim["outcome"]
             verdict = Text(told, style=MARKS[claim["outcome"]])
-            table.add_row(verdict, Text(claim["words"]), Text(claim["measured"]))
+            caveat = f"; but {claim['caveat']}" if claim["caveat"] else ""
+            table.add_row(verdict, Text(claim["words"]), Text(claim["measured"] + caveat))
         Console().print(table)
     for kind, words in KINDS.items():
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]

@@ -46,14 +46,16 @@ class Verdict(NamedTuple):
     interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
     table : further numbers, the first row has the headings.
     readings : where the paper can be read in several ways, their names and outcomes, the one that decides first;
-        None where a reading was not run.
+        or why there is none, such as "not run".
+    caveat : what a reader must know beside it, though the sentence does not speak of it.
     """
 
     outcome: Outcome
     measured: str
     interval: Interval | None = None
     table: tuple[Row, ...] = ()
-    readings: tuple[tuple[str, Outcome | None], ...] = ()
+    readings: tuple[tuple[str, str], ...] = ()
+    caveat: str = ""
 
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
@@ -197,17 +199,17 @@ def in_readings(
     headings: Row,
     found: Mapping[str, tuple[Verdict, Row]],
     remarks: Iterable[Row] = (),
-    others: Iterable[str] = (),
+    others: Mapping[str, str] | None = None,
 ) -> Verdict:
     """The verdict in the first reading of the paper's text, with a table of all readings.
 
     headings : of the table, for the names of readings, their rows, and their outcomes.
     found : by the name of a reading, its verdict and row.
-    others : names of readings that were not run.
+    others : by the name of a reading without a verdict, why it has none.
     """
     rows = [(name, *row, str(it.outcome)) for name, (it, row) in found.items()]
-    rows += [(name, *[""] * (len(headings) - 2), "not run") for name in others]
-    outcomes = *((name, it.outcome) for name, (it, _) in found.items()), *((name, None) for name in others)
+    rows += [(name, *[""] * (len(headings) - 2), why) for name, why in (others or {}).items()]
+    outcomes = tuple((name, outcome) for name, *_, outcome in rows)
     return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks), readings=outcomes)
 
 

@@ -188,7 +188,8 @@ def _record_of(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]
         "measured": verdict.measured,
         **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
         "table": [list(row) for row in verdict.table],
-        "readings": [[name, str(outcome or "not run")] for name, outcome in verdict.readings],
+        "readings": [[name, str(outcome)] for name, outcome in verdict.readings],
+        "caveat": verdict.caveat,
     }
 
 

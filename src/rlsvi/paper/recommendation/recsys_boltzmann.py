@@ -58,8 +58,10 @@ def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     share, count = share_of(ours < least)
     each = at_least(share, NEARLY_ALL, f"RLSVI's is the least on {count} instances")
     other = paired_ratio(total(frame, agent="epsilon-greedy", coding=LIKES), ours)
-    remark = f"ε-greedy, of which the sentence does not speak, has only {other} times RLSVI's"
-    return all_of(found, each, remark)._replace(table=found.table)
+    told = f"ε-greedy, of which the sentence does not speak, has {other} times RLSVI's regret"
+    if other.value >= MUCH:
+        return all_of(found, each, told)._replace(table=found.table)
+    return all_of(found, each)._replace(table=found.table, caveat=told)
 
 
 @engine.of_play(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlsvi.paper import TOPICS
-from rlsvi.paper.report.markdown import image_folder, plain, verdict
+from rlsvi.paper.report.markdown import image_folder, measured, plain, verdict
 from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, interval
+from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord
 
 PARTS = {  # of the paper, by the topics of its figures
     "chain": ("the chain", "sections 3 and 6.1, appendix C"),
@@ -18,8 +18,6 @@ PARTS = {  # of the paper, by the topics of its figures
     "theory": ("the theory", "section 5, appendices B and G"),
     "extensions": ("extensions", "sections 4 and 7, appendix F"),
 }
-MET = {"reproduced", "yes"}  # what tables of readings call it
-LAST_HEADINGS = {"verdict", "met"}  # of these tables
 Claims = list[tuple[FigureRecord, ClaimRecord]]
 
 
@@ -58,27 +56,56 @@ def _share(claims: Sequence[ClaimRecord]) -> str:
 def answer(claims: Sequence[ClaimRecord]) -> str:
     """Whether a part of the paper reproduces, in a word or a few: its headline claims decide, or all without any.
 
-    Yes, if all of them are reproduced; other claims that are not are caveats. No, if none is.
+    Yes, if all of them are reproduced, perhaps with caveats. No, if none is.
     """
     leading = [it for it in claims if it.headline] or claims
     reproduced = sum(it.outcome == "reproduced" for it in leading)
     if reproduced == len(leading):
-        caveats = sum(it.outcome != "reproduced" for it in claims)
+        caveats = len(caveats_of(leading))
         return "yes" + (f", with {caveats} caveat{'s' * (caveats > 1)}" if caveats else "")
     if reproduced:
         return "in part"
     return "no" if any(it.outcome == "not reproduced" for it in leading) else "open"
 
 
+def caveats_of(claims: Sequence[ClaimRecord]) -> list[str]:
+    """What a reader must know beside reproduced claims."""
+    return [it.caveat for it in claims if it.outcome == "reproduced" and it.caveat]
+
+
 def reading(claim: ClaimRecord) -> str:
-    """The reading of the paper's text that is judged, and how many others meet the criterion, from its table."""
-    if not claim.table or claim.table[0][-1] not in LAST_HEADINGS:
+    """The reading of the paper's text that decides, and in which others the claim is reproduced."""
+    if not claim.readings:
         return "the only one"
-    (judged, *_), *others = [row for row in claim.table[1:] if row[-1]]
-    met = sum(row[-1] in MET for row in others)
-    return (
-        f"{judged}; {met} of {len(others)} other rows of its table meet{'s' * (met == 1)} it" if others else judged
-    )
+    (first, _), *others = claim.readings
+    judged = [(name, outcome) for name, outcome in others if outcome in OUTCOMES]
+    met = [name for name, outcome in judged if outcome == "reproduced"]
+    if not judged:
+        return first
+    return f"{first}; reproduced in {len(met)} of {len(judged)} others{': ' * bool(met)}{'; '.join(met)}"
+
+
+def by_readings(claims: Claims) -> list[str]:
+    """For each figure whose headline claims can be read in several ways: how many hold in each, in a sentence.
+
+    A figure that is added to a part, with other readings, is told beside the others.
+    """
+    found = []
+    for name in dict.fromkeys(figure.name for figure, _ in claims):
+        leading = [it for figure, it in claims if figure.name == name and it.headline and it.readings]
+        outcomes: dict[str, list[str]] = {}
+        for claim in leading:
+            for way, outcome in claim.readings:
+                outcomes.setdefault(way, []).append(outcome)
+        met = {way: sum(it == "reproduced" for it in listed) for way, listed in outcomes.items()}
+        judged = {way: sum(it in OUTCOMES for it in listed) for way, listed in outcomes.items()}
+        each = ", ".join(f"{met[way]} of {judged[way]} ({plain(way)})" for way in outcomes if judged[way])
+        full = [way for way in outcomes if met[way] == judged[way] == len(leading)]
+        if not each:
+            continue
+        whole = f"These readings give all: {plain('; '.join(full))}." if full else "No reading gives all."
+        found.append(f"By the reading of the text, headline claims of `{name}` hold as follows: {each}. {whole}")
+    return found
 
 
 def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, results: str) -> str:
@@ -92,14 +119,14 @@ def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, res
             _link(figure, claim, results),
             plain(claim.criterion),
             plain(reading(claim)),
-            _measured(claim),
+            measured(claim),
             verdict(claim),
         )
         for _, figure, claim in claims
         if claim.headline
     ]
     rest = [
-        (PARTS[part][0], _link(figure, claim, results), _measured(claim), verdict(claim))
+        (PARTS[part][0], _link(figure, claim, results), measured(claim), verdict(claim))
         for part, figure, claim in claims
         if not claim.headline and claim.outcome != "reproduced"
     ]
@@ -113,7 +140,7 @@ def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, res
 
 The paper is *{PAPER}* by Osband, Van Roy and Wen
 ([arXiv:1402.0635]({LINK})). A part of it reproduces if all its headline claims do: those of the abstract, of
-section 6, and Theorem 1. Other claims of that part that do not are caveats. Every claim is in
+section 6, and Theorem 1. Caveats are what a reader must know beside them. Every claim is in
 [the results]({results}).
 
 {sentences}
@@ -124,7 +151,7 @@ Each claim is judged in one reading of the paper's text. Intervals, in parenthes
 
 {_table(("where", "claim", "criterion", "reading", "measured", "verdict"), leading)}
 
-## The caveats: what else is not reproduced
+## What else is not reproduced
 
 {_table(("part", "claim", "measured", "verdict"), rest)}
 
@@ -155,17 +182,14 @@ def _sentence(part: str, claims: Claims) -> str:
     }
     counts = [f"{_share(found)} {words}" for words, found in groups.items() if found]
     listed = " and ".join([", ".join(counts[:-1]), counts[-1]] if len(counts) > 1 else counts)
-    title = f"{name[0].upper()}{name[1:]} ({where})"
-    return f"- **{title}: {answer([it for _, it in claims])}.** Reproduced are {listed}."
+    title, found = f"{name[0].upper()}{name[1:]} ({where})", answer([it for _, it in claims])
+    sentences = [f"- **{title}: {found}.** Reproduced are {listed}."]
+    sentences += [f"But {plain(it)}." for it in caveats_of(groups["headline claims"])]
+    return " ".join(sentences + ([] if found.startswith("yes") else by_readings(claims)))
 
 
 def _link(figure: FigureRecord, claim: ClaimRecord, results: str) -> str:
     return f"[{plain(claim.words)}]({results}#{figure.name})"
-
-
-def _measured(claim: ClaimRecord) -> str:
-    found = interval(claim)
-    return plain(claim.measured) + (f" ({found})" if found else "")
 
 
 def _settings(figure: FigureRecord) -> list[tuple[str, ...]]:

@@ -36,6 +36,13 @@ def verdict(claim: ClaimRecord) -> str:
     return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
 
 
+def measured(claim: ClaimRecord) -> str:
+    """What was measured, with its interval, and the caveat."""
+    found = interval(claim)
+    told = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    return f"{told}. *But* {plain(claim.caveat).rstrip('.')}" if claim.caveat else told
+
+
 def image_folder(beside: Path, images: Path) -> str:
     """The folder of images in links of a page that lies in the folder `beside`."""
     return quote(Path(os.path.relpath(images, beside)).as_posix())
@@ -91,11 +98,10 @@ It took {duration(figure.seconds)} of computing. This figure alone is made by
 
 def _claim(claim: ClaimRecord) -> str:
     """A claim with its criterion, what was measured, and its outcome in every reading."""
-    found, words = interval(claim), plain(claim.words).rstrip(".")
-    measured = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    words = plain(claim.words).rstrip(".")
     where = f"our claim; {plain(claim.where)}" if claim.kind == "ours" else plain(claim.where)
     criterion = plain(claim.criterion).rstrip(".")
-    return f"- {verdict(claim)}: {words} ({where}). *Criterion:* {criterion}. *Measured:* {measured}."
+    return f"- {verdict(claim)}: {words} ({where}). *Criterion:* {criterion}. *Measured:* {measured(claim)}."
 
 
 def _readings(figure: FigureRecord) -> str:

@@ -206,6 +206,7 @@ def _claim(figure: FigureRecord, number: int, claim: ClaimRecord) -> str:
         "Verdict": f"{claim.outcome}: {REASONS[claim.why]}" if claim.why else claim.outcome,
         "Criterion": text(claim.criterion),
         "Measured": text(claim.measured) + (f' <span class="interval">[{found}]</span>' if found else ""),
+        **({"But": text(claim.caveat)} if claim.caveat else {}),
         "In the paper": f'{text(claim.where)}, {KIND[claim.kind]} (<a href="#{name}">link</a>)',
     }
     attributes = f'data-verdict="{claim.outcome}" data-kind="{claim.kind}" data-section="{section}"'

@@ -14,7 +14,6 @@ from rlsvi.paper import FIGURES
 
 FORMAT = 2
 OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
-NOT_RUN = "not run"
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
@@ -39,7 +38,8 @@ class ClaimRecord:
     why: str
     measured: str
     table: list[list[str]]  # the first row has the headings; empty if there is no table
-    readings: list[list[str]]  # names and outcomes, or "not run"; empty if there is only one
+    readings: list[list[str]]  # names and outcomes, or why there is none; empty if there is only one
+    caveat: str  # what a reader must know beside the verdict
     value: float | None
     low: float | None
     high: float | None
@@ -122,7 +122,7 @@ def read_figure(path: Path) -> FigureRecord:
 def _claim(data: Any) -> ClaimRecord:
     if not isinstance(data, dict):
         raise ValueError("a claim of it is not an object")
-    known = {"readings": [], **data}  # earlier versions wrote none
+    known = {"readings": [], "caveat": "", **data}  # earlier versions wrote none
     claim = ClaimRecord(**{field.name: _part(known, field.name) for field in fields(ClaimRecord)})
     reasons = ("",) if claim.outcome == "reproduced" else tuple(REASONS)
     allowed = {"outcome": OUTCOMES, "kind": tuple(TOTALS), "why": reasons}
@@ -136,8 +136,7 @@ def _claim(data: Any) -> ClaimRecord:
                 "the 'table' of a claim of it has a row that is no list of texts, or too short or long"
             )
     for pair in claim.readings:
-        texts = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)
-        if not texts or pair[1] not in (*OUTCOMES, NOT_RUN):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             raise ValueError(f"the 'readings' of a claim of it have {pair!r}, which is no name and outcome")
     return claim
 

@@ -314,12 +314,14 @@ def in_each_reading(
     judge: Callable[[str], tuple[Verdict, Row]],
     readings: Iterable[str] = READINGS,
     remarks: Iterable[Row] = (),
+    why: str = "not run",
 ) -> Verdict:
     """The verdict in the reading that is printed, and a table of all with whether they meet the criterion.
 
     judge : for the name of a reading, its verdict and its row under `headings`.
-    readings : those that were run for this.
+    readings : those that can be judged.
+    why : the others cannot.
     """
     found = {name: judge(name) for name in readings}
-    others = [name for name in READINGS if name not in found]
+    others = {name: why for name in READINGS if name not in found}
     return in_readings(("reading", *headings, "verdict"), found, remarks, others)

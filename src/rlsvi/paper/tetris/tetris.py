@@ -5,7 +5,7 @@ in all other readings beside it.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 from typing import Any
@@ -24,7 +24,6 @@ from rlsvi.paper.claim import (
     claim,
     computed,
     exactly,
-    in_readings,
     mean_se,
     share_of,
 )
@@ -67,7 +66,8 @@ FIXED = {
 RAW, RAW_UNKNOWN = player("RLSVI", units="raw"), player("RLSVI, unknown noise", units="raw")
 UNDISCOUNTED, GREEDY_UNDISCOUNTED = player("RLSVI", gamma=1.0), player("LSVI", gamma=1.0)
 
-LONG = {name: (SIDES[name][0], SIDES[name][1][1]) for name in (PRINTED, levels.PATIENT, levels.AFTERSTATE)}
+LONG = {name: (rlsvi, schedules[1]) for name, (rlsvi, schedules) in SIDES.items()}  # whose long runs are compared
+DRAWN = (PRINTED, levels.PATIENT, levels.AFTERSTATE)
 IN_RUNS = [who for rlsvi, schedules in SIDES.values() for who in (rlsvi, *schedules)]
 IN_MANY_RUNS = [RAW, RAW_UNKNOWN]
 IN_FEW_RUNS = [who for name in READINGS for who in (UNKNOWN_NOISE[name], FORGETFUL[name], *FIXED[name])]
@@ -97,7 +97,7 @@ def jobs(
             job
             for name, (rlsvi, lsvi) in LONG.items()
             for who, runs in ((rlsvi, many if name == PRINTED else seeds), (lsvi, seeds))
-            for job in levels.jobs_of([who], long, min(few, seeds) if name == levels.AFTERSTATE else runs)
+            for job in levels.jobs_of([who], long, runs if name in (PRINTED, levels.PATIENT) else min(few, seeds))
         ),
         *levels.jobs_of(IN_FEW_RUNS, games, min(few, seeds)),
         *levels.jobs_of(IN_RUNS, games, seeds),
@@ -346,7 +346,7 @@ def no_collapse(frame: pl.DataFrame) -> Verdict:
         return all_of(*parts, lspi_collapses), tuple(cells)
 
     headings = ("RLSVI, best and last", "runs that keep half", "LSVI, best and last", "runs that keep half")
-    return in_each_reading(headings, judged, LONG, [lspi_row])
+    return in_each_reading(headings, judged, remarks=[lspi_row])
 
 
 @in_section(
@@ -362,13 +362,7 @@ def memory_matters(frame: pl.DataFrame) -> Verdict:
         words = f"with the last 10⁴ transitions: {mean_se(few)}, {share} of that with 10⁵, {mean_se(many)}"
         return at_most(share, 1 / MUCH, words), (mean_se(few), mean_se(many), f"{share}")
 
-    return in_each_reading(("with 10⁴", "with 10⁵", "times"), judged, run(frame, FORGETFUL))
-
-
-def run(frame: pl.DataFrame, players: Mapping[str, Player | list[Player]]) -> list[str]:
-    """The readings in which all of some players have played."""
-    listed = {name: it if isinstance(it, list) else [it] for name, it in players.items()}
-    return [name for name, several in listed.items() if all(having(frame, **who).height for who in several)]
+    return in_each_reading(("with 10⁴", "with 10⁵", "times"), judged)
 
 
 def learned(frame: pl.DataFrame, who: Player) -> Bools:
@@ -423,7 +417,7 @@ def greed_is_why(frame: pl.DataFrame) -> Verdict:
         return all_of(*parts), (runs, many, score)
 
     headings = ("greedy runs that learn", "tuned runs that learn", "greedy LSVI")
-    return in_each_reading(headings, judged, run(frame, FIXED))
+    return in_each_reading(headings, judged)
 
 
 @claim(
@@ -434,19 +428,17 @@ def greed_is_why(frame: pl.DataFrame) -> Verdict:
 )
 def better_than_tuned(frame: pl.DataFrame) -> Verdict:
     """The mean score of the second half of the shortest runs is at least 1.1 times as large, and so is that of the
-    last eighth of the long runs, where there are some.
+    last eighth of the long runs.
     """
 
     def judged(reading: str) -> tuple[Verdict, Row]:
         ours, theirs = levels_of(frame, reading)
         more, best = ratio(ours, theirs), levels.schedule(best_of(frame, SIDES[reading][1]))
         parts = [at_least(more, SIGNIFICANT, f"RLSVI gets {more} times the rows of LSVI (best: {best})")]
-        row, last = (mean_se(ours), f"{mean_se(theirs)} ({best})", f"{more}"), "not tried"
-        if reading in LONG:
-            late = ratio(*(kept(frame, who, 8, levels.longest(frame))[1] for who in LONG[reading]))
-            parts.append(at_least(late, SIGNIFICANT, f"{late} times in the end of long runs"))
-            last = f"{late} ({levels.schedule(LONG[reading][1])})"
-        return all_of(*parts), (*row, last)
+        late = ratio(*(kept(frame, who, 8, levels.longest(frame))[1] for who in LONG[reading]))
+        parts.append(at_least(late, SIGNIFICANT, f"{late} times in the end of long runs"))
+        last = f"{late} ({levels.schedule(LONG[reading][1])})"
+        return all_of(*parts), (mean_se(ours), f"{mean_se(theirs)} ({best})", f"{more}", last)
 
     headings = ("RLSVI", "LSVI (best schedule)", "times", "times, in the end of long runs (schedule)")
     return in_each_reading(headings, judged)
@@ -494,36 +486,37 @@ def fixed_epsilon(frame: pl.DataFrame) -> Verdict:
         return verdict, (*rows, f"{share}")
 
     headings = *(f"ε = {who['epsilon']:g}" for who in FIXED[PRINTED]), "best, times the tuned schedule"
-    return in_each_reading(headings, judged, run(frame, FIXED))
+    return in_each_reading(headings, judged)
 
 
 @claim("A discount of .99 is helpful for stability in both", "appendix D")
 def discounted(frame: pl.DataFrame) -> Verdict:
     """The level varies less between runs than at γ = 1 (standard deviation over mean), and the last fifth of a run
     has at least the share of the score of its best fifth that it has at γ = 1, over 1.1; for RLSVI, and for LSVI
-    with ε = .1 × .95 to the power of the game, in the literal form. Readings are the other discounts, and the
-    afterstate form, there with greedy LSVI.
+    with ε = .1 × .95 to the power of the game, in the afterstate form without any ε. In other readings their
+    discount is compared with 1.
     """
-    (ours, (theirs, *_)), rows = SIDES[PRINTED], {}
+    (endless, (dithering, *_)), after = SIDES[levels.ENDLESS], levels.AFTERSTATE
     compared = {
-        f"{name} against .99": ((ours, SIDES[name][0]), (theirs, SIDES[name][1][0]))
-        for name in (levels.ENDLESS, levels.PATIENT)
+        name: ((SIDES[name][0], endless), (SIDES[name][1][0], dithering)) for name in (PRINTED, levels.PATIENT)
     }
-    after, greedy = "afterstate, γ = 1 against .99", FIXED[levels.AFTERSTATE][0]
-    compared[after] = ((SIDES[levels.AFTERSTATE][0], UNDISCOUNTED), (greedy, GREEDY_UNDISCOUNTED))
-    for reading, pairs in compared.items():
+    compared[after] = ((SIDES[after][0], UNDISCOUNTED), (FIXED[after][0], GREEDY_UNDISCOUNTED))
+
+    def judged(reading: str) -> tuple[Verdict, Row]:
         parts, cells = [], []
-        for who, other in pairs:
+        for who, other in compared[reading]:
             varies, keeps = levels.steadiness(frame, who, other)
-            parts.append(
-                at_most(varies, 1.0, f"{who['agent']}: {varies} times the spread at γ = {other['gamma']:g}")
-            )
-            parts.append(at_least(keeps, levels.AS_MUCH, f"{keeps} times the share kept"))
+            words = f"{who['agent']}: {varies} times the spread at γ = {other['gamma']:g}"
+            parts += [
+                at_most(varies, 1.0, words),
+                at_least(keeps, levels.AS_MUCH, f"{keeps} times the share kept"),
+            ]
             cells += [*(level_and_weights(frame, it) for it in (who, other)), f"{varies}", f"{keeps}"]
-        rows[reading] = all_of(*parts), tuple(cells)
-    each = ("at γ = .99", "at other γ", "spread, times", "kept, times")
-    headings = "reading", *(f"{name} {words}" for name in ("RLSVI", "LSVI") for words in each), "verdict"
-    return in_readings(headings, rows)
+        return all_of(*parts), tuple(cells)
+
+    each = ("with the discount", "at γ = 1", "spread, times", "kept, times")
+    headings = tuple(f"{name} {words}" for name in ("RLSVI", "LSVI") for words in each)
+    return in_each_reading(headings, judged, compared, why="has no discount")
 
 
 def level_and_weights(frame: pl.DataFrame, who: Player) -> str:
@@ -566,7 +559,7 @@ def with_unknown_noise(
         verdict = decide(more, f"unknown noise: {cells[0]}, known: {cells[1]}; {more} times")
         return verdict, (*cells, f"{more}")
 
-    return in_each_reading(("unknown noise", "known noise", "times"), judged, run(frame, unknown))
+    return in_each_reading(("unknown noise", "known noise", "times"), judged)
 
 
 @claim(
@@ -599,9 +592,9 @@ def draw(frame: pl.DataFrame) -> Picture:
     """Learning curves in the readings of Q, short and long; policy iteration; the level of every player."""
     figure, (above, long, below, right) = panels(2, 4.6, rows=2)
     short, longest = levels.shortest(frame), levels.longest(frame)
-    tuned = {name: (rlsvi, levels.best_of(frame, SIDES[name][1])) for name, (rlsvi, _) in LONG.items()}
+    tuned = {name: (SIDES[name][0], levels.best_of(frame, SIDES[name][1])) for name in DRAWN}
     _curves(above, frame, tuned, short, max(short // 10, 1))
-    _curves(long, frame, LONG, longest, max(longest // 20, 1))
+    _curves(long, frame, {name: LONG[name] for name in DRAWN}, longest, max(longest // 20, 1))
     _policies(below, frame)
     _levels(right, frame)
     return figure
@@ -626,14 +619,14 @@ def _policies(axes: Axes, frame: pl.DataFrame) -> None:
 
 
 def _levels(axes: Axes, frame: pl.DataFrame) -> None:
-    """The level of each player, a dot per seed and a bar at the mean."""
-    everyone = ALL_PLAYERS[::-1]
+    """The level of players of headline claims, and of all at γ = .99: a dot per seed and a bar at the mean."""
+    everyone = [who for who in ALL_PLAYERS if who in IN_RUNS or who["gamma"] == RLSVI["gamma"]][::-1]
     for place, who in enumerate(everyone):
         values = levels.level(frame, who)
         colour = COLOURS[0 if who["agent"] != "LSVI" else 1]
         axes.plot(values, np.full(len(values), place), ".", color=colour, alpha=0.5, markersize=5)
         axes.plot([values.mean()], [place], "|", color=colour, markersize=9, markeredgewidth=2)
-    axes.set_yticks(range(len(everyone)), [_name(who) for who in everyone], fontsize=7)
+    axes.set_yticks(range(len(everyone)), [_name(who) for who in everyone], fontsize=6)
     axes.axvline(PUBLISHED, **DOTTED)
     labelled(axes, "rows a game", "player", f"Levels: {levels.window(frame)}", xlim=(0, None))
 
@@ -656,7 +649,7 @@ FIGURE = Figure.of(
     caption=(
         "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe: learning curves "
         "in the readings of Q, in short and in long runs, least-squares policy iteration (the paper's LSPI), and "
-        "the level of every player, a dot a seed. There Q = r + γθ·φ of the board after the placement with "
+        "levels of players, a dot a seed. There Q = r + γθ·φ of the board after the placement with "
         "features divided by 20, unless a name says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99, "
         "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
     ),
