@@ -89,7 +89,7 @@ CASES = {
     ("recsys-boltzmann", "can be crucial"): {
         YES: [found()],
         NO: [found(changed(greedy=(1.8, 0.1))), found(changed(RLSVI=(1.5, 1.5)))],
-        OPEN: [found(changed(greedy=(1.8, 0.2)), width=0.3)],
+        OPEN: [found(changed(greedy=(1.8, 0.17)), width=0.3)],
     },
     ("recsys-myopic", "simpler than a multi-period"): {
         YES: [found(falls=0.2)],
@@ -117,7 +117,7 @@ CASES = {
     ("recsys-myopic", "outperform even the optimal myopic policy"): {
         YES: [found()],
         NO: [found(changed(RLSVI=(1.5, 0.5)))],
-        OPEN: [found(changed(RLSVI=(1.5, 0.3)), width=0.3)],
+        OPEN: [found(changed(RLSVI=(1.5, 0.38)), width=0.3)],
     },
     ("recsys-myopic", "outperform benchmark bandit algorithms"): {
         YES: [found()],
@@ -127,7 +127,7 @@ CASES = {
     ("recsys-myopic", "if rewards are −1 and 0"): {
         YES: [found()],
         NO: [found(changed(RLSVI=(1.5, 0.6))), found(coded=dislikes(0.05))],
-        OPEN: [found(changed(RLSVI=(1.5, 0.3)), width=0.3)],
+        OPEN: [found(changed(RLSVI=(1.5, 0.38)), width=0.3)],
     },
     ("recsys-myopic", "does not learn much"): {
         YES: [found()],

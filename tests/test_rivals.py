@@ -93,7 +93,12 @@ FAILURE = "it says that something does not work"
 COMPARED = "it compares two learners with each other, or two settings of one"
 NO_LEARNING = "it is about problems, features or costs"
 OTHERS = {
-    "dithering": {"first reward comes": FAILURE, "is exponential": FAILURE, "policy gradient": FAILURE},
+    "dithering": {
+        "actions are uniformly": FAILURE,
+        "first reward comes": FAILURE,
+        "is exponential": FAILURE,
+        "policy gradient": FAILURE,
+    },
     "chain-agnostic": {"For large ρ": FAILURE, "For ρ = 0": NO_LEARNING},
     "chain-regret": {"is equivalent": COMPARED},
     "chain-lambda": {"Any scaling": COMPARED},

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def settle_again(
     """
     todo = [figure for figure in figures if _is_out_of_date(figure, folder)]
     if workers == 1 or len(todo) <= FEW or not all(figure.name in FIGURES for figure in todo):
-        return [it.name for it in todo if _is_settled(it.name, folder, judging, lambda it=it: _again(it, folder))]
+        return [it.name for it in todo if _is_settled(it.name, folder, judging, partial(_again, it, folder))]
     todo.sort(key=lambda figure: -_table(figure.name, folder).stat().st_size)  # the slowest first
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         futures = {it.name: pool.submit(_again_called, it.name, folder) for it in todo}
@@ -204,12 +205,13 @@ def pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name}):
         picture = figure.draw(frame)
         picture.dpi = DPI
-        canvas = FigureCanvasAgg(picture)
+        canvas: Any = FigureCanvasAgg(picture)
         canvas.draw()
         image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         image.quantize(COLOURS).save(files["png"], "PNG", dpi=(DPI, DPI))
         picture.set_layout_engine("none")
-        for part in (picture, *picture.axes):
-            part.patch.set_visible(False)
-        FigureCanvasSVG(picture).print_svg(files["svg"], metadata={"Date": None})
+        for patch in (picture.patch, *(axes.patch for axes in picture.axes)):
+            patch.set_visible(False)
+        canvas = FigureCanvasSVG(picture)
+        canvas.print_svg(files["svg"], metadata={"Date": None})
     return {kind: file.getvalue() for kind, file in files.items()}

@@ -106,11 +106,12 @@ def _resampled(
         replacement, cell by cell, one resample after another.
     """
     rng, found, runs = np.random.default_rng(seed), [], [*{len(cell) for cell in cells}]
+    places: Sequence[Any]
     step = max(BLOCK // sum(map(len, cells)), 1)
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
         if len(runs) == 1:
-            places = rng.integers(runs[0], size=(count, len(cells), runs[0])).swapaxes(0, 1)
+            places = [*rng.integers(runs[0], size=(count, len(cells), runs[0])).swapaxes(0, 1)]
         else:
             drawn = [[rng.integers(len(cell), size=len(cell)) for cell in cells] for _ in range(count)]
             places = [np.stack(at) for at in zip(*drawn, strict=True)]
@@ -296,9 +297,12 @@ def paired_ratio(values: Floats, others: Floats) -> Interval:
     value = _number(_over(x.mean(keepdims=True), y.mean(keepdims=True))[0])
     if len(x) < 2:
         return Interval(value, -np.inf, np.inf)
-    return _resampled(
-        lambda drawn: _over(x[drawn].mean(axis=1), y[drawn].mean(axis=1)), value, [np.arange(len(x))]
-    )
+
+    def ratios(drawn: Floats) -> Floats:
+        at = drawn.astype(np.int64)
+        return _over(x[at].mean(axis=1), y[at].mean(axis=1))
+
+    return _resampled(ratios, value, [np.arange(float(len(x)))])
 
 
 def _over(x: Floats, y: Floats) -> Floats:

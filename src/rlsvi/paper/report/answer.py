@@ -9,7 +9,7 @@ from pathlib import Path
 from rlsvi.paper import TOPICS
 from rlsvi.paper.report.markdown import image_folder, measured, plain, verdict
 from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
-from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord
+from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, origin
 
 PARTS = {  # of the paper, by the topics of its figures
     "chain": ("the chain", "sections 3 and 6.1, appendix C"),
@@ -169,6 +169,13 @@ not have. Learning times are cut off after the episodes given here.
 The pictures of the paper are not in its text. On the right is what its text and captions say about them.
 
 {_table(("here", "in the paper"), [_beside(figure, folder, results) for figure in drawn])}
+
+## All of it again
+
+    rlsvi paper --scale {figures[0].scale} --out {figures[0].folder.name}
+
+computes every figure and judges every claim; it goes on where it was interrupted. With `--executor gpu` the runs
+that a graphics card can compute are computed there, all others on the cores. {plain(origin(figures))}
 """
 
 

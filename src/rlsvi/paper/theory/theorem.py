@@ -102,6 +102,7 @@ def over_sizes(frame: pl.DataFrame) -> Verdict:
     judged = exponents(frame, some, THEOREM)[0] if known else told
     words = ", ".join(f"{name} {power}" for name, power in judged.items())
     shape = [at_most(power, 0.0, "") for power in judged.values()]
+    parts: list[Verdict | str]
     if known:
         parts = [bounded, *shape, f"the exponents are {words}"]
     else:
