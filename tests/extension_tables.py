@@ -107,11 +107,11 @@ CASES = {
         OPEN: [lives(LOW | {"epsilon = .5": 0.1}, width=0.3)],
     },
     ("continual", "ensure autocorrelation"): {
-        YES: [walks()],
-        NO: [walks({"paper": -0.1, "whitened": 0.99, "independent": 0.0})],
-        OPEN: [walks({"paper": 0.0, "whitened": 0.99, "independent": 0.0}, width=0.1)],
+        YES: [walks({"paper": 0.9, "whitened": 0.99, "independent": 0.0})],
+        NO: [walks(), walks({"paper": 0.0, "whitened": 0.99, "independent": 0.0})],
+        OPEN: [walks({"paper": 0.5, "whitened": 0.99, "independent": 0.0}, width=0.1)],
     },
-    ("continual", "differ only slightly"): {YES: [walks()], NO: [walks(change=0.5)], OPEN: [walks(change=0.05)]},
+    ("continual", "differ only slightly"): {YES: [walks()], NO: [walks(change=0.5)], OPEN: [walks(change=0.1)]},
     ("continual", "plans of several steps"): {
         YES: [lives({"whitened": 0.99, "independent": 0.5})],
         NO: [

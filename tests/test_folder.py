@@ -67,6 +67,33 @@ def test_nothing_is_done_again_without_a_reason(made):
     assert entry(made, "chain-length")["claims"] != was
 
 
+def test_only_what_is_missing_is_done(made, monkeypatch):
+    """Pictures are drawn without judging anew."""
+    before = entry(made, "dithering")
+    (made / "dithering.svg").unlink()
+    monkeypatch.setattr(results, "settle", lambda *arguments: pytest.fail("judged"))
+    assert again(made) == ["dithering"]
+    assert (made / "dithering.svg").exists()
+    assert entry(made, "dithering") == before
+
+
+@pytest.mark.slow
+def test_several_processes_do_the_same(made, monkeypatch):
+    pictures = {path: path.read_bytes() for path in made.iterdir() if path.suffix in (".svg", ".png")}
+    for path in pictures:
+        path.unlink()
+    before = {name: entry(made, name) for name in NAMES}
+    change(made, "dithering", claims=[])
+    monkeypatch.setattr(results, "FEW", 0)
+    figures = [tiny(name) for name in NAMES]
+    assert sorted(settle_again(figures, made, workers=2)) == sorted(NAMES)
+    assert {path: path.read_bytes() for path in pictures} == pictures
+    assert {name: entry(made, name) for name in NAMES} == before
+    (made / "dithering.parquet").write_bytes(b"no table")
+    with pytest.warns(KeptVerdicts, match="the table of dithering cannot be judged"):
+        assert settle_again(figures, made, workers=2) == []
+
+
 def test_changed_claims_are_judged_again(made, monkeypatch):
     monkeypatch.setattr(results, "digest", lambda figure, folder: "other sources")
     assert again(made) == list(NAMES)

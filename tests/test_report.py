@@ -481,6 +481,13 @@ def test_text_has_the_contrast_that_people_need(theme):
         assert contrast(theme[outcome], theme[f"{outcome}-paper"]) >= 4.5
 
 
+def test_a_picture_is_shown_in_the_form_that_takes_less_room(folder):
+    dots = "".join(f'<use x="{i}" y="{i}"/>' for i in range(500))
+    (folder / "length.svg").write_text(SVG.replace("</svg>", f"{dots}</svg>"))
+    images = [a["src"].partition(";")[0] for a in Page(html(folder)).all("img") if a["alt"]]
+    assert sorted(images) == ["data:image/png", "data:image/svg+xml", "data:image/svg+xml"]
+
+
 # ---- findings ---------------------------------------------------------------------------------------------
 
 
@@ -553,7 +560,8 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
         "No claim was checked",
         "## The figure length",
         "*section 6.1.1, figure 4.* Episodes until ten rewards.",
-        "- **✗ not reproduced**, misprint: another (section 6.1.1). *Measured:* at N = 100: 630 episodes.\n",
+        "- **✗ not reproduced**, misprint: another (section 6.1.1). *Criterion:* the median is below both bounds. "
+        "*Measured:* at N = 100: 630 episodes.\n",
         "2 min 3 s",
         "\n\n    rlsvi paper length --scale paper\n",
         "- **? inconclusive**, scale: RLSVI outperforms both bounds (section 6.1.1).",
@@ -561,6 +569,39 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
     ):
         place = text.index(part, place)
     assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= set(re.findall(r'<a id="([\w-]+)"></a>', text))
+
+
+def test_markdown_has_all_claims_by_readings_and_their_numbers(tmp_path):
+    readings = [["as printed", "not reproduced"], ["of *us*", "reproduced"], ["later", "not run"]]
+    claims = [
+        claim(words="it learns", readings=readings, table=[["reading", "rows"], ["as printed", "3 | 4"]]),
+        claim(words="it is small"),
+        claim(words="it lasts", readings=[["another", "inconclusive"]], table=[["reading"], ["another"]]),
+        claim(words="it wins", readings=readings),
+    ]
+    put(tmp_path / "out", "chain-length", claims=claims, command="rlsvi paper")
+    text = write_markdown(tmp_path / "out", tmp_path / "results.md", tmp_path).read_text("utf-8")
+    place = 0
+    for part in (
+        "*Criterion:* the median is below both bounds.",
+        r"| claim | as printed | of \*us\* | later |",
+        "| it learns | ✗ not reproduced | ✓ reproduced | – not run |",
+        "| it is small | ✓ reproduced | ✓ reproduced | ✓ reproduced |",
+        "| it wins | ✗ not reproduced |",
+        "it learns:\n\n| reading | rows |",
+        r"| as printed | 3 \| 4 |",
+        "it lasts:\n\n| reading |\n",
+        "    rlsvi paper chain-length --scale paper --out out\n",
+    ):
+        place = text.index(part, place)
+    assert "| it lasts |" not in text
+
+
+@pytest.mark.parametrize("readings", [["as printed"], [["as printed"]], [[1, "reproduced"]], [["x", None]]])
+def test_readings_that_are_none_are_refused(tmp_path, readings):
+    put(tmp_path, "one", claims=[claim(readings=readings)])
+    with pytest.raises(ValueError, match=r"one\.json cannot be used, .*readings"):
+        html(tmp_path)
 
 
 def test_markdown_names_a_missing_picture(folder, tmp_path):

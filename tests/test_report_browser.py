@@ -93,8 +93,7 @@ def test_it_fits_and_a_figure_is_on_the_first_screen(report, tmp_path, size):
     assert unfolded[0] == unfolded[1]
     assert 0 < figure < size[1]
     assert unfolded[2] > folded[2]
-    if size == WINDOW:
-        assert folded[2] < 15 * size[1]
+    assert folded[2] < 15 * size[1]
 
 
 @pytest.mark.parametrize(
@@ -161,11 +160,34 @@ def test_permalinks_lead_to_figures_and_open_claims_even_hidden_ones(report, tmp
     assert last[1:] == [True, True, "120 of 120 claims"]
 
 
+def test_a_phone_shows_figures_folded_until_one_asks_for_them(report, tmp_path):
+    folds = "(d) => [...d.querySelectorAll('.fold')].flatMap((it, i) => (it.open ? [i] : []))"
+    go = "(d, w) => {{ w.location.hash = '{}'; }}"
+    follow = [
+        go.format("figure-fig-12"),
+        folds,
+        go.format("claim-fig-17-5"),
+        folds,
+        go.format("search=lost+in+3"),
+        folds,
+    ]
+    at_first, _, figure, _, claim, _, found = seen(report, tmp_path, PHONE, [folds, *follow])
+    order = [
+        name for name, _ in re.findall(r'<section class="figure" id="figure-([\w-]+)"(.*?)>', report.read_text())
+    ]
+    assert at_first == []
+    assert [order[i] for i in figure] == ["fig-12"]
+    assert {order[i] for i in claim} == {"fig-12", "fig-17"}
+    assert len(found) == 20  # all that are not hidden are open
+    assert seen(report, tmp_path, WINDOW, [folds]) == [list(range(20))]
+
+
 def test_a_figure_is_enlarged_by_a_click_and_reduced_by_escape(report, tmp_path):
     click = "(d) => d.querySelector('.zoom summary').click()"
+    unfold = "(d) => { d.querySelector('.fold').open = true; }"
     escape = "(d, w) => d.body.dispatchEvent(new w.KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))"
     wide = "(d) => d.querySelector('.zoom img').getBoundingClientRect().width"
-    before, _, after, _, again = seen(report, tmp_path, PHONE, [wide, click, wide, escape, wide])
+    _, before, _, after, _, again = seen(report, tmp_path, PHONE, [unfold, wide, click, wide, escape, wide])
     assert before == again < PHONE[0] < 2 * PHONE[0] <= after
 
 

@@ -7,7 +7,9 @@ import pytest
 from pages import HOUSE
 from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.folder import read_table
+from rlsvi.paper.report.answer import answer_page, first_sentence
 from rlsvi.paper.report.markdown import markdown_page
+from rlsvi.paper.report.printed import PRINTED
 from rlsvi.paper.report.records import read_figures
 
 RESULTS = Path(HOUSE) / "results"
@@ -34,6 +36,46 @@ def test_the_page_of_results_is_made_of_them():
     docs = Path(HOUSE) / "docs"
     page = markdown_page(read_figures(RESULTS, list(FIGURES)), docs, docs / "images")
     assert (docs / "results.md").read_text("utf-8") == page
+
+
+def test_findings_tell_of_every_open_claim():
+    """Numbers agree between pages: as many claims are said to be open as are."""
+    text = (Path(HOUSE) / "docs" / "findings.md").read_text("utf-8")
+    told = text.partition("## What stays open")[2].partition("\n## ")[0].count("\n- ")
+    claims = [claim for figure in read_figures(RESULTS) for claim in figure.claims]
+    assert told == sum(claim.outcome == "inconclusive" for claim in claims)
+
+
+def test_every_changed_criterion_is_told_with_its_verdict():
+    """The table of changed criteria has claims by the words they begin with, and their verdicts of today."""
+    text = (Path(HOUSE) / "docs" / "findings.md").read_text("utf-8")
+    table = text.partition("## Criteria that changed")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+    claims = {claim.words: claim.outcome for figure in read_figures(RESULTS) for claim in figure.claims}
+    assert rows
+    for words, verdicts, *_ in rows:
+        found = [outcome for claim, outcome in claims.items() if claim.startswith(words.replace("\\*", "*"))]
+        assert found, words
+        assert {verdicts.rpartition("now ")[2]} == set(found), words
+
+
+def test_the_page_that_answers_is_made_of_them():
+    docs = Path(HOUSE) / "docs"
+    figures = read_figures(RESULTS, list(FIGURES))
+    assert (docs / "reproduce.md").read_text("utf-8") == answer_page(figures, docs, docs / "images", "results.md")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_pages_carry_its_first_sentence(page):
+    sentence = first_sentence(read_figures(RESULTS, list(FIGURES)))
+    text = " ".join((HOUSE / page).read_text("utf-8").split())
+    assert sentence in text, f"{page} must say: {sentence}"
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_settings_told_are_those_of_the_published_jobs(name):
+    (told,) = (it for it in read_figures(RESULTS) if it.name == name)
+    assert told.jobs == len(figure_called(name).plan(told.scale))
 
 
 def test_they_are_small():

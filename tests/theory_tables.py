@@ -118,6 +118,11 @@ def slowly(s, e):
     return min(e, 10) + 0.2 * noise(s, 0.5) * max(e - 10, 0)
 
 
+def flat(s, e):
+    """Regret that grows about as √T."""
+    return 0.5 * shape(s, e) * e**-0.02
+
+
 def one_in_ten(seed):
     return -20.0 if seed % 10 == 0 else 3.0
 
@@ -161,13 +166,12 @@ CASES = {
         OPEN: [learned(theorem=straddling)],
     },
     ("theorem", "The shape of that bound"): {
-        YES: [learned(theorem=lambda s, e: proof(s, e) * e**-0.1)],
+        YES: [learned(theorem=lambda s, e: flat(s, e) * (s["states"] * s["actions"] * s["horizon"]) ** -0.3)],
         NO: [
-            learned(theorem=lambda s, e: 3 * proof(s, e) * e**-0.01),
-            learned(theorem=lambda s, e: 0.1 * proof(s, e) * e**0.1),
-            learned(theorem=lambda s, e: 0.1 * proof(s, e) * (e**0.1 if s["actions"] > 2 else 1)),
+            learned(theorem=lambda s, e: 1e-3 * never(s, e)),
+            *(learned(theorem=lambda s, e, n=n: flat(s, e) * s[n]) for n in ("states", "actions", "horizon")),
         ],
-        OPEN: [learned(theorem=lambda s, e: 0.1 * proof(s, e) / shape(s, e) * straddling(s, e))],
+        OPEN: [{}, learned(theorem=straddling)],
     },
     ("theorem", "in contrast to dithering"): {
         YES: [{}, chains(lambda N: 0.1 * N**4)],
@@ -187,14 +191,21 @@ CASES = {
         OPEN: [learned(**{"epsilon-greedy": straddling})],
     },
     ("theorem", "The proof arrives"): {
-        YES: [{}],
-        NO: [learned(theorem=lambda s, e: 2 * proof(s, e))],
-        OPEN: [learned(theorem=lambda s, e: 0.85 * proof(s, e), width=0.3)],
+        YES: [learned(theorem=lambda s, e: proof(s, e) * e**-0.1)],
+        NO: [
+            learned(theorem=lambda s, e: 2 * proof(s, e)),
+            learned(theorem=lambda s, e: 0.1 * proof(s, e) * e**0.1),
+            learned(theorem=lambda s, e: 1e-3 * never(s, e)),
+        ],
+        OPEN: [learned(theorem=lambda s, e: 0.85 * proof(s, e) * e**-0.01, width=0.3)],
     },
     ("theorem", "better those of optimistic"): {
-        YES: [{}],
-        NO: [learned(UCRL2=lambda s, e: shape(s, e) / s["states"])],
-        OPEN: [learned(UCRL2=shape, width=0.5)],
+        YES: [learned(theorem=flat)],
+        NO: [
+            learned(theorem=flat, UCRL2=flat),
+            learned(theorem=flat, UCRL2=lambda s, e: shape(s, e) / s["states"]),
+        ],
+        OPEN: [{}, learned(theorem=never, UCRL2=never)],  # where bounds of √T cannot show
     },
     ("theorem", "close connection to PSRL"): {
         YES: [{}, learned(PSRL=lambda s, e: 0.12 * shape(s, e))],
@@ -242,5 +253,6 @@ EXACT = [
     ("lemma", "For α > 1, β ≤ 1", NO, "g reaches 0.91, and g(x_K) 0.71"),
     ("lemma", "df₁/dB", NO, "number 2 fails"),
     ("lemma", "largest possible B", NO, "for A < 1/3 the largest B is A"),
+    ("theorem", "matches the worst-case lower bound", NO, "S, A and T match; the bound is larger by H"),
     ("conjecture", "meet the conditions", NO, "the reward is 1, σ is 0.1"),
 ]

@@ -177,7 +177,10 @@ def figure_in_module(name: str) -> "Figure":
 
 def report(
     folder: Annotated[Path, typer.Argument(help="Where `rlsvi paper` has written.")],
-    markdown: Annotated[Path | None, typer.Option(help="Also write this page, its pictures beside it.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(help="Also write this page, its pictures beside it, and reproduce.md: the answer in short."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress messages.")] = False,
 ) -> None:
     """Write one web page of figures and verdicts, FOLDER/report.html, that needs nothing else to be read.
@@ -188,14 +191,14 @@ def report(
     Example: rlsvi report out/paper
     """
     with report_errors(lambda: "the page was not written"):
+        from rlsvi.core.machine import cores
         from rlsvi.paper import figure_called
         from rlsvi.paper.folder import settle_again
         from rlsvi.paper.report import write_html, write_markdown
 
         judging = (lambda name: None) if quiet else _judging
-        settle_again(
-            [figure_called(name) for name in FIGURES if (folder / f"{name}.json").exists()], folder, judging
-        )
+        figures = [figure_called(name) for name in FIGURES if (folder / f"{name}.json").exists()]
+        settle_again(figures, folder, judging, workers=cores())
         print(write_html(folder, order=list(FIGURES)))
         if markdown is not None:
             print(write_markdown(folder, markdown, markdown.parent / "images", order=list(FIGURES)))
@@ -230,7 +233,8 @@ def _print(entries: list[dict[str, Any]]) -> None:
         for claim in entry["claims"]:
             told = f"{claim['outcome']} ({claim['why']})" if claim["why"] else claim["outcome"]
             verdict = Text(told, style=MARKS[claim["outcome"]])
-            table.add_row(verdict, Text(claim["words"]), Text(claim["measured"]))
+            caveat = f"; but {claim['caveat']}" if claim["caveat"] else ""
+            table.add_row(verdict, Text(claim["words"]), Text(claim["measured"] + caveat))
         Console().print(table)
     for kind, words in KINDS.items():
         found = [claim["outcome"] for entry in entries for claim in entry["claims"] if claim["kind"] == kind]

@@ -45,12 +45,17 @@ class Verdict(NamedTuple):
     measured : what was measured, in a sentence or two.
     interval : the estimate that decided with its 95% interval; None where no number of runs could change it.
     table : further numbers, the first row has the headings.
+    readings : where the paper can be read in several ways, their names and outcomes, the one that decides first;
+        or why there is none, such as "not run".
+    caveat : what a reader must know beside it, though the sentence does not speak of it.
     """
 
     outcome: Outcome
     measured: str
     interval: Interval | None = None
     table: tuple[Row, ...] = ()
+    readings: tuple[tuple[str, str], ...] = ()
+    caveat: str = ""
 
 
 Part = tuple[Verdict | None, Row]  # of a table: a verdict, or None for a remark, and its row
@@ -194,16 +199,18 @@ def in_readings(
     headings: Row,
     found: Mapping[str, tuple[Verdict, Row]],
     remarks: Iterable[Row] = (),
-    words: Mapping[Outcome, str] | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Verdict:
-    """The verdict in the first reading of the paper's text, which is as printed, with a table of all readings.
+    """The verdict in the first reading of the paper's text, with a table of all readings.
 
     headings : of the table, for the names of readings, their rows, and their outcomes.
     found : by the name of a reading, its verdict and row.
-    words : what outcomes are called in the table; by default as they are.
+    others : by the name of a reading without a verdict, why it has none.
     """
-    rows = [(name, *row, (words or {}).get(it.outcome, str(it.outcome))) for name, (it, row) in found.items()]
-    return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks))
+    rows = [(name, *row, str(it.outcome)) for name, (it, row) in found.items()]
+    rows += [(name, *[""] * (len(headings) - 2), why) for name, why in (others or {}).items()]
+    outcomes = tuple((name, outcome) for name, *_, outcome in rows)
+    return next(iter(found.values()))[0]._replace(table=(headings, *rows, *remarks), readings=outcomes)
 
 
 def share_of(holds: ArrayLike) -> tuple[Interval, str]:

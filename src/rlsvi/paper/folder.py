@@ -10,19 +10,25 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rlsvi.core.files import write_file
-from rlsvi.paper import FIGURES
+from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.claim import Claim, Outcome, Verdict
 from rlsvi.paper.figure import Figure
 from rlsvi.study.job import sources_of
 
 LARGE = 20_000  # rows, beyond which single precision is kept: such tables are of curves
 PICTURES = ("svg", "png")
+DPI, COLOURS = 160, 64  # of PNGs
+FEW = 4  # figures that are not worth starting other processes for
 Entry = dict[str, Any]
 
 
@@ -53,10 +59,9 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
 
     entry : what else is known about it: how it was made.
     """
-    frame = read_table(folder / f"{figure.name}.parquet")
+    frame = read_table(_table(figure.name, folder))
     verdicts = figure.judge(frame, entry["scale"])
-    for kind, data in pictures(figure, frame).items():
-        write_file(folder / f"{figure.name}.{kind}", data)
+    draw(figure, frame, folder)
     told = {
         **entry,
         **{name: getattr(figure, name) for name in ("name", "title", "where", "caption")},
@@ -70,6 +75,12 @@ def settle(figure: Figure, folder: Path, entry: Entry) -> list[Verdict]:
     return verdicts
 
 
+def draw(figure: Figure, frame: pl.DataFrame, folder: Path) -> None:
+    """Write the pictures of a figure."""
+    for kind, data in pictures(figure, frame).items():
+        write_file(folder / f"{figure.name}.{kind}", data)
+
+
 def add_to_entry(folder: Path, name: str, **more: Any) -> None:
     """Add to what is known about a figure that was settled."""
     _write_entry(folder, {**json.loads((folder / f"{name}.json").read_bytes()), **more})
@@ -80,32 +91,68 @@ def _write_entry(folder: Path, entry: Entry) -> None:
 
 
 def settle_again(
-    figures: Sequence[Figure], folder: Path, judging: Callable[[str], None] = lambda name: None
+    figures: Sequence[Figure], folder: Path, judging: Callable[[str], None] = lambda name: None, workers: int = 1
 ) -> list[str]:
     """Judge and draw those figures of a folder whose verdicts or pictures are missing or out of date; their names.
 
-    They are out of date if the table is another one, or the claims or the drawing have changed since. Figures
-    without a table are left as they are, and so are those whose table cannot be judged, with a warning.
+    They are out of date if the table is another one, or the claims or the drawing have changed since. If only
+    pictures are missing, the verdicts stay. Figures without a table are left as they are, and so are those whose
+    table cannot be judged, with a warning.
+
+    workers : processes. Where there are few figures, or one is not of the paper, all is done in this one.
     """
-    found = []
-    for figure in figures:
-        entry = _entry(folder / f"{figure.name}.json")
-        if (
-            entry is None
-            or not (folder / f"{figure.name}.parquet").exists()
-            or _is_up_to_date(figure, folder, entry)
-        ):
-            continue
-        judging(figure.name)
-        try:
+    todo = [figure for figure in figures if _is_out_of_date(figure, folder)]
+    if workers == 1 or len(todo) <= FEW or not all(figure.name in FIGURES for figure in todo):
+        return [it.name for it in todo if _is_settled(it.name, folder, judging, partial(_again, it, folder))]
+    todo.sort(key=lambda figure: -_table(figure.name, folder).stat().st_size)  # the slowest first
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        futures = {it.name: pool.submit(_again_called, it.name, folder) for it in todo}
+        return [name for name, it in futures.items() if _is_settled(name, folder, judging, it.result)]
+
+
+def _is_out_of_date(figure: Figure, folder: Path) -> bool:
+    entry = _entry(folder / f"{figure.name}.json")
+    if entry is None or not _table(figure.name, folder).exists():
+        return False
+    drawn = all((folder / f"{figure.name}.{kind}").exists() for kind in PICTURES)
+    return not (drawn and _is_judged(figure, folder, entry))
+
+
+def _is_judged(figure: Figure, folder: Path, entry: Entry) -> bool:
+    return bool(entry.get("claims")) and entry.get("digest") == digest(figure, folder)
+
+
+def _is_settled(name: str, folder: Path, judging: Callable[[str], None], again: Callable[[], str]) -> bool:
+    """Whether a figure could be settled again; else it keeps its old verdicts, or there is an error."""
+    judging(name)
+    if not (error := again()):
+        return True
+    if not (_entry(folder / f"{name}.json") or {}).get("claims"):
+        raise ValueError(f"{_table(name, folder)} cannot be judged: {error}")
+    told = f"the table of {name} cannot be judged, and its old verdicts are kept: {error}"
+    warnings.warn(told, KeptVerdicts, stacklevel=4)
+    return False
+
+
+def _again(figure: Figure, folder: Path) -> str:
+    """Judge, if that is needed, and draw a figure; what is wrong with its table, or nothing."""
+    entry = json.loads((folder / f"{figure.name}.json").read_bytes())
+    try:
+        if _is_judged(figure, folder, entry):
+            draw(figure, read_table(_table(figure.name, folder)), folder)
+        else:
             settle(figure, folder, entry)
-            found.append(figure.name)
-        except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError) as error:
-            if not entry.get("claims"):
-                raise ValueError(f"{folder / figure.name}.parquet cannot be judged: {error}") from error
-            told = f"the table of {figure.name} cannot be judged, and its old verdicts are kept: {error}"
-            warnings.warn(told, KeptVerdicts, stacklevel=2)
-    return found
+    except (pl.exceptions.PolarsError, LookupError, ValueError, TypeError) as error:
+        return str(error) or repr(error)
+    return ""
+
+
+def _again_called(name: str, folder: Path) -> str:
+    return _again(figure_called(name), folder)
+
+
+def _table(name: str, folder: Path) -> Path:
+    return folder / f"{name}.parquet"
 
 
 def _entry(path: Path) -> Entry | None:
@@ -115,11 +162,6 @@ def _entry(path: Path) -> Entry | None:
     except (OSError, ValueError):
         return None
     return entry if isinstance(entry, dict) and isinstance(entry.get("scale"), str) else None
-
-
-def _is_up_to_date(figure: Figure, folder: Path, entry: Entry) -> bool:
-    drawn = all((folder / f"{figure.name}.{kind}").exists() for kind in PICTURES)
-    return drawn and bool(entry.get("claims")) and entry.get("digest") == digest(figure, folder)
 
 
 def digest(figure: Figure, folder: Path) -> str:
@@ -147,16 +189,29 @@ def _record_of(figure: Figure, claim: Claim, verdict: Verdict) -> dict[str, Any]
         "measured": verdict.measured,
         **{name: x if math.isfinite(x) else None for name, x in zip(("value", "low", "high"), ends, strict=True)},
         "table": [list(row) for row in verdict.table],
+        "readings": [[name, str(outcome)] for name, outcome in verdict.readings],
+        "caveat": verdict.caveat,
     }
 
 
 def pictures(figure: Figure, frame: pl.DataFrame) -> dict[str, bytes]:
-    """The picture as SVG, with text as text, and as PNG."""
+    """The picture as SVG, with text as text, and as PNG with few colours. It is laid out once, for both."""
     import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from PIL import Image
 
+    files = {kind: io.BytesIO() for kind in PICTURES}
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": figure.name}):
         picture = figure.draw(frame)
-        files = {kind: io.BytesIO() for kind in PICTURES}
-        picture.savefig(files["svg"], format="svg", transparent=True, metadata={"Date": None})
-        picture.savefig(files["png"], format="png", dpi=160)
+        picture.dpi = DPI
+        canvas: Any = FigureCanvasAgg(picture)
+        canvas.draw()
+        image = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        image.quantize(COLOURS).save(files["png"], "PNG", dpi=(DPI, DPI))
+        picture.set_layout_engine("none")
+        for patch in (picture.patch, *(axes.patch for axes in picture.axes)):
+            patch.set_visible(False)
+        canvas = FigureCanvasSVG(picture)
+        canvas.print_svg(files["svg"], metadata={"Date": None})
     return {kind: file.getvalue() for kind, file in files.items()}

@@ -83,11 +83,48 @@ def bootstrap(
     value = of(cells)
     if min(len(cell) for cell in cells) < 2:
         return Interval(value, -np.inf, np.inf)
-    rng = np.random.default_rng(seed)
-    found = np.array(
-        [of([cell[rng.integers(len(cell), size=len(cell))] for cell in cells]) for _ in range(resamples)]
-    )
-    return percentiles(value, found, found, level)
+    if single and statistic is median:
+        return _resampled(_medians, value, cells, resamples, level, seed)
+
+    def each(*drawn: Floats) -> Floats:
+        return np.array([of(list(runs)) for runs in zip(*drawn, strict=True)])
+
+    return _resampled(each, value, cells, resamples, level, seed)
+
+
+def _resampled(
+    statistic: Callable[..., Floats],
+    value: float,
+    cells: Sequence[Floats],
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Return the percentile interval around `value` of a statistic of many resamples at once.
+
+    statistic : from the resamples of each cell, (resamples, runs), to a number for each. Runs are drawn with
+        replacement, cell by cell, one resample after another.
+    """
+    rng, found, runs = np.random.default_rng(seed), [], [*{len(cell) for cell in cells}]
+    places: Sequence[Any]
+    step = max(BLOCK // sum(map(len, cells)), 1)
+    for start in range(0, resamples, step):
+        count = min(step, resamples - start)
+        if len(runs) == 1:
+            places = [*rng.integers(runs[0], size=(count, len(cells), runs[0])).swapaxes(0, 1)]
+        else:
+            drawn = [[rng.integers(len(cell), size=len(cell)) for cell in cells] for _ in range(count)]
+            places = [np.stack(at) for at in zip(*drawn, strict=True)]
+        found.append(statistic(*(cell[at] for cell, at in zip(cells, places, strict=True))))
+    ends = np.concatenate(found)
+    return percentiles(value, ends, ends, level)
+
+
+def _medians(runs: Floats) -> Floats:
+    """Return the `median` of each row."""
+    values = np.sort(runs, axis=1)
+    low, high = values[:, (runs.shape[1] - 1) // 2], values[:, runs.shape[1] // 2]
+    return low + 0.5 * np.subtract(high, low, out=np.zeros_like(low), where=high > low)
 
 
 def bootstrap_medians(
@@ -256,17 +293,34 @@ def paired_ratio(values: Floats, others: Floats) -> Interval:
 
     It is infinite if the second mean is not positive.
     """
+    x, y = np.asarray(values, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    value = _number(_over(x.mean(keepdims=True), y.mean(keepdims=True))[0])
+    if len(x) < 2:
+        return Interval(value, -np.inf, np.inf)
 
-    def ratio(drawn: Floats) -> float:
-        i = drawn.astype(np.int64)
-        return float(values[i].mean() / others[i].mean()) if others[i].mean() > 0 else np.inf
+    def ratios(drawn: Floats) -> Floats:
+        at = drawn.astype(np.int64)
+        return _over(x[at].mean(axis=1), y[at].mean(axis=1))
 
-    return bootstrap(ratio, np.arange(float(len(values))))
+    return _resampled(ratios, value, [np.arange(float(len(x)))])
+
+
+def _over(x: Floats, y: Floats) -> Floats:
+    """Return x / y, infinite where y is not positive."""
+    return np.divide(x, y, out=np.full_like(x, np.inf), where=y > 0)
 
 
 def ratio_of_medians(values: Floats, others: Floats) -> Interval:
     """Return the ratio of the medians of two sets of runs, by the bootstrap; runs may be infinite."""
-    return bootstrap(lambda drawn: multiple(median(drawn[0]), median(drawn[1])), [values, others])
+    cells = [measured("values", values), measured("others", others)]
+    value = multiple(median(cells[0]), median(cells[1]))
+    if min(map(len, cells)) < 2:
+        return Interval(value, -np.inf, np.inf)
+
+    def ratios(*drawn: Floats) -> Floats:
+        return np.array([multiple(x, y) for x, y in zip(*map(_medians, drawn), strict=True)])
+
+    return _resampled(ratios, value, cells)
 
 
 def multiple(x: float, y: float) -> float:

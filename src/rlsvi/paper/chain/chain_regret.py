@@ -20,13 +20,13 @@ from rlsvi.paper.claim import (
     Verdicts,
     all_of,
     at_least,
-    between,
     claim,
     computed,
     exactly,
     in_readings,
     share_of,
 )
+from rlsvi.paper.degrees import LITTLE, MUCH, NEARLY_ALL, about
 from rlsvi.paper.drawing import Picture, curves, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import having, learning_curves
@@ -78,9 +78,9 @@ def _first(frame: pl.DataFrame) -> int:
 
 @claim("RLSVI consistently learns the optimal policy in roughly 500 episodes", "section 6.1.1", headline=True)
 def learns(frame: pl.DataFrame) -> Verdict:
-    """At least nine of ten seeds get ten rewards; the median of the episodes until 95% of the regret of the first
-    2000 is paid is within a factor of two of 500. The basis is that of appendix C; that of section 6.1.1 is in
-    the table.
+    """At least four of five seeds get ten rewards; the median of the episodes until 95% of the regret of the first
+    2000 is paid is within a factor of 1.1 of 500. The basis is that of appendix C; that of section 6.1.1 is
+    another reading.
     """
     numbers = "seeds with ten rewards", "episodes to the tenth", "to 95% of the regret"
     found = {words: _learned(frame, per_period) for per_period, words in BASES.items()}
@@ -92,8 +92,8 @@ def _learned(frame: pl.DataFrame, per_period: bool) -> tuple[Verdict, Row]:
     paid, ten = bootstrap(median, paid_by(*first_curves(frame, per_period))), bootstrap(median, tenth)
     share, count = share_of(np.isfinite(tenth))
     verdict = all_of(
-        between(paid, 250, 1000, f"95% of the regret of 2000 episodes is paid after {paid} episodes"),
-        at_least(share, 0.9, f"{count} seeds get ten rewards, after {ten} episodes"),
+        about(paid, 500.0, f"95% of the regret of 2000 episodes is paid after {paid} episodes"),
+        at_least(share, NEARLY_ALL, f"{count} seeds get ten rewards, after {ten} episodes"),
     )
     return verdict, (count, f"{ten}", f"{paid}")
 
@@ -116,17 +116,17 @@ def equivalent(frame: pl.DataFrame) -> Verdict:
 
 @claim("RLSVI essentially maintains the optimal policy once it discovers the rewarding state", "section 6.1.1")
 def maintains(frame: pl.DataFrame) -> Verdict:
-    """At least nine of ten seeds lose at most a tenth of the attainable reward from the tenth reward to episode
-    2000.
+    """At least four of five seeds lose at most 1/11 of the attainable reward from the tenth reward to episode
+    2000, so that it is within a factor of 1.1.
     """
     found, (episode, regret) = first_runs(frame), first_curves(frame)
     lost = lost_after(found["time"].to_numpy(), found["best"].to_numpy(), episode, regret)
-    keep, _ = share_of(lost <= 0.1)
+    keep, _ = share_of(lost <= LITTLE)
     longest = having(frame, **RLSVI).filter(pl.col("episodes") == pl.col("episodes").max())
     last, count = int(longest["last_mistake"].to_numpy().max()), int(longest["episodes"][0])
     return at_least(
         keep,
-        0.9,
+        NEARLY_ALL,
         f"a share of {keep} of the seeds (median loss {np.median(lost):.2g}); the last episode whose policy is "
         f"not optimal is {last:,} of {count:,}",
     )
@@ -150,7 +150,7 @@ def generalises(frame: pl.DataFrame) -> Verdict:
     faster = ratio_of_medians(table, basis)
     ours, theirs = bootstrap(median, basis), bootstrap(median, table)
     words = f"ten rewards after {ours} episodes, with a table after {theirs}"
-    return at_least(faster, 2.0, f"{words}: {faster} times as fast")
+    return at_least(faster, MUCH, f"{words}: {faster} times as fast")
 
 
 @claim(

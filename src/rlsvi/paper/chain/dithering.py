@@ -20,7 +20,8 @@ from rlsvi.paper.chain.learning import (
     phi_of,
     success,
 )
-from rlsvi.paper.claim import Verdict, Verdicts, at_least, between, claim, exactly
+from rlsvi.paper.claim import Verdict, Verdicts, at_least, claim, exactly
+from rlsvi.paper.degrees import about
 from rlsvi.paper.drawing import Picture, labelled, panels, runs
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import cells, rows_with, seeds_of
@@ -164,14 +165,14 @@ def _mean_ratio(frame: pl.DataFrame, value: str, unit: Callable[[int], float]) -
     of_dithering,
 )
 def first_visit(frame: pl.DataFrame) -> Verdicts:
-    """The mean time is within 10% of the exact 2ᴺ⁻¹/p* and not below the bound; the expected regret up to then is
-    within 10% of the bound.
+    """The mean time is within a factor of 1.1 of the exact 2ᴺ⁻¹/p* and not below the bound; the expected regret up
+    to then is within a factor of 1.1 of the bound.
     """
     exact = _mean_ratio(frame, "time", expected_first_reward)
-    yield between(exact, 0.9, 1.1, f"the mean time is {exact} times the exact 2ᴺ⁻¹/p*")
+    yield about(exact, 1.0, f"the mean time is {exact} times the exact 2ᴺ⁻¹/p*")
     bound, regret = (_mean_ratio(frame, name, lambda N: dithering_bound(N) - 1) for name in ("time", "regret"))
     yield at_least(bound, 1.0, f"{bound} times the bound")
-    yield between(regret, 0.9, 1.1, f"regret is {regret} times the bound")
+    yield about(regret, 1.0, f"regret is {regret} times the bound")
 
 
 def growth(frame: pl.DataFrame) -> Interval:
@@ -187,21 +188,21 @@ def growth(frame: pl.DataFrame) -> Interval:
     headline=True,
 )
 def exponential(frame: pl.DataFrame) -> Verdict:
-    """The mean time to the first reward doubles with each state, to 10%."""
+    """The mean time to the first reward doubles with each state, within a factor of 1.1."""
     times = growth(frame)
-    return between(times, 1.8, 2.2, f"one more state takes {times} times as long")
+    return about(times, 2.0, f"one more state takes {times} times as long")
 
 
 @claim("A similar result holds for policy gradient algorithms", "section 3", of_gradients)
 def policy_gradients(frame: pl.DataFrame) -> Verdicts:
     """REINFORCE's estimates of the gradient are exactly 0 up to the first reward, so that it plays at random; the
-    mean time to the reward is within 10% of the exact 2ᴺ⁻¹/p*, and doubles with each state, to 10%.
+    mean time to the reward is the exact 2ᴺ⁻¹/p*, and doubles with each state, both within a factor of 1.1.
     """
     gradient, uneven = (float(frame[name].to_numpy().max()) for name in ("gradient", "uneven"))
     yield exactly(gradient == 0.0 and uneven < 1e-9, f"the largest estimate is {gradient:g}")
     exact, times = _mean_ratio(frame, "time", expected_first_reward), growth(frame)
-    yield between(exact, 0.9, 1.1, f"the mean time is {exact} times the exact one")
-    yield between(times, 1.8, 2.2, f"one more state takes {times} times as long")
+    yield about(exact, 1.0, f"the mean time is {exact} times the exact one")
+    yield about(times, 2.0, f"one more state takes {times} times as long")
 
 
 def draw(frame: pl.DataFrame) -> Picture:

@@ -12,7 +12,8 @@ from rlsvi.agents import LSVI, RLSVI, Boltzmann, EpsilonGreedy
 from rlsvi.agents.finite.rlsvi import FiniteHorizonAgent
 from rlsvi.bases.dense import Dense
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.paper.claim import Verdicts, at_most
+from rlsvi.paper.claim import Outcome, Verdict, Verdicts, at_least, at_most, share_of
+from rlsvi.paper.degrees import MOST
 from rlsvi.paper.results import seeds_of, unexplained
 from rlsvi.problems import Problem
 from rlsvi.simulate.finite import History
@@ -190,6 +191,17 @@ def less_error(found: Mapping[Any, Floats], left: Sequence[Floats]) -> Interval:
         return first - second
 
     return bootstrap_medians(advantage, list(found.values()))
+
+
+def in_time(found: Mapping[Any, Floats]) -> Verdict:
+    """Whether most runs of every setting get ten rewards; in words only if they do not.
+
+    Without this a law of learning times says nothing: those of random play do not grow with K at all.
+    """
+    key, least = min(found.items(), key=lambda it: float(np.isfinite(it[1]).mean()))
+    share, count = share_of(np.isfinite(least))
+    verdict = at_least(share, MOST, f"{count} runs learn in time, where fewest do (at {key})")
+    return verdict._replace(measured="") if verdict.outcome is Outcome.REPRODUCED else verdict
 
 
 def below_the_bounds(found: Mapping[int, Floats]) -> Verdicts:

@@ -8,7 +8,6 @@ import polars as pl
 from rlsvi.mdp.recommendation import count_histories
 from rlsvi.paper.claim import (
     Part,
-    Parts,
     Verdict,
     Verdicts,
     all_of,
@@ -20,6 +19,7 @@ from rlsvi.paper.claim import (
     share_of,
     worst_of,
 )
+from rlsvi.paper.degrees import LITTLE, MUCH, NEARLY_ALL
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommendation import engine
@@ -30,7 +30,6 @@ from rlsvi.study.statistics import bootstrap, paired_ratio
 
 DITHERING = (*(boltzmann(eta) for eta in TEMPERATURES), "epsilon-greedy")
 AGENTS = ("RLSVI", *DITHERING, "greedy", TABLE)
-LEARNED = 0.05  # of the optimal reward is the most that an agent loses which has learned to play
 jobs = partial(engine.jobs_of, AGENTS)
 
 
@@ -52,13 +51,17 @@ def more_efficient(frame: pl.DataFrame, coding: str, factor: float) -> Verdict:
 )
 def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     """The regret of every temperature is at least twice that of RLSVI, and RLSVI's is below all of them on at
-    least nine of ten instances (rewards 0 and 1).
+    least four of five instances (rewards 0 and 1).
     """
-    ours, found = total(frame, agent="RLSVI", coding=LIKES), more_efficient(frame, LIKES, 2.0)
+    ours, found = total(frame, agent="RLSVI", coding=LIKES), more_efficient(frame, LIKES, MUCH)
     least = np.min([total(frame, agent=boltzmann(eta), coding=LIKES) for eta in TEMPERATURES], axis=0)
     share, count = share_of(ours < least)
-    each = at_least(share, 0.9, f"RLSVI's is the least on {count} instances")
-    return all_of(found, each)._replace(table=found.table)
+    each = at_least(share, NEARLY_ALL, f"RLSVI's is the least on {count} instances")
+    other = paired_ratio(total(frame, agent="epsilon-greedy", coding=LIKES), ours)
+    told = f"ε-greedy, of which the sentence does not speak, has {other} times RLSVI's regret"
+    if other.value >= MUCH:
+        return all_of(found, each, told)._replace(table=found.table)
+    return all_of(found, each)._replace(table=found.table, caveat=told)
 
 
 @engine.of_play(
@@ -73,17 +76,21 @@ def better_with_other_rewards(frame: pl.DataFrame) -> Verdict:
     "RLSVI learns this optimal strategy when dithering strategies do not",
     "section 6",
     headline=True,
-    table=("agent (and temperature)", "share of the optimal reward lost"),
 )
-def learns_the_optimum(frame: pl.DataFrame) -> Parts:
-    """Over the last 100 episodes RLSVI loses at most a twentieth of the optimal reward, every temperature and
-    epsilon-greedy more (rewards 0 and 1).
+def learns_the_optimum(frame: pl.DataFrame) -> Verdict:
+    """Over the last 100 episodes RLSVI loses at most 1/11 of the optimal reward, so that it is within a factor of
+    1.1 of it, and every temperature and epsilon-greedy lose more (rewards 0 and 1).
     """
     best, played = of_instances(frame).sort("seed")["best"].to_numpy(), of_agents(frame)
-    for name in ("RLSVI", *DITHERING):
-        lost = paired_ratio(engine.at_the_end(played, name), best)
+    rows: list[Part] = []
+    lost = {name: paired_ratio(engine.at_the_end(played, name), best) for name in ("RLSVI", *DITHERING)}
+    for name, share in lost.items():
         judge = at_most if name == "RLSVI" else at_least
-        yield judge(lost, LEARNED, f"{name} loses {lost} of the optimal reward in the end"), (name, f"{lost}")
+        words = f"{name} loses {share} of the optimal reward in the end"
+        rows.append((judge(share, LITTLE, words), (name, f"{share}")))
+    found = worst_of(("agent (and temperature)", "share of the optimal reward lost"), rows)
+    least = min(DITHERING, key=lambda name: lost[name].value)
+    return found._replace(measured=f"{found.measured}; the best dithering, {least}, loses {lost[least]}")
 
 
 @engine.of_play("To learn in time less than |S| it is crucial that we can exploit generalization between states")
@@ -93,7 +100,7 @@ def generalisation_is_crucial(frame: pl.DataFrame) -> Verdict:
     """
     ours, tabular = engine.remaining(frame, "RLSVI"), engine.remaining(frame, TABLE)
     words = f"RLSVI's regret an episode falls to {ours} of what it was at first"
-    return all_of(at_most(ours, 0.5, words), at_least(tabular, 0.5, f"with a table {tabular}"))
+    return all_of(at_most(ours, 1 / MUCH, words), at_least(tabular, 1 / MUCH, f"with a table {tabular}"))
 
 
 @engine.of_play("In some settings, efficient generalization and exploration can be crucial", headline=True)
@@ -106,7 +113,7 @@ def both_are_crucial(frame: pl.DataFrame) -> Verdicts:
     for name, without in ((TABLE, "generalisation"), ("greedy", "exploration")):
         theirs = engine.at_the_end(frame, name)
         more = paired_ratio(theirs, ours)
-        yield at_least(more, 2.0, f"without {without}: {mean_se(theirs, 2)}, {more} times")
+        yield at_least(more, MUCH, f"without {without}: {mean_se(theirs, 2)}, {more} times")
 
 
 @engine.of_problems("The number of states is 3ᴶ", otherwise="misprint")

@@ -5,20 +5,41 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rlsvi import problems
 from rlsvi.core.compile import Floats
-from rlsvi.paper.claim import Part, Parts, Verdict, Verdicts, at_least, at_most, claim, exactly, mean_se, worst_of
+from rlsvi.paper.claim import (
+    Part,
+    Parts,
+    Verdict,
+    Verdicts,
+    at_least,
+    at_most,
+    claim,
+    computed,
+    exactly,
+    mean_se,
+    share_of,
+    worst_of,
+)
+from rlsvi.paper.degrees import MUCH, SIGNIFICANT
 from rlsvi.paper.drawing import Picture, averaged, from_zero, labelled, legend, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.recommendation import engine
 from rlsvi.paper.recommendation.engine import LIKES, of_agents, of_instances, of_play
-from rlsvi.paper.results import rows_with
+from rlsvi.paper.results import rows_with, total
+from rlsvi.simulate import simulate
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS, LINES
 from rlsvi.study.statistics import Interval, bootstrap, paired_ratio
 
 AGENTS = ("RLSVI", "linear bandit", "linear bandit, pooled", "Thompson", "myopic")
 BANDITS = ("linear bandit", "linear bandit, pooled", "Thompson")
-SAID = {"myopic": "the myopic policy", "Thompson": "Thompson sampling"}
+SAID = {
+    "myopic": "the myopic policy",
+    "linear bandit": "the linear bandit",
+    "linear bandit, pooled": "the pooled linear bandit",
+    "Thompson": "Thompson sampling",
+}
 SMOOTH = 5  # points of a curve whose mean rate is looked at
 of_bandits_alone = rows_with("bandit")
 
@@ -34,14 +55,25 @@ def jobs(episodes: int, runs: int, seeds: int, bandit_runs: int | None = None) -
 
 
 def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = LIKES) -> Verdict:
-    """RLSVI's regret an episode at the end as a share of that of others."""
+    """RLSVI's regret an episode at the end as a share of that of others; beside it the regret of all episodes.
+
+    Where RLSVI's is not significantly less in all episodes, that is a caveat.
+    """
     ours, rows = engine.at_the_end(frame, "RLSVI", coding), list[Part]()
+    so_far, remarks = total(frame, agent="RLSVI", coding=coding), list[str]()
     for name in others:
-        theirs = engine.at_the_end(frame, name, coding if name != "myopic" else LIKES)
+        own = coding if name != "myopic" else LIKES
+        theirs, all_theirs = engine.at_the_end(frame, name, own), total(frame, agent=name, coding=own)
         share, who, regret = paired_ratio(ours, theirs), SAID.get(name, name), mean_se(theirs, 3)
         words = f"{who}: {regret} an episode, RLSVI: {mean_se(ours, 3)}, {share} of it"
-        rows.append((at_most(share, 1.0, words), (name, regret, f"{share}")))
-    return worst_of(("agent", "regret an episode in the end", "RLSVI's share of it"), rows)
+        lower = share_of(so_far < all_theirs)[1]
+        if all_theirs.mean() < SIGNIFICANT * so_far.mean():
+            remarks.append(f"{who} {all_theirs.mean():.1f} (RLSVI's is lower on {lower} instances)")
+        rows.append((at_most(share, 1.0, words), (name, regret, f"{share}", f"{all_theirs.mean():.1f}", lower)))
+    headings = "agent", "regret an episode in the end", "RLSVI's share of it", "regret of all episodes"
+    found = worst_of((*headings, "instances on which RLSVI's is lower"), rows)
+    caveat = f"RLSVI's regret of all episodes is {so_far.mean():.1f}, and that of {', of '.join(remarks)}"
+    return found._replace(caveat=caveat if remarks else "")
 
 
 @of_play("RLSVI is able to outperform even the optimal myopic policy", headline=True)
@@ -66,11 +98,11 @@ def outperforms_with_other_rewards(frame: pl.DataFrame) -> Verdict:
     "Bernoulli Thompson sampling does not learn much, since it does not take context into account", "section 6.3"
 )
 def thompson_learns_little(frame: pl.DataFrame) -> Verdicts:
-    """Its regret an episode over the last 100 is at least .9 of that over the first 100; and no fixed order of
+    """Its regret an episode over the last 100 is more than half of that over the first 100; and no fixed order of
     products earns more than random play, exactly.
     """
     share, problems = engine.remaining(of_agents(frame), "Thompson"), of_instances(frame)
-    yield at_least(share, 0.9, f"its regret an episode ends at {share} of what it was")
+    yield at_least(share, 1 / MUCH, f"its regret an episode ends at {share} of what it was")
     worth, random = problems["fixed_order"].to_numpy(), engine.SLOTS / 2
     off = float(np.abs(worth - random).max())
     words = f"each of {engine.ORDERS} fixed orders earns {random:g} likes, to {off:.0e}"
@@ -90,7 +122,7 @@ def bandit_is_better_at_first(frame: pl.DataFrame) -> Verdicts:
 
 @of_play("Learning a myopic policy is simpler than a multi-period policy")
 def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
-    """What the linear bandit forgoes against the myopic choice is halved sooner than RLSVI's regret is."""
+    """Both are halved, and what the linear bandit forgoes against the myopic choice sooner than RLSVI's regret."""
     middle, regret = engine.rates(frame, "RLSVI")
     instances = np.arange(float(len(regret)))
     yield f"RLSVI's regret is halved at customer {_halved(middle, regret, instances):.0f}"
@@ -99,8 +131,8 @@ def myopic_is_simpler(frame: pl.DataFrame) -> Verdicts:
         forgone = engine.rates(frame, name, loss="forgone")[1]
 
         def share(drawn: Floats, forgone: Floats = forgone) -> float:
-            when = _halved(middle, forgone, drawn)
-            return when / _halved(middle, regret, drawn) if when < np.inf else np.inf
+            when, later = _halved(middle, forgone, drawn), _halved(middle, regret, drawn)
+            return when / later if max(when, later) < np.inf else np.inf
 
         sooner, when = bootstrap(share, instances), _halved(middle, forgone, instances)
         yield at_most(sooner, 1.0, f"{words} at {when:.0f}, {sooner} of that")
@@ -130,8 +162,36 @@ def bandits_aim_to_be_myopic(frame: pl.DataFrame) -> Parts:
     losses[SAID["Thompson"]] = [alone[column].to_numpy() for column in ("last", "first")]
     for name, (late, early) in losses.items():
         share, likes = paired_ratio(late, early), mean_se(late, 3)
-        verdict = at_most(share, 0.5, f"in the end {name} forgoes {likes} likes, {share} of those at first")
+        verdict = at_most(share, 1 / MUCH, f"in the end {name} forgoes {likes} likes, {share} of those at first")
         yield verdict, (name, likes, f"{share}")
+
+
+@computed(
+    "The linear contextual bandit can be implemented incrementally, hence it is computationally efficient",
+    "appendix E",
+)
+def bandit_is_incremental() -> Verdict:
+    """Learned customer by customer, in memory that does not grow with their number, its posterior means are those
+    of regressions on all data at once, to 10⁻⁹.
+    """
+    problem = problems.recommendation(6, 3, scale=engine.SCALE, seed=0)
+    agent = engine.MAKERS["linear bandit"](0, 0.0)
+    sizes, parts = [], []
+    for customers in (100, 900):
+        parts.append(simulate(agent, problem, customers, regret=False, trace=True).trace)
+        sizes.append(sum(values.size for values in agent._learner.state().values()))
+    mind, ridge = agent._learner.mind, engine.LAM * engine.SIGMA**2
+    x, a, r = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    largest = 0.0
+    for h, product in np.ndindex(x.shape[1], problem.mdp.table.actions):
+        rows = a[:, h] == product
+        block, A = mind.features.block[x[rows, h], product], mind.features.phi[0, x[rows, h], product]
+        at_once = np.linalg.solve(A.T @ A + ridge * np.eye(A.shape[1]), A.T @ r[rows, h])
+        U = mind.factor.U[h, block[0]]
+        step_by_step = np.linalg.solve(U.T @ U, mind.reward[h, block[0]])
+        largest = max(largest, float(np.abs(step_by_step - at_once).max()))
+    words = f"after 100 and after 1000 customers it keeps {sizes[0]} and {sizes[1]} numbers"
+    return exactly(largest < 1e-9 and sizes[0] == sizes[1], f"{words}; its means differ by {largest:.0e}")
 
 
 @of_play(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rlsvi.core.files import write_file
+from rlsvi.paper import FIGURES
+from rlsvi.paper.report.answer import answer_page
 from rlsvi.paper.report.markdown import markdown_page
 from rlsvi.paper.report.page import html_page
 from rlsvi.paper.report.records import read_figures
@@ -20,7 +22,10 @@ def write_html(folder: Path, order: Sequence[str] = ()) -> Path:
 
 
 def write_markdown(folder: Path, page: Path, images: Path, order: Sequence[str] = ()) -> Path:
-    """Write a Markdown page, and each figure's PNG into the folder `images` that it links to; the page's path."""
+    """Write a Markdown page, and each figure's PNG into the folder `images` that it links to; the page's path.
+
+    If there are figures of the paper, reproduce.md beside the page answers whether it reproduces.
+    """
     figures = read_figures(folder, order)
     pictures = {images / f"{figure.name}.png": figure.read("png") for figure in figures}
     for folder_of in {images, page.parent}:
@@ -28,6 +33,9 @@ def write_markdown(folder: Path, page: Path, images: Path, order: Sequence[str] 
     for path, picture in pictures.items():
         write_file(path, picture)
     write_file(page, markdown_page(figures, page.parent, images).encode())
+    if of_paper := [figure for figure in figures if figure.name in FIGURES]:
+        told = answer_page(of_paper, page.parent, images, page.name)
+        write_file(page.parent / "reproduce.md", told.encode())
     return page
 
 

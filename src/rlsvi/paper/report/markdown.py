@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -12,6 +13,7 @@ from rlsvi.paper.report.records import (
     TOTALS,
     ClaimRecord,
     FigureRecord,
+    alone,
     duration,
     headlines,
     how_to_read,
@@ -34,9 +36,21 @@ def verdict(claim: ClaimRecord) -> str:
     return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
 
 
+def measured(claim: ClaimRecord) -> str:
+    """What was measured, with its interval, and the caveat."""
+    found = interval(claim)
+    told = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    return f"{told}. *But* {plain(claim.caveat).rstrip('.')}" if claim.caveat else told
+
+
+def image_folder(beside: Path, images: Path) -> str:
+    """The folder of images in links of a page that lies in the folder `beside`."""
+    return quote(Path(os.path.relpath(images, beside)).as_posix())
+
+
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
     """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
-    folder = quote(Path(os.path.relpath(images, beside)).as_posix())
+    folder = image_folder(beside, images)
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
     leading = "\n".join(
         f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)
@@ -75,16 +89,43 @@ def _section(figure: FigureRecord, folder: str) -> str:
 *{plain(figure.where)}.* {plain(figure.caption)}
 
 {claims}
+{_readings(figure)}
+It took {duration(figure.seconds)} of computing. This figure alone is made by
 
-Made in {duration(figure.seconds)} of computing by
-
-    {tidy(figure.command)}
+    {alone(figure)}
 """
 
 
 def _claim(claim: ClaimRecord) -> str:
-    """A claim on one line."""
-    found, words = interval(claim), plain(claim.words).rstrip(".")
-    measured = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    """A claim with its criterion, what was measured, and its outcome in every reading."""
+    words = plain(claim.words).rstrip(".")
     where = f"our claim; {plain(claim.where)}" if claim.kind == "ours" else plain(claim.where)
-    return f"- {verdict(claim)}: {words} ({where}). *Measured:* {measured}."
+    criterion = plain(claim.criterion).rstrip(".")
+    return f"- {verdict(claim)}: {words} ({where}). *Criterion:* {criterion}. *Measured:* {measured(claim)}."
+
+
+def _readings(figure: FigureRecord) -> str:
+    """All claims of a figure by the readings of the paper's text, and the numbers of each; empty if there is one.
+
+    Claims that have other readings than most are in the tables below alone; those without any do not depend on it.
+    """
+    read = [claim for claim in figure.claims if claim.readings]
+    if not read:
+        return ""
+    names, _ = Counter(tuple(name for name, _ in claim.readings) for claim in read).most_common(1)[0]
+    rows: list[Sequence[str]] = [("claim", *names)]
+    for claim in figure.claims:
+        outcomes = dict(claim.readings) or dict.fromkeys(names, claim.outcome)
+        if set(outcomes) == set(names):
+            rows.append((claim.words, *(f"{SIGNS.get(outcomes[name], '–')} {outcomes[name]}" for name in names)))
+    tables = "\n".join(f"{plain(claim.words)}:\n\n{_table(claim.table)}" for claim in read if claim.table)
+    return f"""
+All claims by the readings of the paper's text; the first reading decides.
+
+{_table(rows)}
+{tables}"""
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    head, *others = ["| " + " | ".join(map(plain, row)) + " |" for row in rows]
+    return "\n".join([head, "|" + " --- |" * len(rows[0]), *others]) + "\n"

@@ -6,6 +6,8 @@
   const fields = all("input, select", filters);
   const claims = all(".claim");
   const findings = all(".finding");
+  const folds = all(".fold"); // figures, which a phone shows folded
+  const phone = matchMedia("(max-width: 44rem)").matches;
   const links = all('.gallery a, .headlines a, nav a[href^="#figure-"]');
 
   const has = (element, words) => words.every((word) => element.textContent.toLowerCase().includes(word));
@@ -21,6 +23,7 @@
         claim.hidden = !(named || has(claim, words)) || chosen.some((it) => claim.dataset[it.name] !== it.value);
       section.hidden = filtering && !section.querySelector(".claim:not([hidden])");
     }
+    for (const fold of folds) fold.open = !phone || filtering;
     for (const finding of findings) finding.hidden = !has(finding, words);
     for (const link of links)
       link.closest("li").hidden = document.getElementById(link.hash.slice(1)).matches("[hidden], [hidden] *");
@@ -43,6 +46,8 @@
     const target = document.getElementById(fragment);
     if (!target) return;
     if (target.matches("[hidden], [hidden] *")) choose(new URLSearchParams());
+    const fold = target.closest(".figure")?.querySelector(".fold");
+    if (fold) fold.open = true;
     if (target.matches(".claim, .finding")) target.open = true;
     target.scrollIntoView();
   }

@@ -5,6 +5,7 @@ It loads nothing. A small script filters the claims; without it everything can b
 
 import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -21,6 +22,7 @@ from rlsvi.paper.report.records import (
     TOTALS,
     ClaimRecord,
     FigureRecord,
+    alone,
     facts,
     headlines,
     how_to_read,
@@ -174,10 +176,13 @@ def figure_section(figure: FigureRecord) -> str:
     smaller = "" if figure.scale == "paper" else f"; scale {text(figure.scale)}"
     claims = "\n".join(_claim(figure, i, claim) for i, claim in enumerate(figure.claims, 1))
     name = figure.name
+    counts = Counter(claim.outcome for claim in figure.claims)
+    verdicts = "".join(f"<span>{badge(it)} {counts[it]}</span>" for it in OUTCOMES if counts[it])
     return f"""<section class="figure" id="figure-{name}" aria-labelledby="title-{name}">
-<div class="heading"><h2><span id="title-{name}">{text(figure.title)}</span>
+<details class="fold" open>
+<summary class="heading"><h2><span id="title-{name}">{text(figure.title)}</span>
 <a class="permalink" href="#figure-{name}" aria-label="Link to this figure">#</a></h2>
-<p>{text(figure.where)}{smaller}</p></div>
+<span class="where">{text(figure.where)}{smaller}</span><span class="counts">{verdicts}</span></summary>
 <div class="beside">
 <figure>
 <details class="zoom"><summary title="Enlarge or reduce">{drawing(figure)}</summary></details>
@@ -188,6 +193,7 @@ def figure_section(figure: FigureRecord) -> str:
 {_making(figure)}
 </div>
 </div>
+</details>
 </section>"""
 
 
@@ -200,6 +206,7 @@ def _claim(figure: FigureRecord, number: int, claim: ClaimRecord) -> str:
         "Verdict": f"{claim.outcome}: {REASONS[claim.why]}" if claim.why else claim.outcome,
         "Criterion": text(claim.criterion),
         "Measured": text(claim.measured) + (f' <span class="interval">[{found}]</span>' if found else ""),
+        **({"But": text(claim.caveat)} if claim.caveat else {}),
         "In the paper": f'{text(claim.where)}, {KIND[claim.kind]} (<a href="#{name}">link</a>)',
     }
     attributes = f'data-verdict="{claim.outcome}" data-kind="{claim.kind}" data-section="{section}"'
@@ -223,7 +230,7 @@ def _making(figure: FigureRecord) -> str:
 <div class="behind">
 {pairs(settings)}
 {pairs((name, text(value)) for name, value in facts(figure).items())}
-<pre><code>{text(figure.command)}</code></pre>
+<pre><code>{text(alone(figure))}</code></pre>
 <p>{data}. To read all results:</p>
 <pre><code>import polars as pl; results = pl.read_parquet("{figure.name}.parquet")</code></pre>
 </div>
@@ -328,11 +335,15 @@ def pairs(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def drawing(figure: FigureRecord) -> str:
-    """The picture as an image, in which browsers run nothing and for which they load nothing."""
+    """The picture as an image, in which browsers run nothing and for which they load nothing.
+
+    It is the SVG, or the PNG if that takes less room, as it does for a picture of thousands of dots.
+    """
     source, path = figure.read("svg"), figure.file("svg")
     if b"<svg" not in source[:2000]:
         raise ValueError(f"{path} cannot be drawn, it is no SVG: {remedy(path, figure.command)}")
-    return f'<img alt="{text(figure.title)}" src="data:image/svg+xml;base64,{b64encode(source).decode()}">'
+    kind, data = min(("svg+xml", source), ("png", figure.read("png")), key=lambda image: len(image[1]))
+    return f'<img alt="{text(figure.title)}" src="data:image/{kind};base64,{b64encode(data).decode()}">'
 
 
 def thumbnail(figure: FigureRecord) -> str:

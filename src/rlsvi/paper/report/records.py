@@ -38,6 +38,8 @@ class ClaimRecord:
     why: str
     measured: str
     table: list[list[str]]  # the first row has the headings; empty if there is no table
+    readings: list[list[str]]  # names and outcomes, or why there is none; empty if there is only one
+    caveat: str  # what a reader must know beside the verdict
     value: float | None
     low: float | None
     high: float | None
@@ -82,6 +84,13 @@ def remedy(path: Path, command: str = "") -> str:
     return f"make it again with `{command or f'rlsvi paper MODULE:NAME --out {path.parent}'}`"
 
 
+def alone(figure: FigureRecord) -> str:
+    """The command that makes a figure by itself; for one that is not of the paper, the one that has made it."""
+    if figure.name not in FIGURES:
+        return tidy(figure.command)
+    return f"rlsvi paper {figure.name} --scale {tidy(figure.scale)} --out {figure.folder.name}"
+
+
 def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
     """All figures of a folder: those named in `order` first, then as they come in the paper."""
     figures = [read_figure(path) for path in sorted(folder.glob("*.json"))]
@@ -113,7 +122,8 @@ def read_figure(path: Path) -> FigureRecord:
 def _claim(data: Any) -> ClaimRecord:
     if not isinstance(data, dict):
         raise ValueError("a claim of it is not an object")
-    claim = ClaimRecord(**{field.name: _part(data, field.name) for field in fields(ClaimRecord)})
+    known = {"readings": [], "caveat": "", **data}  # earlier versions wrote none
+    claim = ClaimRecord(**{field.name: _part(known, field.name) for field in fields(ClaimRecord)})
     reasons = ("",) if claim.outcome == "reproduced" else tuple(REASONS)
     allowed = {"outcome": OUTCOMES, "kind": tuple(TOTALS), "why": reasons}
     for key, choices in allowed.items():
@@ -125,6 +135,9 @@ def _claim(data: Any) -> ClaimRecord:
             raise ValueError(
                 "the 'table' of a claim of it has a row that is no list of texts, or too short or long"
             )
+    for pair in claim.readings:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
+            raise ValueError(f"the 'readings' of a claim of it have {pair!r}, which is no name and outcome")
     return claim
 
 
@@ -133,6 +146,7 @@ TYPES = {
     **dict.fromkeys(("settings", "versions", "machine"), dict),
     "claims": list,
     "table": list,
+    "readings": list,
     "headline": bool,
 }
 

@@ -27,8 +27,9 @@ from rlsvi.core.archive import ArchiveError
 from rlsvi.core.compile import Floats
 from rlsvi.core.files import whole_file
 from rlsvi.core.regression import FactorError
-from rlsvi.paper.claim import Outcome, Row, Verdict, in_readings
-from rlsvi.paper.results import chosen_by_the_others, having
+from rlsvi.paper.claim import Row, Verdict, in_readings
+from rlsvi.paper.degrees import ABOUT
+from rlsvi.paper.results import chosen_by_the_others
 from rlsvi.simulate.tetris import Games, simulate_tetris
 from rlsvi.study.checkpoint import checkpoint
 from rlsvi.study.job import Job
@@ -39,7 +40,7 @@ from rlsvi.tetris.game import GameOver
 EVERY, AT_ONCE = 60.0, 10  # seconds between two checkpoints; games between two looks at the clock
 LIMIT = 1_000_000  # pieces, at which a game is cut off
 Player = dict[str, Any]
-AS_MUCH = 0.9  # times; two shares that are equal cannot be told to be so without some room
+AS_MUCH = 1 / ABOUT  # times; two shares that are equal cannot be told to be so without some room
 LITERAL: dict[str, Any] = {"form": "literal", "units": "raw"}
 PRINTED, PATIENT, ENDLESS = "as printed, γ = .99", "literal, γ = .999", "literal, γ = 1"
 AFTERSTATE = "afterstate, γ = .99"
@@ -49,7 +50,6 @@ READINGS: dict[str, dict[str, Any]] = {
     ENDLESS: {**LITERAL, "gamma": 1.0},
     AFTERSTATE: {"form": "afterstate", "units": "scaled", "gamma": 0.99},
 }
-MET = {Outcome.REPRODUCED: "yes", Outcome.NOT_REPRODUCED: "no", Outcome.INCONCLUSIVE: "open"}
 
 
 def player(agent: str, **changes: Any) -> Player:
@@ -174,18 +174,50 @@ def _resumed(agent: StationaryAgent, folder: Path | None) -> tuple[StationaryAge
 
 def scores(frame: pl.DataFrame, who: Player, games: int | None = None) -> Floats:
     """Rows removed, (seeds, games), in a player's runs of so many games; the shortest on its board by default."""
-    mine = having(frame, **who, games=games or shortest(frame, who["board"])).sort("seed", "game")
-    return mine["rows"].to_numpy().reshape(mine["seed"].n_unique(), -1).astype(np.float64)
+    names = (*sorted(who), "games")
+    runs: dict[Any, Floats] = _once(frame, names, lambda: _runs(frame, names))
+    return runs[*(who[name] for name in sorted(who)), games or shortest(frame, who["board"])]
 
 
 def shortest(frame: pl.DataFrame, board: str = "20x10") -> int:
     """The games that every player on a board has played."""
-    return int(frame.filter(pl.col("board") == board)["games"].min())  # type: ignore[arg-type]
+    return min(_lengths(frame, board))
 
 
 def longest(frame: pl.DataFrame, board: str = "20x10") -> int:
     """The games of the longest runs on a board."""
-    return int(frame.filter(pl.col("board") == board)["games"].max())  # type: ignore[arg-type]
+    return max(_lengths(frame, board))
+
+
+def _lengths(frame: pl.DataFrame, board: str) -> list[int]:
+    """The games of the runs on a board."""
+    found = _once(frame, ("board",), lambda: frame.select("board", "games").unique().rows())
+    return [games for name, games in found if name == board]
+
+
+def _runs(frame: pl.DataFrame, names: Row) -> dict[Any, Floats]:
+    """The scores of all players, (seeds, games), by settings of these names."""
+    played = (
+        frame.filter(pl.col("board").is_not_null()).select(*names, "seed", "game", "rows").sort("seed", "game")
+    )
+    groups = played.group_by(names, maintain_order=True).agg("rows", pl.col("seed").n_unique())
+    return {
+        tuple(key): rows.to_numpy().reshape(seeds, -1).astype(np.float64)
+        for *key, rows, seeds in zip(*groups.get_columns(), strict=True)
+    }
+
+
+def _once(frame: pl.DataFrame, name: Row, make: Callable[[], Any]) -> Any:
+    """What is made of a table, kept for the last one: it may have millions of rows, and claims ask many times."""
+    if _MADE.get(()) is not frame:
+        _MADE.clear()
+        _MADE[()] = frame
+    if name not in _MADE:
+        _MADE[name] = make()
+    return _MADE[name]
+
+
+_MADE: dict[Row, Any] = {}
 
 
 def window(frame: pl.DataFrame, board: str = "20x10") -> str:
@@ -282,10 +314,14 @@ def in_each_reading(
     judge: Callable[[str], tuple[Verdict, Row]],
     readings: Iterable[str] = READINGS,
     remarks: Iterable[Row] = (),
+    why: str = "not run",
 ) -> Verdict:
     """The verdict in the reading that is printed, and a table of all with whether they meet the criterion.
 
     judge : for the name of a reading, its verdict and its row under `headings`.
+    readings : those that can be judged.
+    why : the others cannot.
     """
     found = {name: judge(name) for name in readings}
-    return in_readings(("reading", *headings, "met"), found, remarks, MET)
+    others = {name: why for name in READINGS if name not in found}
+    return in_readings(("reading", *headings, "verdict"), found, remarks, others)

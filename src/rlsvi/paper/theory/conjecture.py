@@ -18,6 +18,7 @@ from rlsvi.mdp import FiniteMDP
 from rlsvi.paper.chain import chain_quadratic
 from rlsvi.paper.chain.learning import (
     TIME,
+    in_time,
     learning_time,
     less_error,
     medians,
@@ -213,7 +214,7 @@ def curvature(found: Found) -> Interval:
 def polynomial(frame: pl.DataFrame) -> Verdict:
     """A power law in H and K predicts the median times to ten rewards of settings left out better, in the mean
     squared error of log T, than with an exponential in H in its place, than with one in K, and long horizons
-    from short ones.
+    from short ones; and most runs learn in every setting.
     """
     found = by_horizon(frame)
     in_horizon, in_features = power_laws(list(found), list(found.values()))
@@ -235,7 +236,8 @@ def polynomial(frame: pl.DataFrame) -> Verdict:
         "change of the exponent of H as H doubles": curvature(found),
     }
     rows.extend((None, (name, f"{it}")) for name, it in others.items())
-    return worst_of((f"of {len(found)} settings", "estimate"), rows)
+    fitted = worst_of((f"of {len(found)} settings", "estimate"), rows)
+    return all_of(fitted, in_time(found))._replace(table=fitted.table)
 
 
 @in_appendix("The conjecture: if rewards lie within [−σ, σ], regret is polynomial in K and H", rows=at_large_sigma)
@@ -250,7 +252,7 @@ def conjectured(frame: pl.DataFrame) -> Verdict:
 @in_appendix("Its polynomial is one of σ and 1/λ too", rows=of_noises)
 def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     """A power law in σ predicts the median times of σ left out better than an exponential, and they grow at most
-    as 1/λ for λ up to 1.
+    as 1/λ for λ up to 1; and most runs learn in every setting with these.
     """
     in_sigma = cells(frame.filter(pl.col("lam") == 1, pl.col("sigma") >= LARGE), "sigma")
     in_lambda = cells(frame.filter(pl.col("sigma") == LARGE), "lam")
@@ -263,6 +265,8 @@ def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
     found = all_of(
         at_least(better, 0.0, f"a power law in σ is better by {better}"),
         at_most(inverse, 1.0, f"the exponent of 1/λ is {inverse} for λ up to 1"),
+        in_time(in_sigma),
+        in_time(small),
     )
     others = {
         "error with an exponential in σ, less a quadratic's": quadratic_left_out(in_sigma),
@@ -275,13 +279,14 @@ def in_sigma_and_lambda(frame: pl.DataFrame) -> Verdict:
 @in_appendix("This bound does not depend on the number of states or actions", rows=of_copies)
 def independent(frame: pl.DataFrame) -> Verdict:
     """With copies of states and actions at fixed K and H the exponents of S and A are at most 1/2, nearer to 0
-    than to the 1 of the lower bound for tables.
+    than to the 1 of the lower bound for tables; and most runs learn in every setting.
     """
     table = pl.col("features").is_null()
     both = [cells(frame.filter(rows), "states", "actions") for rows in (~table, table)]
     (S, A), (table_S, table_A) = (power_laws(list(found), list(found.values())) for found in both)
     in_states = at_most(S, 0.5, f"the exponent of S is {S}")
-    return all_of(in_states, at_most(A, 0.5, f"of A {A}"), f"with a table {table_S} and {table_A}")
+    learned = in_time(both[0])
+    return all_of(in_states, at_most(A, 0.5, f"of A {A}"), learned, f"with a table {table_S} and {table_A}")
 
 
 @cache

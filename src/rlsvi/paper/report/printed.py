@@ -1,0 +1,174 @@
+"""What the paper prints about its figures: axes, curves and settings; and what the figures here have instead.
+
+The pictures are not in the text of the paper, so that axes and curves are as its text and captions describe them.
+"""
+
+import inspect
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from rlsvi.paper import figure_called
+from rlsvi.paper.report.records import setting
+from rlsvi.study.job import Job
+
+SYMBOLS = {"N": "length", "K": "features", "λ": "lam", "σ": "sigma", "γ": "gamma", "episodes": "episodes"}
+COLUMNS = (*SYMBOLS, "seeds")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A figure of the paper.
+
+    number : of the figure.
+    drawn : its axes and curves.
+    settings : what the paper states, by the columns of the table; the others it does not state.
+    jobs : the settings of our jobs that are meant by a column, where they have other names than usual.
+    fixed : what is no setting of a job here: a value, or the module and the name of a constant.
+    only : the settings of the jobs that count.
+    """
+
+    number: int
+    drawn: str
+    settings: Mapping[str, str]
+    jobs: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, str] = field(default_factory=dict)
+
+
+def ours(name: str, scale: str) -> dict[str, str]:
+    """The settings of RLSVI in the jobs of a figure at a scale, by the columns of the table that it has.
+
+    Runs are counted for every setting; the least and the most are told.
+    """
+    printed, plan = PRINTED[name], figure_called(name).plan(scale)
+    only = {"agent": "RLSVI", **printed.only}
+    jobs = [job for job in plan if only.items() <= job.settings.items()] or plan
+    settings = [_defaults(job) | dict(job.settings) for job in jobs]
+    found = {symbol: _constant(it) if ":" in it else it for symbol, it in printed.fixed.items()}
+    for symbol, usual in SYMBOLS.items():
+        values = {it[key] for it in settings if (key := printed.jobs.get(symbol, usual)) in it}
+        if values:
+            found[symbol] = setting(sorted(values, key=lambda x: (x is None, x)))
+    runs = Counter(tuple(sorted((k, repr(v)) for k, v in it.items() if k != "seed")) for it in settings)
+    least, most = min(runs.values()), max(runs.values())
+    each = {it["runs"] for it in settings if "runs" in it}
+    found["seeds"] = f"{most}" if least == most else f"{least} to {most}"
+    return found | ({"seeds": f"{found['seeds']} × {max(each)}"} if each else {})
+
+
+def _defaults(job: Job) -> dict[str, Any]:
+    """The settings that a job leaves as its function has them."""
+    module, _, function = job.function.partition(":")
+    parameters = inspect.signature(getattr(import_module(module), function)).parameters.values()
+    return {it.name: it.default for it in parameters if it.default is not inspect.Parameter.empty}
+
+
+def _constant(place: str) -> str:
+    module, _, name = place.partition(":")
+    return setting(getattr(import_module(f"rlsvi.paper.{module}"), name))
+
+
+_REWARDS = "until ten rewards"
+_CHAIN = {"λ": "1", "σ": ".1"}
+_ENGINE = {"N": "10 products", "K": "110", "λ": ".2", "σ": "√.001", "episodes": "1,200", "seeds": "100 × 10"}
+_ENGINE_HERE = {
+    "N": "recommendation.engine:PRODUCTS",
+    "K": "110",
+    "λ": "recommendation.engine:LAM",
+    "σ": "recommendation.engine:SIGMA",
+}
+_TETRIS = {"N": "10⁵ transitions", "K": "22", "λ": "1", "σ": "1", "γ": ".99"}
+_TETRIS_HERE = {"K": "22", "λ": "1", "σ": "1"}
+_TETRIS_JOBS = {"N": "memory", "episodes": "games"}
+PRINTED = {
+    "chain-regret": Printed(
+        2,
+        "Two panels, of the first 2,000 and of the first 10⁶ episodes. Across: episodes. Up: regret so far. "
+        "Curves: RLSVI and an ε-greedy agent, over five seeds.",
+        {"N": "50", "K": "10", **_CHAIN, "episodes": "2,000 and 10⁶", "seeds": "5"},
+    ),
+    "chain-length": Printed(
+        3,
+        "Across: the length N of the chain, to 100. Up: episodes until ten rewards, the mean of five seeds. "
+        "Lines: 2ᴺ⁻¹ for dithering, dashed, and H²SA/10 for tabular learning, solid.",
+        {"N": "to 100", "K": "10", "episodes": _REWARDS, "seeds": "5"},
+        jobs={"episodes": "limit"},
+    ),
+    "chain-features": Printed(
+        4,
+        "Across: the number K of basis functions, on a chain of 50 states. Up: episodes until ten rewards, "
+        "the mean of five seeds. Curve: a local polynomial regression, in blue.",
+        {"N": "50", "K": "varied, up to SA = 100", "episodes": _REWARDS, "seeds": "5"},
+        jobs={"episodes": "limit"},
+    ),
+    "chain-scaling": Printed(
+        5,
+        "The data of the two figures before, on logarithmic axes.",
+        {"N": "to 100", "K": "10, and varied at N = 50", "episodes": _REWARDS, "seeds": "5"},
+        jobs={"episodes": "limit"},
+    ),
+    "chain-agnostic": Printed(
+        6,
+        "Across: ρ, from 0 to 1 in thousandths, a run each. Up: episodes until ten rewards.",
+        {"N": "20", "K": "20", **_CHAIN, "episodes": "10,000", "seeds": "1 for each ρ"},
+        jobs={"episodes": "limit"},
+    ),
+    "tetris": Printed(
+        7,
+        "Learning curves: rows removed a game against games, the mean of five seeds, of RLSVI, which ends at "
+        "about 4,500, and of LSVI with a tuned ε-greedy schedule, at about 3,500.",
+        {**_TETRIS, "seeds": "5"},
+        jobs=_TETRIS_JOBS,
+        fixed=_TETRIS_HERE,
+    ),
+    "recsys-boltzmann": Printed(
+        8,
+        "Across: episodes, which are customers. Up: regret so far. Curves: RLSVI, and LSVI with Boltzmann "
+        "exploration at the temperatures 10⁻⁴ to 10.",
+        _ENGINE,
+        fixed=_ENGINE_HERE,
+    ),
+    "recsys-myopic": Printed(
+        9,
+        "Across: episodes, which are customers. Curves: RLSVI, the Bernoulli and the linear contextual "
+        "bandit, and the optimal myopic policy. The text does not say what is drawn up; it speaks of who "
+        "outperforms whom, and when.",
+        {**_ENGINE, "seeds": "100 × 10, bandits × 100"},
+        fixed=_ENGINE_HERE,
+    ),
+    "chain-lambda": Printed(
+        10,
+        "The regret of the first 10,000 episodes, for several orders of magnitude of λ.",
+        {"N": "50", "K": "10", "λ": "varied", "σ": ".1", "episodes": "10,000"},
+    ),
+    "chain-sigma": Printed(
+        11,
+        "The regret of the first 10,000 episodes, for several orders of magnitude of σ.",
+        {"N": "50", "K": "10", "λ": "100", "σ": "varied", "episodes": "10,000"},
+    ),
+    "chain-features-many": Printed(
+        12,
+        "Across: the number K of basis functions. Up: episodes until ten rewards. A local polynomial "
+        "regression for each of several chain lengths.",
+        {"N": "several", "K": "varied, beyond SA", "episodes": _REWARDS},
+        jobs={"episodes": "limit"},
+    ),
+    "chain-quadratic": Printed(
+        13,
+        "Learning times for different N and K, with a quadratic regression for each K.",
+        {"N": "varied", "K": "varied", "episodes": _REWARDS},
+        jobs={"episodes": "limit"},
+    ),
+    "mini-tetris": Printed(
+        14,
+        "Learning curves on a board of four rows with S and Z pieces alone, of RLSVI and of LSVI with a tuned "
+        "ε-greedy schedule.",
+        {},
+        jobs=_TETRIS_JOBS,
+        fixed=_TETRIS_HERE,
+        only={"board": "mini"},
+    ),
+}
