@@ -124,6 +124,7 @@ def test_where_both_weights_are_above_1_the_densities_cross_twice():
     assert least_ratio(few, few).min() == pytest.approx(0.0230, abs=1e-4)
     assert (np.diff(least_ratio(few, few)) < 0).all()
     assert least_ratio(many, 1 / 3).min() == pytest.approx(0.0123, abs=1e-4)
+    assert (np.diff(least_ratio(np.linspace(1 / 3, 1.0, 101), 1 / 3), n=2) > 0).all()  # convex up to 1
     wide = many[many >= 1]
     upper = 7 * (18 * wide + 7) / (3 * wide * (18 * wide + 28))
     assert (np.log1p(7 / (3 * wide)) <= upper).all()
@@ -193,6 +194,17 @@ def test_they_are_enough_in_all_periods_within_sampling_error():
     found = theory.q_gap(into, rng.binomial(into.sum(axis=-1), 0.5), *parameters, draws=20_000)
     assert (found.gap > -4.5 * found.error).all()
     assert (found.value > -4.5 * found.value_error).all()
+
+
+def test_the_biases_are_then_of_the_printed_order_whatever_the_horizon():
+    """For a prior weight of 1 everywhere and rewards of -1: b_P as printed, b_R at most 1'alpha times as large."""
+    n, S = np.logspace(0, 8, 401), 5
+    for H in (5, 20):
+        lam, sigma = theory.optimistic_parameters(S, H)
+        ridge = lam * sigma**2
+        rewards, transitions = (n + 1) / (n + 2) - n / (n + ridge), H - n * H / (n + ridge)
+        assert (rewards * (n + S)).max() <= S
+        assert transitions * (n + S) / (H * S) == pytest.approx(np.ones(401))
 
 
 def test_optimism_of_each_is_not_optimism_of_sums():
