@@ -542,6 +542,8 @@ CALLS: dict[str, Call] = {
     "rlsvi.theory.proof_bound": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
     "rlsvi.theory.regret_shape": Call(lambda: {"states": 2, "actions": 2, "horizon": 2, "steps": 10}),
     "rlsvi.theory.theorem_agent": Call(lambda: {"states": 2, "horizon": 2, "seed": 0}),
+    "rlsvi.theory.optimistic_parameters": Call(lambda: {"states": 2, "horizon": 2}),
+    "rlsvi.theory.optimistic_variance": Call(lambda: {"total": 2.0}),
     "rlsvi.theory.theorem_parameters": Call(lambda: {"states": 2, "horizon": 2}),
     "rlsvi.paper.figure_called": Call(lambda: {"name": "dithering"}),
     "rlsvi.shop.Events": Call(lambda: {"url": f"sqlite:///{FOLDER}/events.db"}, lambda x: x.close()),

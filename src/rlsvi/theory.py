@@ -4,6 +4,7 @@
 from rlsvi.paper.theory.bounds import (
     dithering_chance,
     dithering_regret,
+    optimistic_parameters,
     proof_bound,
     regret_shape,
     theorem_agent,
@@ -23,5 +24,6 @@ from rlsvi.paper.theory.optimism import (
     lemma_gap,
     matched_beta,
     matched_gap,
+    optimistic_variance,
     q_gap,
 )

@@ -13,6 +13,7 @@ from rlsvi.core.compile import Floats
 from rlsvi.mdp.examples import weights_of
 
 MOST = 2**31 - 1  # states, actions and periods
+STEP = math.pi / 8  # the least variance of a normal that is optimistic for all variables in [0, 1] of its mean
 
 
 def theorem_parameters(
@@ -29,6 +30,19 @@ def theorem_parameters(
     except ValueError:
         raise ValueError("alpha_P and alpha_R must have the same leading axes, or none") from None
     return float(lam), math.sqrt(whole("horizon", horizon, 1, MOST) ** 2 + 1)
+
+
+def optimistic_parameters(
+    states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0
+) -> tuple[float, float]:
+    """Return a lambda and a sigma that Lemma 2 needs, by the proof in docs/errata.md; smaller than Theorem 1's.
+
+    sigma^2 = pi / 8 (1 + (H - 1)^2), and lambda sigma^2, the number of observations that the prior is worth, is
+    the larger one of 1'alpha_R and 1'alpha_P, over all (s, a, h). The weights are as for `theorem_parameters`.
+    """
+    total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
+    variance = STEP * (1 + (whole("horizon", horizon, 1, MOST) - 1) ** 2)
+    return float(max(part.max() for part in total)) / variance, math.sqrt(variance)
 
 
 def theorem_agent(

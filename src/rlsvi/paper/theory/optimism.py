@@ -18,6 +18,7 @@ from rlsvi.core.checks import finite, number, positive, ridge_of, shaped, shown,
 from rlsvi.core.compile import Floats
 from rlsvi.core.random import Seed, sequence
 from rlsvi.mdp.examples import weights_of
+from rlsvi.paper.theory.bounds import STEP
 from rlsvi.paper.theory.expected_excess import NODES, beta_excess, check_weights, dirichlet_excess, normal_excess
 
 Pair = tuple[Floats, Floats]
@@ -139,6 +140,17 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
     total = float(weights.sum())
     normal = normal_curve(float(weights @ values / total), 1 / math.sqrt(total))
     return least_gap(normal, _dirichlet(weights, values, nodes), values.min(), values.max(), tolerance=tolerance)
+
+
+def optimistic_variance(total: float) -> float:
+    """Return a variance of a normal that is optimistic for P'V of its mean, whatever the weights of sum `total`.
+
+    It is pi / 8 times the sum of 1 / (total + k)^2 over k = 1, 2, .., which is below pi / (8 total + 4), and below
+    the 1 / total of Lemma 1 for any positive sum. The proof is in docs/errata.md.
+    """
+    from scipy.special import polygamma
+
+    return STEP * float(polygamma(1, positive("total", total) + 1))
 
 
 def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
