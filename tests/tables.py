@@ -71,6 +71,7 @@ def censored(figure, **options):
         noisy_deep_sea=lambda s: {"total": 500.0, "stuck": 1.0},
         learning_games=lambda s: tetris_tables.games(s, 0.0),
         policies=lambda s: tetris_tables.players(s, 0.0),
+        reading_run=tetris_tables.reading(0.0, 0.0),
         recommending=recsys_tables.found(lambda agent: (1.8, 1.8))["recommending"],
         optimism_cases=theory_tables.optimism(gap=-1.0)["optimism_cases"],
         prior_regret=theory_tables.learned(

@@ -69,10 +69,47 @@ def found(rows=lambda s: 5000.0, after=lambda s: 20.0, end=lambda s: 1.0, width=
 
     return {
         "learning_games": game,
+        "reading_run": reading(),
         "policies": policy,
         "mini_optimum": optimum,
         "published_player": published(),
     }
+
+
+def reading(rlsvi=4500.0, lsvi=3500.0, only=None, width=0.02, first=10, **others):
+    """A run of reading_run: RLSVI and LSVI have these levels, in only one setting or in all, and 1 elsewhere."""
+
+    def run(s):
+        rows = (rlsvi if s["sigma"] else lsvi) if only in (None, s["setting"]) else 1.0
+        level = rows * noise({**s, "kind": len(s["setting"])}, width)
+        found = {"level": level, "mean_level": level, "first_row": first(s) if callable(first) else first}
+        norms = {"early_rows": 50.0, "early_norm": 1000.0, "late_norm": 100.0}
+        return {**found, **norms, **{name: value(s) for name, value in others.items()}}
+
+    return run
+
+
+def late(s):
+    """Every eighth seed begins late, whatever the setting."""
+    return 200 if s["seed"] % 8 == 0 else 10
+
+
+def low(s):
+    """Every third run stays low."""
+    return s["seed"] % 3 == 0
+
+
+def decayed(**changes):
+    """A run of reading_run in which every third one has decayed and stays low."""
+    usual = {
+        "level": lambda s: 100.0 if low(s) else 5000.0,
+        "early_rows": lambda s: 1.0 if low(s) else 50.0,
+        "late_norm": lambda s: 3.0 if low(s) else 100.0,
+    }
+    return {"reading_run": reading(**{**usual, **changes})}
+
+
+LATE = {"level": lambda s: 50.0 if late(s) > 120 else 3500.0, "first": late}
 
 
 def times(factor, **which):
@@ -234,6 +271,31 @@ CASES = {
         OPEN: [found(best=lspi(5000.0), width=0.3)],
     },
     ("tetris", "wider prior"): both_ways({"agent": NOISY, "units": "raw"}),
+    ("tetris-readings", "about 4500 rows, LSVI with a tuned schedule about 3500"): {
+        YES: [{"reading_run": reading()}, {"reading_run": reading(4400.0, 3600.0, only="γ = .999")}],
+        NO: [
+            {"reading_run": reading(4500.0, 2700.0)},
+            {"reading_run": reading(5300.0, 3500.0, only="floor")},
+            {"reading_run": reading(0.0, 0.0)},
+        ],
+        OPEN: [{"reading_run": reading(4300.0, 3500.0, only="γ = 1", width=0.3)}],
+    },
+    ("tetris-readings", "late starts"): {
+        YES: [(24, {"reading_run": reading(**LATE)})],
+        NO: [
+            (24, {"reading_run": reading(**{**LATE, "first": lambda s: late(s) + (s["setting"] == "γ = 1")})}),
+            (24, {"reading_run": reading(**{**LATE, "level": lambda s: 3500.0})}),
+            (24, {"reading_run": reading(**{**LATE, "first": 10})}),
+        ],
+    },
+    ("tetris-readings", "weights explode"): {
+        YES: [(24, decayed())],
+        NO: [
+            (24, decayed(early_norm=lambda s: 100.0)),
+            (24, decayed(late_norm=lambda s: 100.0)),
+            (24, decayed(level=lambda s: 5000.0)),
+        ],
+    },
     ("mini-tetris", "greatly outperforms LSVI even with a tuned schedule"): {
         YES: [found(times(3.0, **SMALL))],
         NO: [found(), found(times(0.5, **SMALL))],

@@ -1,0 +1,162 @@
+"""Many runs of Tetris together: the bits of one agent alone, of a card, and the readings that no agent has."""
+
+import numpy as np
+import pytest
+
+from rlsvi.agents import EpsilonGreedy, Exponential, StationaryLSVI, StationaryRLSVI
+from rlsvi.bases import Tetris
+from rlsvi.core import card
+from rlsvi.paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
+from rlsvi.simulate import simulate_tetris
+from rlsvi.simulate.tetris_runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run, put
+from rlsvi.tetris import LETTERS, rules
+from rlsvi.tetris.game import set_board
+from test_gpu import simulated
+
+MINI = rules(4, pieces="SZ")
+KNOWN = {  # players that an agent can be
+    "literal": Player(3, gamma=0.999),
+    "LSVI": Player(4, sigma=0.0, epsilon=0.1, decay=0.98),
+    "afterstate": Player(5, known=True, scaled=True),
+    "LSVI, afterstate": Player(6, sigma=0.0, known=True),
+}
+OTHERS = {
+    "prior first": Player(3, prior_first=True),
+    "floor": Player(3, floor=0.0),
+    "early": Player(3, early=True),
+    "few": Player(3, few=True),
+}
+
+
+def agent(player, memory):
+    """The agent that learns like a player."""
+    common = {"gamma": player.gamma, "memory": memory, "seed": player.seed, "diverged_above": 1e300}
+    common |= {"basis": Tetris(units="scaled" if player.scaled else "raw")}
+    common["form"] = "afterstate" if player.known else "literal"
+    if player.sigma > 0:
+        return StationaryRLSVI(**common)
+    return StationaryLSVI(explore=EpsilonGreedy(Exponential(player.epsilon, player.decay)), **common)
+
+
+@pytest.mark.parametrize("board", [MINI, rules()], ids=["mini", "20 x 10"])
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_run_has_the_bits_of_an_agent_alone(board, name):
+    player, games, memory = KNOWN[name], 40, 150  # so few that transitions are dropped
+    found, expected = (
+        learn_tetris([player], board, games, memory=memory),
+        simulate_tetris(agent(player, memory), board, games),
+    )
+    np.testing.assert_array_equal(found.rows[0], expected.rows)
+    np.testing.assert_array_equal(found.pieces[0], expected.pieces)
+    np.testing.assert_allclose(found.size[0], expected.size, rtol=1e-14)  # the norms are summed in another way
+
+
+def test_every_reading_has_the_same_bits_on_a_simulated_card():
+    code = """
+import numpy as np
+from rlsvi.simulate.tetris_runs import Player, learn_tetris
+from rlsvi.tetris import rules
+players = [
+    Player(1, gamma=0.999), Player(2, sigma=0.0, epsilon=0.1, decay=0.98),
+    Player(3, known=True, scaled=True, evaluate_from=3),
+    Player(4, prior_first=True, floor=0.0, early=True), Player(5, few=True),
+]
+one, other = (learn_tetris(players, rules(5, 4, "SZO"), 6, memory=9, device=it) for it in ("cpu", "cuda"))
+print([np.array_equal(a, b) for a, b in zip(one, other)], int(one.rows.sum()) > 0, int(one.pieces.sum()) > 50)
+"""
+    assert simulated(code) == "[True, True, True, True] True True"
+
+
+@pytest.mark.skipif(not card.is_usable(), reason="there is no graphics card")
+def test_every_reading_has_the_same_bits_on_a_card():
+    players = [*KNOWN.values(), *OTHERS.values(), Player(3, gamma=0.999, evaluate_from=10)]
+    one, other = (learn_tetris(players, rules(), 30, memory=2000, device=it) for it in ("cpu", "cuda"))
+    for mine, its in zip(one, other, strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_no_agent_has_changes_the_games(name):
+    usual, found = learn_tetris([Player(3), OTHERS[name]], rules(), 80, memory=500).pieces
+    assert not np.array_equal(usual, found)
+
+
+def test_games_with_the_posterior_mean_do_not_change_what_is_learned():
+    usual, found = (
+        learn_tetris([Player(3, gamma=0.999, **more)], MINI, 30) for more in ({}, {"evaluate_from": 10})
+    )
+    np.testing.assert_array_equal(usual.rows, found.rows)
+    np.testing.assert_array_equal(usual.size, found.size)
+    assert (found.mean_rows[0, :10] == -1).all()
+    assert (found.mean_rows[0, 10:] >= 0).all()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_the_top_row_may_count_before_full_rows_are_removed(early):
+    board = rules(3, 4)  # 2 rows are usable; an I fills both of them
+    run = new_run(Player(0), board, 10)
+    set_board(run.game, np.array([[0, 0, 0, 0], [1, 0, 1, 1], [1, 0, 1, 1]]), LETTERS.index("I"))
+    table = board.placements
+    first = table.first[LETTERS.index("I")]
+    upright = next(p for p in range(first, table.first[1]) if table.column[p] == 1 and table.span[p] == 1)
+    removed, over = put(board, run.game, upright, early)
+    assert removed == 2
+    assert over == early  # it stands 4 high, of which 2 are left
+    assert run.game.heights.tolist() == [0, 2, 0, 0]
+
+
+def test_moves_lead_to_the_neighbouring_placements():
+    board = board_of(rules())
+    table, width = board.rules.placements, board.rules.width
+    for p in range(len(table.column)):
+        piece = np.searchsorted(table.first, p, side="right") - 1
+        moves = board.moves[p]
+        assert moves[DROP] == p
+        assert ((moves >= table.first[piece]) & (moves < table.first[piece + 1])).all()
+        for move, step in ((LEFT, -1), (RIGHT, 1)):
+            to = moves[move]
+            assert (table.high[to] == table.high[p]).all()
+            assert table.column[to] == min(max(table.column[p] + step, 0), width - table.span[p])
+        turned = moves[ROTATE]
+        assert turned != p or piece == LETTERS.index("O")
+        assert abs(table.column[turned] - table.column[p]) <= 3
+        around = p
+        for _ in range(4):
+            around = board.moves[around, ROTATE]
+        assert (table.high[around] == table.high[p]).all()  # the same rotation after four turns
+
+
+def test_few_moves_take_several_steps_and_place_as_many_pieces():
+    found = learn_tetris([Player(0, few=True)], rules(), 5)
+    assert (found.pieces > 5).all()
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_run_of_a_reading_is_summarised(setting):
+    given = {"setting": setting, "sigma": 0.0, "epsilon": 1.0, "decay": 0.95, "games": 4, "seed": 7}
+    found = reading_run(**given)
+    assert found["first_row"] == 5  # random play removes none
+    assert found["level"] == 0.0
+    assert (found["mean_level"] == 0.0) == (setting in ("as printed", "γ = .999"))
+    assert player_of(given).seed == 7
+    assert reading_run.play_together is run_together
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"players": []}, ValueError, "at least one Player"),
+        ({"players": [3]}, ValueError, "at least one Player"),
+        ({"rules": rules(20, 12)}, ValueError, "at most 10 wide"),
+        ({"rules": rules(40, 10)}, ValueError, "no feature exceeds 255"),
+        ({"rules": 3}, TypeError, "rlsvi.tetris.rules"),
+        ({"games": 0}, ValueError, "games"),
+        ({"memory": 0}, ValueError, "memory"),
+        ({"device": "tpu"}, ValueError, "device"),
+    ],
+)
+def test_bad_arguments_are_named(change, error, words):
+    given = {"players": [Player(0)], "rules": MINI, "games": 3, "memory": 10, "device": "cpu"} | change
+    players, board, games = given.pop("players"), given.pop("rules"), given.pop("games")
+    with pytest.raises(error, match=words):
+        learn_tetris(players, board, games, **given)
