@@ -573,18 +573,27 @@ def plan(ring: Ring, model: Model, work: Work, theta: Floats, sampled: bool, swe
 @compiled
 def precision_factors(ring: Ring, ridge: float, work: Work) -> bool:
     """Factor P = ridge I + A'A from the exact sums of the ring. Return False if it is not positive definite."""
-    U, units, d = work.factor.U, ring.units, ring.units.size
+    U, inv = work.factor.U, work.factor.inv
     for b in range(ring.gram.shape[0]):
-        for i in range(d):
-            for j in range(i, d):
-                high = float(ring.gram[b, i, j])
-                low = ring.low[b, i, j] if ring.low.size > 0 else float(ring.gram[b, i, j] - np.int64(high))
-                unit, rest = two_product(units[i], units[j])
-                U[b, i, j], work.low[i, j] = pair_product(high, low, unit, rest)
-            U[b, i, i], work.low[i, i] = pair_sum(U[b, i, i], work.low[i, i], ridge, 0.0)
-        if not factorise(U[b], work.factor.inv[b], work.low):
+        if not precision_factor(ring.gram[b], ring.low[b], ring.units, ridge, U[b], inv[b], work.low):
             return False
     return True
+
+
+@compiled
+def precision_factor(
+    gram: Numbers, rest: Floats, units: Floats, ridge: float, U: Floats, inv: Floats, low: Floats
+) -> bool:
+    """Factor one block of P; `rest` is the rounding error of gram, empty for int64, and `low` is overwritten."""
+    d = units.size
+    for i in range(d):
+        for j in range(i, d):
+            high = float(gram[i, j])
+            missing = rest[i, j] if rest.size > 0 else float(gram[i, j] - np.int64(high))
+            unit, error = two_product(units[i], units[j])
+            U[i, j], low[i, j] = pair_product(high, missing, unit, error)
+        U[i, i], low[i, i] = pair_sum(U[i, i], low[i, i], ridge, 0.0)
+    return factorise(U, inv, low)
 
 
 @compiled

@@ -104,11 +104,16 @@ def strict_arithmetic() -> Iterator[None]:
         nvvm.compile_ir = usual
 
 
-def kernel(function: Any) -> Any:
-    """Return a kernel that is compiled on its first call, which must be within `strict_arithmetic`."""
+def kernel(function: Any, registers: int | None = None) -> Any:
+    """Return a kernel that is compiled on its first call, which must be within `strict_arithmetic`.
+
+    registers : of a thread, at most; with fewer, more threads run at once.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cuda().jit(function) if is_simulated() else cuda().jit(function, lto=False)
+        if is_simulated():
+            return cuda().jit(function)
+        return cuda().jit(function, lto=False, max_registers=registers)
 
 
 @cache

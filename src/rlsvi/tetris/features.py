@@ -108,17 +108,12 @@ def _drop(
 @compiled
 def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDArray[Any], to: Index) -> int:
     """Compute the features if a placement fills the rows y + i, for bits i of `lines`; return their number."""
-    table, W, gone = rules.placements, unsigned(rules.width), 0
+    W, gone = unsigned(rules.width), 0
     for i in range(TALL):
         gone += lines >> i & 1
     tallest, under, left = 0, 0, 0
     for c in range(rules.width):
-        j = c - table.column[p]
-        h = y + table.high[p, j] if 0 <= j < table.span[p] else game.heights[c]
-        if is_full(lines, h - 1 - y):
-            h = _below(rules, game, p, y, lines, c, h - 1)
-        else:
-            h -= gone  # a full row fills every column, so all full rows were below
+        h = height_after(rules, game, p, y, lines, gone, c)
         planes[unsigned(c), to] = h
         if c > 0:
             planes[W + unsigned(c) - ONE, to] = abs(h - left)
@@ -126,6 +121,17 @@ def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDAr
     planes[TWO * W - ONE, to] = tallest
     planes[TWO * W, to] = under - (game.cells[0] + CELLS - gone * rules.width)
     return gone
+
+
+@compiled
+def height_after(rules: Rules, game: Game, p: Index, y: int, lines: int, gone: int, c: int) -> int:
+    """Return the height of column c after a placement that fills `lines`, which are `gone` rows."""
+    table = rules.placements
+    j = c - table.column[p]
+    h: int = y + table.high[p, j] if 0 <= j < table.span[p] else game.heights[c]
+    if is_full(lines, h - 1 - y):
+        return _below(rules, game, p, y, lines, c, h - 1)
+    return h - gone  # a full row fills every column, so all full rows were below
 
 
 @compiled

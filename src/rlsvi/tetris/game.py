@@ -267,13 +267,14 @@ def place(rules: Rules, game: Game, action: int) -> int:
         game.rows[y + i] |= table.bits[p, i]
     for j in range(table.span[p]):
         game.heights[table.column[p] + j] = y + table.high[p, j]
-    removed = _remove_full_rows(rules, game)
+    removed = remove_full_rows(rules, game)
     game.cells[0] += CELLS - removed * rules.width
     return removed
 
 
 @compiled
-def _remove_full_rows(rules: Rules, game: Game) -> int:
+def remove_full_rows(rules: Rules, game: Game) -> int:
+    """Remove the full rows and compute the heights; return their number."""
     kept = 0
     for i in range(game.rows.size):
         row = game.rows[i]
