@@ -159,8 +159,8 @@ def _keep(agent: StationaryAgent, games: Games, folder: Path) -> None:
 
 def _resumed(agent: StationaryAgent, folder: Path | None) -> tuple[StationaryAgent, Games]:
     """The agent and its games as they were last kept; from the beginning if nothing was, or it cannot be read."""
-    kept = [] if folder is None else [path for path in folder.glob("*.rlsvi") if path.stem.isdigit()]
-    for path in sorted(kept, key=lambda path: -int(path.stem)):
+    saved = [] if folder is None else [path for path in folder.glob("*.rlsvi") if path.stem.isdigit()]
+    for path in sorted(saved, key=lambda path: -int(path.stem)):
         try:
             with open(path.with_suffix(".npz"), "rb") as file, np.load(file, allow_pickle=False) as columns:
                 games = Games(*(columns[name] for name in Games._fields))
