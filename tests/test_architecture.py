@@ -239,8 +239,11 @@ def test_every_function_is_compiled_the_one_way():
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         allowed = path in [
-            SOURCE / "core" / f"{name}.py"
-            for name in ("compile", "cache", "callee", "dispatch", "card", "card_kernels")
+            SOURCE / "simulate" / "tetris_kernel.py",  # a kernel needs numba.cuda
+            *(
+                SOURCE / "core" / f"{name}.py"
+                for name in ("compile", "cache", "callee", "dispatch", "card", "card_kernels")
+            ),
         ]
         assert allowed or not any((n or "").startswith("numba") for n in names)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rlsvi.agents.contract import ACTION, EPISODE, PREDICT
 from rlsvi.core.compile import Floats, Longs
-from rlsvi.simulate.tetris_runs import (
+from rlsvi.simulate.tetris_lanes import (
     BROKEN,
     EIGHT,
     FLAG,
@@ -22,9 +22,9 @@ from rlsvi.simulate.tetris_runs import (
     PLACED,
     REMOVED,
     SIZE,
-    Board,
-    Run,
-    Setting,
+    RunArrays,
+    RunBoard,
+    RunSetting,
     act,
     add_parts,
     add_products,
@@ -45,8 +45,8 @@ SUMS = FEATURES * PARTS
 
 
 def play(
-    runs: Run,
-    board: Board,
+    runs: RunArrays,
+    board: RunBoard,
     settings: Floats,
     epsilon: Floats,
     first: int,
@@ -59,7 +59,7 @@ def play(
     """Let each run play `games` games from game `first` on, as `learn_game` does."""
     r, lane, lanes = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
     s = settings[r]
-    setting = Setting(int(s[0]), s[1], s[2], s[3] > 0.0, s[4] > 0.0, s[5], s[6] > 0.0, s[7] > 0.0, int(s[8]))
+    setting = RunSetting(int(s[0]), s[1], s[2], s[3] > 0.0, s[4] > 0.0, s[5], s[6] > 0.0, s[7] > 0.0, int(s[8]))
     state = cuda.shared.array(NUMBERS, np.int64)
     board_rows = cuda.shared.array(ROOM, np.int64)
     heights = cuda.shared.array(ROOM, np.int64)
@@ -74,7 +74,7 @@ def play(
     old = cuda.shared.array(FEATURES, np.int64)
     parts = cuda.shared.array(SUMS, np.float64)
     n, W, d = runs.game.rows.shape[1], runs.game.heights.shape[1], runs.units.shape[1]
-    run = Run(
+    run = RunArrays(
         state,
         Game(board_rows[:n], heights[:W], cells, piece, runs.game.spare[r]),
         streams,

@@ -124,7 +124,7 @@ def _remove(rules: Rules, game: Game, p: Index, y: int, lines: int, planes: NDAr
 
 
 @compiled
-def height_after(rules: Rules, game: Game, p: Index, y: int, lines: int, gone: int, c: int) -> int:
+def height_after(rules: Rules, game: Game, p: int | Index, y: int, lines: int, gone: int, c: int) -> int:
     """Return the height of column c after a placement that fills `lines`, which are `gone` rows."""
     table = rules.placements
     j = c - table.column[p]
@@ -141,7 +141,7 @@ def is_full(lines: int, i: int) -> bool:
 
 
 @compiled
-def _below(rules: Rules, game: Game, p: Index, y: int, lines: int, c: int, h: int) -> int:
+def _below(rules: Rules, game: Game, p: int | Index, y: int, lines: int, c: int, h: int) -> int:
     """Return the height of a column after full rows are removed, one of which, row h, was its top."""
     table = rules.placements
     while h > 0:

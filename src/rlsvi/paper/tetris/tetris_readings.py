@@ -17,7 +17,7 @@ from rlsvi.paper.degrees import ABOUT, about
 from rlsvi.paper.drawing import DOTTED, Picture, labelled, panels
 from rlsvi.paper.figure import Figure
 from rlsvi.paper.results import chosen_by_the_others, having
-from rlsvi.simulate.tetris_runs import Player, Scores, learn_tetris
+from rlsvi.simulate.tetris_runs import Player, RunScores, learn_tetris
 from rlsvi.study.job import Job
 from rlsvi.study.plot import COLOURS
 from rlsvi.study.statistics import mean, ratio
@@ -99,7 +99,7 @@ def run_together(settings: Sequence[Mapping[str, Any]], fewest: int = 1) -> list
 reading_run.play_together = run_together  # type: ignore[attr-defined]
 
 
-def summary(found: Scores, r: int) -> dict[str, Any]:
+def summary(found: RunScores, r: int) -> dict[str, Any]:
     """What is kept of a run."""
     rows, size = found.rows[r].astype(np.float64), found.size[r]
     games = len(rows)
