@@ -103,10 +103,7 @@ def test_headline_claims_are_counted_by_readings_for_each_figure(folder):
         claims=[lost, claim(headline=True), claim(readings=fresh)],
     )
     _, other = by_readings(claims_of(read_figures(folder))["tetris"])
-    assert other == (
-        "By the reading of the text, headline claims of `mini-tetris` hold as follows: 0 of 1 (γ = .995), "
-        "1 of 1 (γ = 1). These readings give all: γ = 1."
-    )
+    assert other == ("The headline claim of `mini-tetris` holds in 1 of its 2 readings: γ = 1.")
 
 
 def test_it_is_written_beside_the_page_of_results(folder, tmp_path):

@@ -103,6 +103,11 @@ def by_readings(claims: Claims) -> list[str]:
         full = [way for way in outcomes if met[way] == judged[way] == len(leading)]
         if not each:
             continue
+        if len(leading) == 1:
+            ways = "; ".join(full)
+            held = f"in {len(full)} of its {sum(judged.values())} readings{': ' * bool(full)}{plain(ways)}"
+            found.append(f"The headline claim of `{name}` holds {held}.")
+            continue
         whole = f"These readings give all: {plain('; '.join(full))}." if full else "No reading gives all."
         found.append(f"By the reading of the text, headline claims of `{name}` hold as follows: {each}. {whole}")
     return found
