@@ -65,6 +65,7 @@ RIVALS = {
         PRIOR,
         ["Theorem 1: the", "The shape", "The proof arrives", "in contrast to dithering", "There are intelligent"],
     ),
+    "tetris-readings": ({"reading_run": tetris_tables.reading(0.0, 0.0)}, ["about 4500"]),
     "tetris": (
         NO_ROWS,
         [
