@@ -159,7 +159,7 @@ CASES = {
         NO: [found() | {"published_player": published(10_000.0)}],
         OPEN: [(12, found(width=0.5) | {"published_player": published(50_000.0)})],
     },
-    ("tetris", "about 4500 rows, LSVI with a tuned schedule about 3500"): {
+    ("tetris", "about 4500 rows and tuned LSVI about 3500"): {
         YES: [found(by_agent(4500.0, 3500.0)), found(by_agent(4400.0, 3600.0, gamma=0.99))],
         NO: [
             found(always(4500.0)),
