@@ -9,7 +9,7 @@ from tables import figure, table
 from test_claims import judged
 from tetris_tables import by_agent, found
 
-LEVELS = "about 4500 rows, LSVI with a tuned schedule about 3500"
+LEVELS = "about 4500 rows and tuned LSVI about 3500"
 
 
 def learners(name, **settings):

@@ -238,10 +238,7 @@ def in_words(values: Floats, name: str) -> str:
     return f"{name} gets {mean_se(values)} rows a game"
 
 
-@in_section(
-    "In short and in long runs of these seeds, RLSVI reaches about 4500 rows and tuned LSVI about 3500",
-    kind="ours",
-)
+@in_section("In runs of up to 1,000 games RLSVI reaches about 4500 rows and tuned LSVI about 3500", kind="ours")
 def reach_their_levels(frame: pl.DataFrame) -> Verdict:
     """The mean score of the second half of the shortest runs is within a factor of 1.1 of 4500 and of 3500. LSVI
     has the best of ε = .1 or 1 times .95 or .98 to the power of the game, chosen by the other seeds.
