@@ -8,7 +8,7 @@ from rlsvi.bases import Tetris
 from rlsvi.core import card
 from rlsvi.paper.tetris.tetris_readings import SETTINGS, player_of, reading_run, run_together
 from rlsvi.simulate import simulate_tetris
-from rlsvi.simulate.tetris_lanes import put
+from rlsvi.simulate.tetris_lanes import LIMIT, put
 from rlsvi.simulate.tetris_runs import DROP, LEFT, RIGHT, ROTATE, Player, board_of, learn_tetris, new_run
 from rlsvi.tetris import LETTERS, rules
 from rlsvi.tetris.game import set_board
@@ -132,6 +132,13 @@ def test_few_moves_take_several_steps_and_place_as_many_pieces():
     assert (found.pieces > 5).all()
 
 
+def test_a_game_that_is_cut_off_keeps_its_last_transition():
+    """Perfect play of squares on two columns never ends; the places of the next placements are not used again."""
+    player, board = Player(0, sigma=0.0, known=True), rules(6, 2, "O")
+    found = learn_tetris([player], board, 3, memory=50)
+    assert found.pieces.tolist() == [[LIMIT] * 3]
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_run_of_a_reading_is_summarised(setting):
     given = {"setting": setting, "sigma": 0.0, "epsilon": 1.0, "decay": 0.95, "games": 4, "seed": 7}
@@ -148,6 +155,17 @@ def test_a_run_of_a_reading_is_summarised(setting):
     [
         ({"players": []}, ValueError, "at least one Player"),
         ({"players": [3]}, ValueError, "at least one Player"),
+        ({"players": 3}, ValueError, "at least one Player"),
+        ({"players": [Player(-1)]}, ValueError, "seed"),
+        ({"players": [Player(0, gamma=np.nan)]}, ValueError, "gamma"),
+        ({"players": [Player(0, gamma=7)]}, ValueError, "gamma must be at least 0 and at most 1, got 7"),
+        ({"players": [Player(0, sigma=-1.0)]}, ValueError, "sigma must be at least 0, got -1"),
+        ({"players": [Player(0, epsilon=5.0)]}, ValueError, "epsilon"),
+        ({"players": [Player(0, decay=2.0)]}, ValueError, "decay"),
+        ({"players": [Player(0, floor=np.nan)]}, ValueError, "floor"),
+        ({"players": [Player(0, few=3)]}, ValueError, "few"),
+        ({"players": [Player(0, evaluate_from=2**70)]}, ValueError, "evaluate_from"),
+        ({"rules": rules(100, 2, "I")}, ValueError, "60 high"),
         ({"rules": rules(20, 12)}, ValueError, "at most 10 wide"),
         ({"rules": rules(40, 10)}, ValueError, "no feature exceeds 255"),
         ({"rules": 3}, TypeError, "rlsvi.tetris.rules"),

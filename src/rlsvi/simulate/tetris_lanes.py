@@ -216,12 +216,16 @@ def norm(theta: Floats) -> float:
 def begin_game(run: RunArrays, board: RunBoard, setting: RunSetting, stream: Words, theta: Floats) -> None:
     """Empty the board, draw a piece, and find room for its placements."""
     state = run.state
+    if state[OWNED] == 1:  # the last game was cut off, and its last transition has next placements
+        state[HEAD] = state[SLOT] + state[COUNT]
     reseed(run.nature, bits(stream) >> np.uint64(32))
     start(board.rules, run.game, run.nature)
     state[REMOVED] = state[PLACED] = state[OWNED] = state[FLAG] = 0
     set_weights(run, setting, theta)
     offer(run, board, setting)
     state[SLOT] = place_for(run, run.Q.size)  # none of a game that is only played has more
+    if state[SLOT] < 0:
+        state[FLAG] = FULL
 
 
 @compiled

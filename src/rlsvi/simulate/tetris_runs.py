@@ -17,7 +17,7 @@ import numpy as np
 from rlsvi.agents.agent import new_streams
 from rlsvi.agents.contract import ACTION, EPISODE, PREDICT
 from rlsvi.core import card
-from rlsvi.core.checks import one_of, shown, whole
+from rlsvi.core.checks import flag, number, one_of, shown, whole
 from rlsvi.core.compile import Floats, Longs, Words, compiled
 from rlsvi.simulate.tetris_lanes import (
     BROKEN,
@@ -53,6 +53,7 @@ from rlsvi.tetris.game import Game, Placements, Rules, check_rules, new_game
 
 THREADS, REGISTERS = 64, 80  # threads of a run on a card, and registers of each, so that many runs fit
 LAUNCH_SECONDS = 20.0  # about the time between two returns from the card
+TALLEST = 60  # rows of a board, four less than the threads of a run share
 SPARE = 0.9  # the share of the card's free memory that may be used
 DROP, LEFT, RIGHT, ROTATE = range(4)
 
@@ -148,13 +149,16 @@ def learn_tetris(
     advance : called from time to time with the number of games just played.
     """
     one_of("device", device, ("cpu", "cuda"))
-    if smallest_dtype(BERTSEKAS, check_rules(rules)) is not np.uint8 or rules.width > 10:
+    if smallest_dtype(BERTSEKAS, check_rules(rules)) is not np.uint8 or rules.width > 10 or rules.height > TALLEST:
         raise ValueError(
-            f"rules must be of a board at most 10 wide, on which no feature exceeds 255, got {shown(rules)}"
+            f"rules must be of a board at most 10 wide and {TALLEST} high on which no feature exceeds 255, got "
+            f"{shown(rules)}"
         )
-    games, memory = whole("games", games, 1, 2**31 - 1), whole("memory", memory, 1, 2**31 - 1)
-    if not players or not all(isinstance(player, Player) for player in players):
-        raise ValueError("players must be at least one Player")
+    games, memory = whole("games", games, 1, 2**31 - 1), whole("memory", memory, 1, 10**7)
+    if not isinstance(players, Sequence) or not players:
+        raise ValueError(f"players must be a list of at least one Player, got {shown(players)}")
+    for player in players:
+        check_player(player)
     board = board_of(rules)
     rows, pieces, mean_rows = np.zeros((3, len(players), games), np.int64)
     found = RunScores(rows, pieces, mean_rows, np.full((len(players), games), np.inf))
@@ -176,6 +180,22 @@ def learn_tetris(
             some = chosen[i : i + at_once]
             _learn_together([players[r] for r in some], board, games, memory, some, found, advance)
     return found
+
+
+def check_player(player: Any) -> None:
+    """Raise an error if a player's numbers cannot be used."""
+    if not isinstance(player, Player):
+        raise ValueError(f"players must be a list of at least one Player, with {shown(player)} in it")
+    whole("seed", player.seed, 0)
+    whole("evaluate_from", player.evaluate_from, 0, 2**31 - 1)
+    for name, most in (("gamma", 1.0), ("sigma", math.inf), ("epsilon", 1.0), ("decay", 1.0)):
+        value = number(name, getattr(player, name))
+        if not 0.0 <= value <= most:
+            raise ValueError(f"{name} must be at least 0{f' and at most {most:g}' * (most == 1)}, got {value:g}")
+    if player.floor != -math.inf:
+        number("floor", player.floor)
+    for name in ("known", "scaled", "prior_first", "early", "few"):
+        flag(name, getattr(player, name))
 
 
 def _learn_alone(

@@ -107,7 +107,7 @@ def _claim(claim: ClaimRecord) -> str:
 def _readings(figure: FigureRecord) -> str:
     """All claims of a figure by the readings of the paper's text, and the numbers of each; empty if there is one.
 
-    Claims that have other readings than most are in the tables below alone; those without any do not depend on it.
+    Claims that have other readings than most are in the tables below alone; those without any are not among them.
     """
     read = [claim for claim in figure.claims if claim.readings]
     if not read:
@@ -115,12 +115,12 @@ def _readings(figure: FigureRecord) -> str:
     names, _ = Counter(tuple(name for name, _ in claim.readings) for claim in read).most_common(1)[0]
     rows: list[Sequence[str]] = [("claim", *names)]
     for claim in figure.claims:
-        outcomes = dict(claim.readings) or dict.fromkeys(names, claim.outcome)
+        outcomes = dict(claim.readings)
         if set(outcomes) == set(names):
             rows.append((claim.words, *(f"{SIGNS.get(outcomes[name], '–')} {outcomes[name]}" for name in names)))
     tables = "\n".join(f"{plain(claim.words)}:\n\n{_table(claim.table)}" for claim in read if claim.table)
     return f"""
-All claims by the readings of the paper's text; the first reading decides.
+Claims by the readings of the paper's text; the first reading decides.
 
 {_table(rows)}
 {tables}"""

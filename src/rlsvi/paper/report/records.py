@@ -88,7 +88,8 @@ def alone(figure: FigureRecord) -> str:
     """The command that makes a figure by itself; for one that is not of the paper, the one that has made it."""
     if figure.name not in FIGURES:
         return tidy(figure.command)
-    return f"rlsvi paper {figure.name} --scale {tidy(figure.scale)} --out {figure.folder.name}"
+    card = " --executor gpu" if "--executor gpu" in figure.command else ""  # its time is that of a card
+    return f"rlsvi paper {figure.name} --scale {tidy(figure.scale)} --out {figure.folder.name}{card}"
 
 
 def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
