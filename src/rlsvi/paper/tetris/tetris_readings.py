@@ -210,8 +210,9 @@ def weights_decay(frame: pl.DataFrame) -> Verdict:
     exploded, low = share(large > LARGE), early < FEW_ROWS
     stay, decayed = share((level < LOW) == low), share((late < SMALL) == low)
     words = (
-        f"the norm exceeds {LARGE:.0f} in {(large > LARGE).sum()} of {len(large)} runs; {stay:.0%} of the levels and "
-        f"{decayed:.0%} of the norms in game {LOOK} are as predicted; {low.mean():.0%} of the runs removed few rows"
+        f"the norm exceeds {LARGE:.0f} in {(large > LARGE).sum()} of {len(large)} runs; {stay:.0%} of the levels "
+        f"and {decayed:.0%} of the norms in game {LOOK} are as predicted; {low.mean():.0%} of the runs removed "
+        "few rows"
     )
     return exactly(exploded >= 0.95 and min(stay, decayed) >= 0.9, words)
 
