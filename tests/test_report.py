@@ -565,7 +565,7 @@ def test_markdown_has_totals_then_headlines_then_each_figure(folder, tmp_path):
         "2 min 3 s",
         "\n\n    rlsvi paper length --scale paper\n",
         "- **? inconclusive**, scale: RLSVI outperforms both bounds (section 6.1.1).",
-        "*Measured:* at N = 100: 630 episodes (480 to 810).\n",
+        "*Measured:* at N = 100: 630 episodes; the interval that decides is 480 to 810.\n",
     ):
         place = text.index(part, place)
     assert set(re.findall(r"\]\(#([\w-]+)\)", text)) <= set(re.findall(r'<a id="([\w-]+)"></a>', text))

@@ -152,7 +152,7 @@ section 6, and Theorem 1. Caveats are what a reader must know beside them. Every
 
 ## The headline claims
 
-Each claim is judged in one reading of the paper's text. Intervals, in parentheses, are of 95%.
+Each claim is judged in one reading of the paper's text. Intervals are of 95%.
 
 {_table(("where", "claim", "criterion", "reading", "measured", "verdict"), leading)}
 
@@ -174,7 +174,7 @@ not have. Learning times are cut off after the episodes given here.
 The pictures of the paper are not in its text. On the right is what its text and captions say about them.
 
 {_table(("here", "in the paper"), [_beside(figure, folder, results) for figure in drawn])}
-
+{_again(figures, folder, results)}
 ## All of it again
 
     rlsvi paper --scale {figures[0].scale} --out {figures[0].folder.name}
@@ -196,8 +196,9 @@ def _sentence(part: str, claims: Claims) -> str:
     listed = " and ".join([", ".join(counts[:-1]), counts[-1]] if len(counts) > 1 else counts)
     title, found = f"{name[0].upper()}{name[1:]} ({where})", answer([it for _, it in claims])
     sentences = [f"- **{title}: {found}.** Reproduced are {listed}."]
-    sentences += [f"But {plain(it)}." for it in caveats_of(groups["headline claims"])]
-    return " ".join(sentences + ([] if found.startswith("yes") else by_readings(claims)))
+    sentences += [] if found.startswith("yes") else by_readings(claims)
+    caveats = [f"    - But {plain(it)}." for it in caveats_of(groups["headline claims"])]
+    return "\n".join([" ".join(sentences), *caveats])
 
 
 def _link(figure: FigureRecord, claim: ClaimRecord, results: str) -> str:
@@ -213,9 +214,19 @@ def _settings(figure: FigureRecord) -> list[tuple[str, ...]]:
 
 
 def _beside(figure: FigureRecord, folder: str, results: str) -> tuple[str, str]:
-    title = plain(figure.title)
-    picture = f"[![{title}]({folder}/{figure.name}.png)]({results}#{figure.name})"
-    return picture, f"**Figure {PRINTED[figure.name].number}.** {plain(PRINTED[figure.name].drawn)}"
+    said = f"**Figure {PRINTED[figure.name].number}.** {plain(PRINTED[figure.name].drawn)}"
+    return _picture(figure, folder, results), said
+
+
+def _picture(figure: FigureRecord, folder: str, results: str) -> str:
+    return f"[![{plain(figure.title)}]({folder}/{figure.name}.png)]({results}#{figure.name})"
+
+
+def _again(figures: Sequence[FigureRecord], folder: str, results: str) -> str:
+    """Pictures of what was computed again, by a plan that was fixed before its runs."""
+    pictures = [_picture(it, folder, results) for it in figures if it.name == "tetris-readings"]
+    about = "Figure 7 again, in every reading that was [fixed before its runs](preregistration.md):"
+    return "".join(f"\n{about}\n\n{it}\n" for it in pictures)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -39,7 +39,7 @@ def verdict(claim: ClaimRecord) -> str:
 def measured(claim: ClaimRecord) -> str:
     """What was measured, with its interval, and the caveat."""
     found = interval(claim)
-    told = plain(claim.measured).rstrip(".") + (f" ({found})" if found else "")
+    told = plain(claim.measured).rstrip(".") + (f"; the interval that decides is {found}" if found else "")
     return f"{told}. *But* {plain(claim.caveat).rstrip('.')}" if claim.caveat else told
 
 
