@@ -47,11 +47,11 @@ class Line(gymnasium.Env):
 
 
 class Counted(Line):
-    """The same with counted observations."""
+    """The same with counted observations, of which there could be more than a table holds."""
 
-    def __init__(self):
+    def __init__(self, others=2000):
         super().__init__()
-        self.observation_space = MultiDiscrete([7, 2])
+        self.observation_space = MultiDiscrete([7, others])
 
     def look(self):
         return np.array([self.x, 0])
@@ -63,6 +63,18 @@ def test_observations_that_recur_stay_a_table():
     assert isinstance(agent.acting, DiscountedPSRL)
     assert agent.acting.states == 6
     assert rlsvi.evaluate(agent, Line(), 3).mean == 1
+
+
+def test_nothing_is_chosen_where_features_would_be_a_table_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(table_or_features, "LEAST", 1.1)  # nothing recurs often enough
+    monkeypatch.setattr(table_or_features, "FIRST", 1)
+    assert not TableOrFeatures(seed=0).learn(Counted(), episodes=2).uses_table
+    agent = TableOrFeatures(seed=0).learn(Counted(others=2), episodes=3)
+    assert agent.uses_table
+    assert agent.explain().endswith("with so few values that features would be a table too.")
+    assert len(agent._returns()) == 3, "the returns are known, though episodes are not kept"
+    agent.save(tmp_path / "agent")
+    assert rlsvi.load(tmp_path / "agent").explain() == agent.explain()
 
 
 def test_observations_that_do_not_recur_get_features_that_know_everything(caplog):

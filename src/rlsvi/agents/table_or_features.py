@@ -1,6 +1,6 @@
 """A table where observations recur, features where they do not: the default where observations are not numbered.
 
-    learn with a table, and keep all episodes
+    learn with a table, and keep all episodes (or none, if features of the observations would be a table too)
     after 2, 3, 4, 6, 8, 12, 16, .. episodes
         seen = the part of the steps of all episodes but the first at an observation seen in an earlier episode
         known = the part of recent steps whose observation and action occurred together in an earlier episode
@@ -115,7 +115,7 @@ class TableOrFeatures(PracticeAgent):
         """The agent in use, for a look at its properties; to learn, use this agent."""
         assert self._task is not None
         inner = self.inner(self.uses_table, self._task)
-        inner._learner = self._learner and self._learner.active
+        inner._learner, inner._earned = self._learner and self._learner.active, self._earned
         return inner
 
     @property
@@ -144,10 +144,10 @@ class TableOrFeatures(PracticeAgent):
 
     def _returns(self) -> Floats:
         """Return the returns of all episodes, or of the last ones if others are not known."""
-        record: Record | None = self._learner.record if self._learner is not None else None
-        if record is not None:
-            return record.returns
-        return super()._returns() if self.uses_table else self.acting._returns()
+        if self._learner is None:
+            return super()._returns()
+        record: Record | None = self._learner.record
+        return record.returns if record is not None else self.acting._returns()
 
     def _advise(self) -> str:
         """Return one sentence on what to do next."""
@@ -182,6 +182,9 @@ class TableOrFeatures(PracticeAgent):
     def new_learner(self, task: Task, example: Any) -> "ChoosingLearner":
         """Return a learner without experience, which begins with a table."""
         active: Any = self.inner(True, task).new_learner(task, example)
+        features: Any = self.inner(False, task)
+        if features._lookup(task).table:
+            return ChoosingLearner(self, task, active, True, None, Judgement(FEW))
         return ChoosingLearner(self, task, active, True, Record.empty(), Judgement())
 
     def restored_learner(self, task: Task, file: Archive) -> "ChoosingLearner":
@@ -354,7 +357,7 @@ def is_judged(episodes: int) -> bool:
     return episodes > 1 and part & (part - 1) == 0
 
 
-START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL = range(7)  # reasons of a choice
+START, NEW, KNOWN, UNKNOWN, FEATURES, TABLE, FELL, FEW = range(8)  # reasons of a choice
 
 
 class Judgement(NamedTuple):
@@ -386,8 +389,9 @@ class Judgement(NamedTuple):
             FEATURES: errors,
             TABLE: errors,
             FELL: f"returns had fallen from {before:.4g} to {now:.4g} with {other}",
+            FEW: "observations consist of categories with so few values that features would be a table too",
         }
-        after = f", as judged after {self.episodes:.0f} episodes" if self.reason != START else ""
+        after = f", as judged after {self.episodes:.0f} episodes" if self.episodes else ""
         return f"Learning with {kind}{after}: {why[int(self.reason)]}."
 
     @classmethod
@@ -396,7 +400,7 @@ class Judgement(NamedTuple):
         if "choice" not in file:
             return cls()
         reason, *numbers = file.take("choice", (len(cls._fields),)).tolist()
-        if reason not in range(FELL + 1):
+        if reason not in range(FEW + 1):
             raise ArchiveError("is damaged: its choice of a table or features has no reason")
         return cls(reason, *numbers)
 
