@@ -3,22 +3,26 @@
 Clients are closed loops: each sends its next request when the last one is answered. A visit asks for a product for
 each of its ten slots, and tells the reward of each, unless --no-feedback is given. All clients run in one process
 of their own, on the same cores as the server. Latencies are those that the clients see. Every server begins with
-the same past visits, which its learner has learned from; it is measured with and without a learner beside it.
+the same past visits, which its learner has learned from. In every run the learner works and is stopped in turn,
+two seconds each, so that noise of the machine meets both alike.
 
     python -m benchmarks.shop_load --out out/bench     # the table of docs/shop-operate.md, in 8 minutes at most
-    python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --learner on --seconds 5 --visits 1000
+    python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --seconds 8 --visits 1000
 """
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -26,9 +30,12 @@ import numpy as np
 import polars as pl
 
 from benchmarks.shop_service import Shop, prefill, write_markdown, write_settings
+from rlsvi.shop import Events, ShopSettings
 
 SLOTS = 10
 MOST = 100_000  # requests of one run
+TURN = 2.0  # seconds for which the learner works, and for which it is stopped
+SETTLING = 0.2  # seconds after each change that are not measured
 
 
 # ---- the clients, in a process of their own -----------------------------------------------------------------
@@ -65,7 +72,7 @@ class Connection(asyncio.Protocol):
         if len(body) < length:
             return
         now, status = time.perf_counter(), head[9:12].decode()
-        self.seconds[self.path].append(now - self.begun)
+        self.seconds[self.path].append((self.begun, now - self.begun))
         self.statuses[status] = self.statuses.get(status, 0) + 1
         self.buffer, self.left = b"", self.left - 1
         if now > self.end or not self.left:
@@ -116,10 +123,13 @@ def client(port, clients, seconds, run, feedback):
         spent, statuses, wall = runner.run(visiting(port, clients, seconds, run, feedback))
     found = {"wall": wall, "statuses": statuses, "client_cpu": time.process_time()}
     for path, name in (("/recommend", "recommend"), *([("/feedback", "feedback")] if feedback else [])):
-        milliseconds = 1000 * np.array(spent[path])
-        found[f"{name}s_per_second"] = len(milliseconds) / wall
-        for share in (50, 99, 99.9):
-            found[f"{name}_p{share:g}_ms"] = float(np.percentile(milliseconds, share))
+        begun, seconds = np.array(spent[path]).T
+        turn, since = np.divmod(begun, TURN)
+        for learner, parity in (("on", 0), ("off", 1)):
+            some = 1000 * seconds[(turn % 2 == parity) & (since > SETTLING)]
+            found[f"{name}s_per_second_{learner}"] = len(some) / (wall / 2 * (1 - SETTLING / TURN))
+            for share in (50, 99, 99.9):
+                found[f"{name}_p{share:g}_ms_{learner}"] = float(np.percentile(some, share))
     print(json.dumps(found))
 
 
@@ -144,7 +154,8 @@ def measured(shop, clients, seconds, feedback):
     command = [sys.executable, "-m", "benchmarks.shop_load", "--as-client", str(shop.port)]
     command += ["--clients", str(clients), "--seconds", str(seconds)]
     command += [] if feedback else ["--no-feedback"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=False)
+    with in_turn(shop):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
     found, after, memory = json.loads(done.stdout), shop.processor_seconds(), shop.megabytes()
@@ -154,23 +165,46 @@ def measured(shop, clients, seconds, feedback):
     return {**found, "refused": refused, **spent, **sizes}
 
 
+@contextlib.contextmanager
+def in_turn(shop):
+    """Context manager during which the learner works in every other turn of the clock, and is stopped between."""
+    (learner,), ended = shop.processes("learner"), threading.Event()
+    database = ShopSettings.from_toml(shop.folder / "shop.toml").database
+
+    def change():
+        with Events(database) as events:
+            while not ended.wait(TURN - time.perf_counter() % TURN):
+                on = time.perf_counter() // TURN % 2 == 0
+                with contextlib.nullcontext() if on else events.writing():  # never within a transaction of its own
+                    os.kill(learner, signal.SIGCONT if on else signal.SIGSTOP)
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        os.kill(learner, signal.SIGCONT)
+
+
 def rows_of(given, end):
     """Yield the rows of the table until the time is over."""
     with tempfile.TemporaryDirectory() as name:
-        for products, workers, learner in itertools.product(given.products, given.workers, given.learner):
+        for products, workers in itertools.product(given.products, given.workers):
             past, folder = Path(name) / f"past-{products}", Path(name) / "shop"
             if time.monotonic() > end:
                 return
             if not past.exists():
                 learned_folder(past, products, given.visits)
             shutil.copytree(past, folder)
-            shop = Shop(folder, products=products, slots=SLOTS, workers=workers, learner=learner == "on")
+            shop = Shop(folder, products=products, slots=SLOTS, workers=workers)
             try:
                 shop.wait(workers=workers)
                 for clients in given.clients:
                     if time.monotonic() > end:
                         return
-                    asked = {"products": products, "workers": workers, "learner": learner, "clients": clients}
+                    asked = {"products": products, "workers": workers, "clients": clients}
                     yield asked | measured(shop, clients, given.seconds, not given.no_feedback)
             finally:
                 shop.end()
@@ -179,10 +213,14 @@ def rows_of(given, end):
 
 def shown(row):
     """A row as the documentation has it."""
-    latency = {f"p{share}, ms": f"{row[f'recommend_p{share}_ms']:.1f}" for share in ("50", "99", "99.9")}
-    memory = {f"{role}, MB": row[f"{role}_mb"] or "none" for role in ("parent", "worker", "learner")}
-    asked = {name: row[name] for name in ("products", "workers", "clients", "learner")}
-    return {**asked, "recommendations/s": f"{row['recommends_per_second']:.0f}", **latency, **memory}
+    both = ("on", "off")
+    rate = {"recommendations/s": " / ".join(f"{row[f'recommends_per_second_{it}']:.0f}" for it in both)}
+    latency = {
+        f"p{share}, ms": " / ".join(f"{row[f'recommend_p{share}_ms_{it}']:.1f}" for it in both)
+        for share in ("50", "99", "99.9")
+    }
+    memory = {f"{role}, MB": row[f"{role}_mb"] for role in ("parent", "worker", "learner")}
+    return {name: row[name] for name in ("products", "workers", "clients")} | rate | latency | memory
 
 
 def main():
@@ -190,8 +228,7 @@ def main():
     parser.add_argument("--clients", type=int, nargs="*", default=[1, 8, 64])
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--products", type=int, nargs="*", default=[50, 500])
-    parser.add_argument("--learner", nargs="*", default=["on", "off"], choices=["on", "off"])
-    parser.add_argument("--seconds", type=float, default=5.0, help="the length of a run")
+    parser.add_argument("--seconds", type=float, default=12.0, help="the length of a run")
     parser.add_argument("--visits", type=int, default=20_000, help="past visits in the database")
     parser.add_argument("--limit", type=float, default=420.0, help="seconds after which no run begins")
     parser.add_argument("--no-feedback", action="store_true", help="recommend only")
@@ -208,9 +245,10 @@ def main():
         print(json.dumps(plain), file=sys.stderr, flush=True)
     if not rows:
         raise SystemExit("there was no time for any run: raise --limit")
-    asked = len(given.products) * len(given.workers) * len(given.learner) * len(given.clients)
+    asked = len(given.products) * len(given.workers) * len(given.clients)
     words = (
-        f"{len(rows)} of {asked} runs of {given.seconds:g} s after {given.visits} past visits, slots = {SLOTS}, "
+        f"{len(rows)} of {asked} runs of {given.seconds:g} s after {given.visits} past visits, "
+        f"the learner working / stopped in turn, slots = {SLOTS}, "
         f"SQLite, {os.cpu_count()} cores ({platform.machine()}) shared by server and clients; "
         f"{'recommendations only' if given.no_feedback else 'each recommendation is followed by its feedback'}; "
         f"{sum(row['refused'] for row in rows)} requests refused."

@@ -452,6 +452,22 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         assert float(line.split()[1]) == first + 8
 
 
+def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog):
+    where = taught(settings(tmp_path))
+    with Recommender(where, learning=False) as server, Follower(where) as follower, serving(server) as ask:
+        follower.step()
+        for seconds, told in ((30.0, "ok"), (500.0, "behind"), (30.0, "ok")):
+            write(follower.events, *visit(f"of {clock[0]}", "tea"))
+            clock[0], clock[1] = clock[0] + seconds, clock[1] + 500.0
+            caplog.clear()
+            with caplog.at_level(logging.INFO, "rlsvi.shop"):
+                follower.step()
+            server.renew()
+            assert server.sample.behind == pytest.approx(seconds)
+            assert ask("GET", "/health").json["learner"] == told
+            assert ("learning falls behind" in caplog.messages) == (told == "behind")
+
+
 @pytest.mark.parametrize("error", [IndexError("secret"), MemoryError(), OSError("secret")], ids=repr)
 def test_a_learner_that_fails_again_and_again_is_told_until_it_works(tmp_path, monkeypatch, error):
     where, stop = taught(settings(tmp_path)), threading.Event()

@@ -25,20 +25,23 @@ TEMPORARY = re.compile(r"\.(?P<target>.+)\.((?P<machine>[0-9a-f]{8})-)?[0-9a-f]{
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file for writing, which gets its name only when it is complete and on disk.
 
-    Until then, an existing file at `path` stays, even if the process or the machine dies.
+    Until then, an existing file at `path` stays, even if the process or the machine dies. With durable=False
+    nobody waits for the disk: if the machine dies soon after, the file may be damaged.
     """
     remove_left_over(path.parent, path.name)
     with _temporary(path) as file:
         yield file
         file.flush()
-        os.fsync(file.fileno())
+        if durable:
+            os.fsync(file.fileno())
         if fcntl is None:
             file.close()  # Windows cannot rename an open file; elsewhere it stays locked until it has its name
         os.replace(file.name, path)
-    _sync(path.parent)
+    if durable:
+        _sync(path.parent)
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -21,6 +21,7 @@ CLOSED = 500  # visits that are closed in one transaction
 NOTED = 5.0  # the least seconds between two notes that the learner works
 PAUSE, LONGEST = 0.5, 30.0  # the least seconds between two steps, and the most after steps that failed
 SNAPSHOT = 120.0  # seconds between two snapshots
+LAG = 60.0  # seconds that new samples may take
 FAILURES = (StoreError, OSError, FactorError)  # of the database, the disk, the numbers: they may pass
 log = logging.getLogger("rlsvi.shop")
 
@@ -89,6 +90,7 @@ class Follower:
             self.learner = self._restore()
             self._seen, self._changed = self.learner.last, True  # whether there is another reason for new samples
             self._refreshed = -math.inf  # when, by the clock that is never set
+            self._waiting = math.inf  # when the first of the visits ended that the samples do not know
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
             self._stopped = self._working = False  # it is still working later if it failed or was interrupted
             self.catch_up()
@@ -112,8 +114,11 @@ class Follower:
         self.close_idle(time.time())
         self.catch_up()
         if self.due:
-            self.publish()
-            log.info("refreshed", extra={"last": self.last, "seconds": round(time.monotonic() - begun, 3)})
+            behind = self.publish()
+            spent = round(time.monotonic() - begun, 3)
+            log.info("refreshed", extra={"last": self.last, "seconds": spent, "behind": behind})
+            if is_behind(behind, self.settings):
+                log.warning("learning falls behind", extra={"seconds": behind})
         self.note()
 
     def catch_up(self) -> int:
@@ -134,6 +139,8 @@ class Follower:
                 except ValueError as error:
                     log.warning("event left out", extra={"why": str(error)})
                 self._seen, self._changed = event.id, self._changed or event.visit == ""
+                if self.learner.fresh:
+                    self._waiting = min(self._waiting, event.at)
             self._working = False
             count += len(events)
         return count
@@ -169,10 +176,14 @@ class Follower:
         draws = self.learner.refresh()
         self._working = False
         self._changed, self._refreshed = False, time.monotonic()
-        return draws, {**self.learner.header(), "shop": self.events.shop}
+        behind, self._waiting = max(0.0, round(time.time() - self._waiting, 3)), math.inf
+        return draws, {**self.learner.header(), "shop": self.events.shop, "behind": behind}
 
-    def publish(self) -> None:
-        """Draw new samples, and write them for the processes that serve."""
+    def publish(self) -> float:
+        """Draw new samples, write them for the processes that serve, and return how far behind they are.
+
+        These are the seconds since the end of the first visit that the samples before them did not know.
+        """
         self.check()
         draws, header = self.refresh()
         self._changed = True  # until they are written
@@ -181,6 +192,7 @@ class Follower:
         if self.settings.share_draws:
             self.events.put_draws(path.read_bytes())
         self._changed = False
+        return float(header["behind"])
 
     def close_idle(self, now: float) -> None:
         """Close the visits without an event for `idle` seconds, some at a time, so that nobody waits for long."""
@@ -227,6 +239,11 @@ class Follower:
         """Return whether the database has an event: not if it is an older copy, or another one went on with it."""
         found = self.events.since(number - 1, 1) if number else []
         return number == 0 or [(event.id, event.at) for event in found] == [(number, at)]
+
+
+def is_behind(seconds: float, settings: ShopSettings) -> bool:
+    """Return whether samples that are so far behind come later than the settings promise, by a minute or more."""
+    return seconds > settings.learning.refresh + LAG
 
 
 def _idle(events: list[Event], limit: float) -> bool:

@@ -14,7 +14,7 @@ from rlsvi.core.checks import flag, shown, whole
 from rlsvi.core.compile import Bools
 from rlsvi.shop.catalogue import additions, removal
 from rlsvi.shop.events import Event, Events, StoreError, Writer
-from rlsvi.shop.follower import Follower
+from rlsvi.shop.follower import Follower, is_behind
 from rlsvi.shop.model.draws import Draws, choose, draw_of
 from rlsvi.shop.requests import (
     Close,
@@ -314,13 +314,14 @@ class Recommender:
                 f"the samples are {max(0.0, now - sample.at):.0f} seconds old"
             )
         age = None if at is None else max(0.0, now - at)
+        away = age is None or age > LATE
         return {
             "events": last,
             "sample": sample.last,
             "sampled_at": sample.at,
             "products": int(sample.draws.offered.sum()),
             "slots": self.settings.slots,
-            "learner": "late" if age is None or age > LATE else "ok",
+            "learner": "late" if away else "behind" if is_behind(sample.behind, self.settings) else "ok",
             "learner_age": age,
         }
 

@@ -27,6 +27,7 @@ class ServedDraws(NamedTuple):
     place : the number of each product.
     last : the last event that the samples have learned from.
     at : when they were drawn, in seconds since 1970.
+    behind : how long before that the first visit had ended that the samples before did not know, in seconds.
     """
 
     draws: Draws
@@ -34,6 +35,7 @@ class ServedDraws(NamedTuple):
     place: dict[str, int]
     last: int
     at: float
+    behind: float = 0.0
 
     def value_of(self, product: str) -> tuple[float | None, float | None]:
         """Return the value of a product and its spread, see `Draws`; None for both if it was added since then."""
@@ -47,13 +49,14 @@ def sample_of(
     draws: Draws, header: Mapping[str, Any], catalogue: Mapping[str, Event], features: Encoder = NONE
 ) -> ServedDraws:
     """Return samples and what they are of, ready to serve a catalogue of products with these features."""
-    names, event, at = header.get("products"), header.get("event"), header.get("at")
+    names, event, at, behind = (header.get(name) for name in ("products", "event", "at", "behind"))
     if not isinstance(names, list) or len(names) != len(draws.offered) or not all(type(n) is str for n in names):
         raise DrawsFileError("the file of samples does not name its products: let the learner write it anew")
     if type(event) is not int or not isinstance(at, int | float):
         raise DrawsFileError("the file of samples does not say when it was written: let the learner write it anew")
     place = {name: number for number, name in enumerate(names)}
-    return with_catalogue(ServedDraws(draws, names, place, event, at), catalogue, features)
+    late = float(behind) if isinstance(behind, int | float) else 0.0  # earlier versions do not tell
+    return with_catalogue(ServedDraws(draws, names, place, event, at, late), catalogue, features)
 
 
 def with_catalogue(sample: ServedDraws, catalogue: Mapping[str, Event], features: Encoder = NONE) -> ServedDraws:

@@ -185,7 +185,11 @@ class DrawsFile(NamedTuple):
 
 
 def write_draws(path: str | os.PathLike[str], draws: Draws, header: Mapping[str, Any]) -> None:
-    """Write samples and what is known about them, a mapping that JSON can hold, completely or not at all."""
+    """Write samples and what is known about them, a mapping that JSON can hold, completely or not at all.
+
+    Nobody waits for the disk, on which the database has to be written at the same time: a file that is damaged
+    because the machine died is noticed, and the learner writes it anew when it starts.
+    """
     target = checked_target(path, "write")
     place, places, bodies = 0, {}, []
     for name, kind in TYPES.items():
@@ -198,7 +202,7 @@ def write_draws(path: str | os.PathLike[str], draws: Draws, header: Mapping[str,
     start = len(MAGIC) + LENGTH + CHECKSUM
     parts = [text.ljust(_padded(start + len(text)) - start), *bodies]
     length = f"{len(text):>{LENGTH}}".encode()
-    with whole_file(target) as file:
+    with whole_file(target, durable=False) as file:
         file.write(MAGIC + length + _checksum(length, *parts))
         for part in parts:
             file.write(part)

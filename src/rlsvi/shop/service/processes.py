@@ -24,6 +24,7 @@ from rlsvi.shop.settings import ShopSettings
 FIRST, LONGEST = 0.3, 10.0  # seconds of the pause before a process is started again: the first, and the longest
 STEADY = 5.0  # seconds after which a process counts as well
 GRACE = 30.0  # seconds until a process that was told to end is killed
+YIELDING = 10  # by how much the learner is nicer than the workers: it uses what they leave of the processor
 PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 log = logging.getLogger("rlsvi.serve")
 
@@ -210,6 +211,7 @@ def main() -> None:
 
         serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor[0])), int(parent))
     else:
+        os.nice(YIELDING)
         stop = stop_on_signal()
         os.nice(10)  # customers come first
         from rlsvi.shop.follower import learn
