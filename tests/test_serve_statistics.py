@@ -549,7 +549,7 @@ def test_without_a_change_hardly_any_product_is_named(reward):
         found = page_statistics._trends(*periods, counts)
         assert found["compared"] == products
         named += found["rising"]["count"] + found["falling"]["count"] > 0
-    assert named <= 20  # of 200 shops: 10 are expected if rewards were normal
+    assert named <= 10  # of 200 shops
 
 
 def test_what_is_earned_more_than_before_serving(events):
