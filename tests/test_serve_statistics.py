@@ -518,6 +518,31 @@ def test_costs_and_trends_are_those_of_all_events(events, monkeypatch, step, wid
     assert found["trends"]["compared"] == 6
 
 
+def test_the_cost_is_that_of_exploring_where_it_happens(events):
+    """Where the model is sure, it explores little and earns much; there is no reason to compare with that."""
+    chance, rows = random.Random(8), [Event("added", "", "tea")]
+    for i in range(6000):
+        q, best, other = chance.choice([(0.5, 0.3, 0.2), (0.95, 0.9, 0.8)])  # exploring costs 0.1 everywhere
+        explored = chance.random() > q
+        choice = {"explored": explored, "propensity": 1 - q if explored else q, "sample": 0}
+        reward = float(chance.random() < (other if explored else best))
+        rows += [
+            Event("recommended", f"v{i}", "tea", 0, **choice),
+            Event("answered", f"v{i}", "tea", reward=reward),
+        ]
+    written(events, rows)
+    page = statistics(events)
+    page._counts.width = 2**13  # all are the latest events
+    lately = page.current()["lately"]
+    cost, share = lately["cost"], (0.5 + 0.05) / 2
+    assert lately["explored"] == pytest.approx(share, abs=0.02)
+    assert cost["high"] - cost["low"] < 0.02
+    assert cost["low"] < 0.1 * share < cost["high"]
+    pairs = list(zip(rows[1::2], rows[2::2], strict=True))
+    plain = [np.mean([b.reward for a, b in pairs if a.explored is it]) for it in (False, True)]
+    assert share * (plain[0] - plain[1]) > 0.1  # without weights
+
+
 def test_products_that_rise_and_fall_are_named_and_removed_ones_are_not(events):
     rows = busy_days(4, 4000)
     written(events, rows)
