@@ -70,8 +70,8 @@ def main() -> None:
         print(seed, " ".join(f"{name} {value:.4f}" for name, value in rows[-1].items()), flush=True)
     known = [row for row in rows if not np.isnan(row["mean"])]
     inside = sum(row["low"] <= row["truth"] <= row["high"] for row in known)
-    means = {name: np.mean([row[name] for row in known]) for name in ("truth", "mean")}
-    print(f"in {inside} of {len(known)} shops the interval contains the truth; means: {means}")
+    truth, said = (np.mean([row[name] for row in known]) for name in ("truth", "mean"))
+    print(f"in {inside} of {len(known)} shops the interval contains the truth; means {truth:.3f} and {said:.3f}")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Sums over consecutive events.
+    """RewardSums over consecutive events.
 
     Attributes
     ----------
@@ -82,8 +82,8 @@ class Bucket:
         )
 
 
-class Sums(NamedTuple):
-    """Sums over rewards r with weights w: of w, w r, w^2, w^2 r and w^2 r^2."""
+class RewardSums(NamedTuple):
+    """RewardSums over rewards r with weights w: of w, w r, w^2, w^2 r and w^2 r^2."""
 
     w: float = 0.0
     wr: float = 0.0
@@ -91,9 +91,9 @@ class Sums(NamedTuple):
     wwr: float = 0.0
     wwrr: float = 0.0
 
-    def plus(self, other: Iterable[float]) -> "Sums":
+    def plus(self, other: Iterable[float]) -> "RewardSums":
         """Return the sums over the rewards of both."""
-        return Sums(*(mine + its for mine, its in zip(self, other, strict=True)))
+        return RewardSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
     @property
     def number(self) -> float:
@@ -111,7 +111,7 @@ class Sums(NamedTuple):
         return max(0.0, self.wwrr - 2 * self.mean * self.wwr + self.mean**2 * self.ww) / self.w**2
 
 
-NOTHING = Sums()
+NOTHING = RewardSums()
 
 
 @dataclass
@@ -128,8 +128,8 @@ class Period:
 
     bucket: Bucket = Bucket()
     rewards: Floats = field(default_factory=lambda: np.zeros((0, 3)))
-    best: Sums = NOTHING
-    explored: Sums = NOTHING
+    best: RewardSums = NOTHING
+    explored: RewardSums = NOTHING
 
     def merged(self, other: "Period") -> "Period":
         """Return the sums over the events of both."""
@@ -635,7 +635,7 @@ def _weight(seen: Any) -> sa.ColumnElement[float]:
 
 
 def _explored_rewards(new: sa.ColumnElement[bool], width: int, since: int) -> sa.Executable:
-    """Return the statement for the `Sums` over answers by bucket, and by whether the recommendation explored."""
+    """Return the statement for the `RewardSums` over answers, by bucket and by whether they were explored."""
     seen = events.alias("seen")
     named: sa.ColumnElement[bool] = sa.literal_column(f"seen.{OF_VISITS}")
     same = sa.and_(
