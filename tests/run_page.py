@@ -1,12 +1,15 @@
 """Run all blocks of a page in their order, in the current folder: `python -c "$(cat run_page.py)" PAGE MISSING`.
 
 Python is run in one interpreter, as a reader would type it, and commands in a shell. A block whose first line is
-the name of a file, such as `# shop.toml`, is written to that file. MISSING are modules, separated by commas, that
-the page says have to be installed and that are not there: a block that imports one is left out, and reported.
+the name of a file, such as `# shop.toml`, is written to that file. A service goes on in the background, until the
+first line of a block says `# Ctrl-C`; it is asked at the port PORT, or 8000. MISSING are modules, separated by
+commas, that the page says have to be installed and that are not there: a block that imports one is left out, and
+reported.
 """
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
@@ -16,6 +19,7 @@ page, missing = Path(sys.argv[1]), set(sys.argv[2].split(","))
 names = {"__name__": "__main__"}
 state = Path(os.environ["STATE"])  # what the shell exports
 state.touch()
+ends = []  # of pipes that services hold
 SHELL = f"""
 set -eu
 source {state}
@@ -24,8 +28,9 @@ make() {{ :; }}
 rlsvi() {{  # a service goes on in the background
     if [ "$1" = serve ]; then
         command rlsvi "$@" &
+        echo $! > {state}.service
         for _ in $(seq 300); do
-            curl --silent --output /dev/null http://127.0.0.1:8000/health && return
+            curl --silent --fail --output /dev/null "http://127.0.0.1:${{PORT:-8000}}/health" && return
             sleep 0.5
         done
         return 1
@@ -33,6 +38,12 @@ rlsvi() {{  # a service goes on in the background
     command rlsvi "$@"
 }}
 """
+
+
+def stop_service():
+    """End the service, and wait until it has ended: then nobody has the other end of the pipe."""
+    os.kill(int(Path(f"{state}.service").read_text()), signal.SIGTERM)
+    os.read(ends.pop(), 1)
 
 
 def run(kind, code, line):
@@ -43,9 +54,18 @@ def run(kind, code, line):
     elif kind == "python":
         exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
     elif kind == "bash":
+        if code.startswith("# Ctrl-C"):
+            stop_service()
         shell = ["bash", "-c", f"{SHELL}\n{code}\nexport -p > {state}"]
-        if status := subprocess.run(shell, stdin=subprocess.DEVNULL, check=False).returncode:
-            sys.exit(f"{page}:{line}: a command ended with status {status}")
+        end, other = os.pipe()
+        done = subprocess.run(shell, stdin=subprocess.DEVNULL, check=False, pass_fds=(other,))
+        os.close(other)
+        if re.search("^rlsvi serve", code, flags=re.MULTILINE):
+            ends.append(end)
+        else:
+            os.close(end)
+        if done.returncode:
+            sys.exit(f"{page}:{line}: a command ended with status {done.returncode}")
     elif kind == "toml":
         tomllib.loads(code)
     else:

@@ -30,10 +30,11 @@ NOT_RUN = {  # pages of measurements, whose commands take hours and fetch data
     "docs/behaviour-suite.md": "the suite takes most of a day, and needs bsuite",
     "docs/shop-quality.md": "the benchmark takes hours, and needs data from elsewhere",
 }
+ELSEWHERE = ("docs/how-to/shop-day.md",)  # in test_shop_day.py, with a server of PostgreSQL
 PAGES = [
     page
     for path in [HOUSE / "README.md", *sorted((HOUSE / "docs").rglob("*.md"))]
-    if "\n```" in path.read_text() and (page := path.relative_to(HOUSE).as_posix()) not in NOT_RUN
+    if "\n```" in path.read_text() and (page := path.relative_to(HOUSE).as_posix()) not in (*NOT_RUN, *ELSEWHERE)
 ]
 QUICK = ("docs/how-to/own-agent.md", "docs/interoperability.md", "docs/shop-operate.md")  # a few seconds each
 BEFORE = {  # what a page relies on, and says so

@@ -4,6 +4,8 @@ Skipped where there is no Chromium.
 """
 
 import json
+import os
+import random
 import re
 import shutil
 import socket
@@ -12,8 +14,11 @@ import threading
 import time
 from contextlib import contextmanager
 from html import unescape
+from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib import image
 
 pytest.importorskip("fastapi", reason='needs pip install ".[serve]"')
 
@@ -36,9 +41,10 @@ in_browser = [
 QUIET = ["background-networking", "component-update", "sync", "gpu", "dev-shm-usage"]
 FLAGS = [*(f"--disable-{it}" for it in QUIET), "--headless", "--no-sandbox", "--no-first-run"]
 FLAGS += ["--force-prefers-reduced-motion", "--enable-logging=stderr", "--virtual-time-budget=20000"]
-WINDOW, PHONE = (1280, 800), (375, 812)
+WINDOW, PHONE = (1280, 800), (390, 844)
 EVIL = '<script>document.title = "other"</script><img src="x" onerror="document.title = \'other\'">'
 LONG = "a-name-that-has-no-place-to-break-" * 5
+REFERENCE = {"uniform": 2e6, EVIL: 5e6}
 FRAME = """<!doctype html>
 <iframe width="{width}" height="{height}" style="border: 0" src="/"></iframe><pre></pre>
 <script>
@@ -68,9 +74,8 @@ def url(tmp_path_factory):
 
 
 @contextmanager
-def application(url, token=None):
-    reference = {"uniform": 2e6, EVIL: 5e6}
-    with Recommender(database=url, slots=SLOTS, reference=reference, learning=False) as shop:
+def application(url, token=None, reference=None):
+    with Recommender(database=url, slots=SLOTS, reference=reference or REFERENCE, learning=False) as shop:
         shop.sample = newest(100, at=time.time())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rlsvi.shop.service.app, "PUBLIC", {*rlsvi.shop.service.app.PUBLIC, "/frame"})
@@ -182,7 +187,7 @@ def marked(test):
 @marked
 def test_it_shows_the_numbers(served, tmp_path):
     numbers = served.get("/statistics?count=1000").json()
-    steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#learner", "#products-of")]
+    steps = [TEXT.format(it) for it in ("#state", "#visits", "#explored", "#learner-of", "#products-of")]
     steps += [
         TEXTS.format(it)
         for it in ("#products tbody td:nth-child(2)", "#points tbody td:first-child", "#latest li b")
@@ -192,9 +197,9 @@ def test_it_shows_the_numbers(served, tmp_path):
     state, visits, explored, learner, products, shown, points, latest, paths = found
     assert trouble == []
     assert state == f"Live, up to event {numbers['events']}"
-    assert visits == str(numbers["visits"])
+    assert visits.startswith(f"{numbers['visits']} visits ended; {numbers['recommended']} products shown")
     assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
-    assert learner == f"{numbers['events'] - 100} events"
+    assert learner.endswith(f"know all but the last {numbers['events'] - 100} events.")
     assert products.startswith("13 offered, 1 removed.")
     assert "the doubt of the model about the first recommendation alone" in products
     assert "95%" not in products
@@ -321,12 +326,14 @@ def test_texts_for_screen_readers_are_printed_over_nothing(imported, tmp_path, s
 @marked
 def test_it_says_where_serving_began_and_what_was_before(imported, tmp_path):
     numbers = imported.get("/statistics").json()
-    steps = [TEXT.format("#learner"), TEXT.format("#reward-of"), TEXTS.format("#rewards .name")]
+    steps = [TEXT.format("#learner-of"), TEXT.format("#reward-of"), TEXTS.format("#rewards .name")]
     steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('.began').length)"]
     (learner, reward, names, began), trouble = imported.seen(tmp_path, WINDOW, *steps)
     assert trouble == []
-    assert learner == "1 event"
-    assert reward.endswith("; before serving 0.995")
+    assert learner.endswith(" and know all but the last 1 event.")
+    gain = numbers["lately"]["gain"]
+    ends = f"{gain['low']:#.2g} to {gain['high']:#.2g}"
+    assert f", {gain['mean']:#.2g} more than before serving began ({ends})" in reward
     assert "serving began" in names
     assert "before serving 0.995" in names
     assert numbers["before"]["number"] == 200
@@ -343,3 +350,89 @@ def test_an_empty_shop_is_shown_too(tmp_path):
     assert reward == "–"
     assert "No visit has ended yet." in chart
     assert width[0] == width[1]
+
+
+# ---- the sentences for the owner --------------------------------------------------------------------------
+
+NAMES = ["Earl Grey, loose leaf, 250 g", "Rooibos with vanilla and a name that is much too long", "Sencha", "Mate"]
+NAMES += ["Assam <b>strong</b>", "Chai", "Oolong & friends", "Darjeeling"]
+
+
+@pytest.fixture(scope="module")
+def owned(tmp_path_factory):
+    """A shop with an import, that explores, whose first product rises and whose second one falls."""
+    place = f"sqlite:///{tmp_path_factory.mktemp('owned')}/shop.db"
+    chance = random.Random(1)
+    with Events(place) as found:
+        rows = [Event("added", "", product) for product in NAMES]
+        for visit in range(1900):
+            own, at = visit >= 300, time.time() - 60 * (1900 - visit)
+            for slot, product in enumerate(chance.sample(NAMES, 3)):
+                q, explored = chance.choice([0.25, 0.5, 0.75, 1.0]), chance.random() < 0.15
+                choice = {"propensity": q, "explored": explored, "sample": 0} if own else {}
+                context = {"country": "at", "age": 30 + visit % 40} if slot == 0 else None
+                shown = Event("recommended", f"visit-{visit}", product, slot, features=context, at=at, **choice)
+                like = (0.25 if visit < 300 else 0.4) - 0.2 * (own and explored)
+                like += 0.35 * (visit > 1600) * ((product == NAMES[0]) - (product == NAMES[1]))
+                answer = Event(
+                    "answered", shown.visit, product, reward=float(chance.random() < like), at=at + slot
+                )
+                rows += [shown, *([answer] if visit < 1898 else [])]
+            rows += [Event("closed", f"visit-{visit}", at=at + 3)] * (visit < 1898)
+        written(found, rows)
+        found.note_learner()
+        last = found.last()
+    with application(place, reference={"best sellers": 0.9, "optimal": 1.8}) as app, Served(app) as served:
+        app.state.recommender.sample = newest(last - 40, NAMES, at=time.time() - 75)
+        yield served
+
+
+@marked
+def test_the_owner_is_told_in_sentences(owned, tmp_path):
+    numbers = owned.get("/statistics").json()
+    ids = ("#reward-of", "#explored-of", "#trends", "#trends-of", "#learner", "#learner-of", "body")
+    found, trouble = owned.seen(tmp_path, PHONE, *(TEXT.format(it) for it in ids))
+    earned, explored, trends, changes, learner, samples, whole = found
+    assert trouble == []
+    lately = numbers["lately"]
+    assert f"earned {lately['mean']:#.3g} each (95% sure: {lately['low']:#.3g} to {lately['high']:#.3g})" in earned
+    assert f"{lately['gain']['mean']:#.2g} more than before serving began (" in earned
+    assert "more than “best sellers” (" in earned
+    assert re.search(r"less than “optimal” \(0\.\d+ to 0\.\d+\)\.$", earned)
+    cost = lately["cost"]
+    assert lately["explored"] == pytest.approx(0.15, abs=0.03)
+    assert 0 < cost["low"] < cost["mean"] < cost["high"] < 0.3
+    ends = f"{cost['low']:#.2g} to {cost['high']:#.2g}"
+    assert f"which cost about {cost['mean']:#.2g} per visit ({ends})." in explored
+    assert trends == "1 rise, 1 fall"
+    assert changes.startswith(f"{NAMES[0]} (0.")
+    assert f"; {NAMES[1][:31]}… (0." in changes
+    assert changes.endswith("earns less per showing than in the period before.")
+    assert learner == "alive"
+    age = r"\d+ (s|min)"
+    words = f"The learner worked {age} ago; products are chosen with samples that are {age} old"
+    assert re.fullmatch(rf"{words} and know all but the last 40 events\.", samples)
+    assert "posterior" not in whole.lower()
+
+
+@marked
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("size", [(390, 3000), (1280, 1700)], ids=["phone", "window"])
+def test_it_has_a_picture_in_both_widths_and_themes(owned, tmp_path, size, theme):
+    """The pictures are for people to look at: RLSVI_PICTURES names a folder to keep them in."""
+    folder = Path(os.environ.get("RLSVI_PICTURES", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = folder / f"shop-{size[0]}-{theme}.png"
+    owned.app.state.steps = ""
+    address = f"{owned.address}/frame?width={size[0]}&height={size[1]}"
+    flags = [
+        f"--window-size={max(500, size[0] + 20)},{size[1] + 20}",
+        f"--screenshot={picture}",
+        "--hide-scrollbars",
+    ]
+    flags += [f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"]
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={tmp_path}", address]
+    subprocess.run(command, capture_output=True, timeout=300, check=True)
+    pixels = image.imread(picture)[40 : size[1] - 40, 20 : size[0] - 10, :3]
+    assert (np.median(pixels) < 0.2) == (theme == "dark")
+    assert np.ptp(pixels[size[1] // 4 :], axis=(0, 2)).max() > 0.5  # something is drawn below the sentences

@@ -121,7 +121,8 @@ def expected(bucket):
 
 def lately(buckets):
     found = joined(buckets[-4:])
-    return {**expected(found), "chosen": len(found["explored"])}
+    begin = {"from": min(found["at"]), "gain": None, "cost": None}
+    return {**expected(found), **begin, "chosen": len(found["explored"])}
 
 
 def check(found, rows, slots=SLOTS):
@@ -188,7 +189,10 @@ def test_buckets_stay_few(events, monkeypatch):
 
 def test_an_empty_shop(events):
     found = statistics(events).current()
-    nothing = {"number": 0, "mean": None, "low": None, "high": None, "chosen": 0, "explored": None}
+    nothing = {"number": 0, "mean": None, "low": None, "high": None, "from": None, "gain": None}
+    nothing |= {"chosen": 0, "explored": None, "cost": None}
+    trend = {"count": 0, "rows": []}
+    unknown = dict.fromkeys(("worked", "failure", "included", "behind", "age"))
     assert found.pop("now") > 1e9
     assert found == {
         "events": 0,
@@ -197,13 +201,14 @@ def test_an_empty_shop(events):
         "recommended": 0,
         "before": None,
         "lately": nothing,
+        "trends": {"compared": 0, "rising": trend, "falling": trend},
         "points": [],
         "references": [],
         "liked_above": 0.0,
         "unanswered": None,
         "products": {"count": 0, "offered": 0, "rows": [], "low": None, "high": None},
         "latest": [],
-        "learner": None,
+        "learner": {"state": "late", **unknown},
     }
 
 
@@ -217,7 +222,9 @@ def test_one_visit(events):
     page = statistics(events, newest(2, ["tea", "mate"]), **settings)
     found = page.current()
     assert found["points"] == []  # it goes on
-    assert found["lately"] == {"number": 0, "mean": None, "low": None, "high": None, "chosen": 1, "explored": 1.0}
+    one = {"number": 0, "mean": None, "low": None, "high": None, "chosen": 1, "explored": 1.0}
+    one |= {"from": None, "gain": None, "cost": None}
+    assert found["lately"] == one
     shown = [{"product": "tea", "reward": None, "explored": True}]
     ann = {"visit": "ann", "at": 5.0, "context": {"age": "3"}, "ended": False, "reward": 0.0, "shown": shown}
     assert found["latest"] == [ann]
@@ -226,7 +233,7 @@ def test_one_visit(events):
     assert found["learner"]["age"] > 1e9
     written(events, [Event("answered", "ann", "tea", reward=0.75, at=6.0), Event("closed", "ann", at=7.0)])
     found = page.current()
-    assert found["lately"] == {"number": 1, "mean": 0.75, "low": None, "high": None, "chosen": 1, "explored": 1.0}
+    assert found["lately"] == one | {"number": 1, "mean": 0.75, "from": 5.0}
     assert found["points"][0]["visits"] == 1
     assert found["latest"] == [
         ann | {"at": 7.0, "ended": True, "reward": 0.75, "shown": [shown[0] | {"reward": 0.75}]}
@@ -374,7 +381,7 @@ def test_no_request_looks_at_all_events(events, reward):
     statements = []
     sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
     statistics(events, reward=reward).current()
-    assert len(statements) == (9 if reward else 7)
+    assert len(statements) == (11 if reward else 8)
     with events._database.engine.connect() as connection:
         for statement in statements:
             text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
@@ -418,3 +425,184 @@ def test_imported_visits_are_told_apart_from_those_that_were_served(events, monk
                 assert (found["lately"]["number"], found["lately"]["mean"]) == (0, None)
     assert 0 < found["lately"]["number"] <= 77
     assert found["lately"]["mean"] == pytest.approx(5.0, abs=0.1)
+
+
+# ---- what is earned more, what exploration costs, which products rise and fall, how the learner does --------
+
+
+def busy_days(seed, visits, rising="tea", falling="a & b", reward=0.3, change=0.25):
+    """Events of visits with two slots: half of the way through, one product begins to earn more, one less."""
+    chance, rows = random.Random(seed), [Event("added", "", product) for product in PRODUCTS[:6]]
+    for i in range(visits):
+        for slot, product in enumerate(chance.sample(PRODUCTS[:6], 2)):
+            q, explored = chance.choice([0.25, 0.5, 0.75, 1.0]), chance.random() < 0.2
+            shown = Event("recommended", f"v{i}", product, slot, explored=explored, propensity=q, sample=0)
+            rows.append(shown._replace(at=1.0 + i))
+            likes = reward + change * (i > visits / 2) * ((product == rising) - (product == falling))
+            likes -= 0.2 * explored
+            if chance.random() < 0.9:
+                rows.append(Event("answered", f"v{i}", product, reward=float(chance.random() < likes), at=1.0 + i))
+        rows.append(Event("closed", f"v{i}", at=1.0 + i))
+    return rows
+
+
+def periods_twin(rows, width, unanswered=None):
+    """Look at every event: what the last four buckets of events, and the four before them, have earned."""
+    buckets = defaultdict(lambda: {"ended": 0, "explored": 0, "showings": []})
+    visits = defaultdict(dict)
+    for it in rows:
+        bucket = buckets[it.id // width] if it.visit else None
+        if it.kind == "recommended":
+            visits[it.visit][it.product] = it
+            bucket["explored"] += it.explored
+        elif it.kind == "answered":
+            bucket["showings"].append((visits[it.visit].pop(it.product), it.reward))
+        elif it.kind == "closed":
+            bucket["ended"] += 1
+            if unanswered is not None:
+                bucket["showings"] += [(shown, unanswered) for shown in visits[it.visit].values()]
+    return [buckets[number] for number in sorted(buckets)]
+
+
+def cost_twin(buckets):
+    showings = [each for bucket in buckets for each in bucket["showings"]]
+    r = np.array([reward for _, reward in showings])
+    explored = np.array([shown.explored for shown, _ in showings])
+    q = np.array([shown.propensity for shown, _ in showings])
+    w = (1 / q - 1)[~explored]
+    best = np.average(r[~explored], weights=w)
+    variance = (w**2 * (r[~explored] - best) ** 2).sum() / w.sum() ** 2 + r[explored].var() / explored.sum()
+    a_visit = sum(bucket["explored"] for bucket in buckets) / sum(bucket["ended"] for bucket in buckets)
+    cost, half = a_visit * (best - r[explored].mean()), 1.96 * a_visit * math.sqrt(variance)
+    found = {"mean": cost, "low": cost - half, "high": cost + half}
+    return {name: pytest.approx(value, rel=1e-9) for name, value in found.items()}
+
+
+def trends_twin(earlier, latest):
+    rewards = [defaultdict(list), defaultdict(list)]
+    for some, buckets in zip(rewards, (earlier, latest), strict=True):
+        for shown, reward in [each for bucket in buckets for each in bucket["showings"]]:
+            some[shown.product].append(reward)
+    before, now = rewards
+    compared = [product for product in before if min(len(before[product]), len(now[product])) >= 30]
+    found = {"compared": len(compared), "rising": [], "falling": []}
+    for product in compared:
+        a, b = np.array(before[product]), np.array(now[product])
+        apart = math.hypot(stats.sem(a), stats.sem(b))
+        together = np.concatenate([a, b]).std(ddof=1) * math.sqrt(1 / len(a) + 1 / len(b))
+        limit = stats.t.ppf(1 - 0.025 / len(compared), min(len(a), len(b)) - 1) * max(apart, together)
+        if abs(b.mean() - a.mean()) > limit:
+            row = {"product": product, "before": pytest.approx(a.mean()), "now": pytest.approx(b.mean())}
+            found["rising" if b.mean() > a.mean() else "falling"].append(row)
+    return {it: {"count": len(rows), "rows": rows} if it != "compared" else rows for it, rows in found.items()}
+
+
+@pytest.mark.parametrize("unanswered", [None, 0.0, -0.5])
+@pytest.mark.parametrize(("step", "widest"), [(20_000, 32_768), (499, 256)], ids=["in one step", "in many"])
+def test_costs_and_trends_are_those_of_all_events(events, monkeypatch, step, widest, unanswered):
+    monkeypatch.setattr(page_statistics, "STEP", step)
+    monkeypatch.setattr(page_statistics, "WIDEST", widest)
+    rows = busy_days(3, 1000)
+    page = statistics(events, reward={} if unanswered is None else {"unanswered": unanswered})
+    for some in (rows[:1700], rows[1700:]):  # the page is asked while events come
+        written(events, some)
+        while (found := page.current())["read"] < found["events"]:
+            pass
+    width = 64
+    while len(rows) // width >= 32:
+        width *= 2
+    buckets = periods_twin(events.since(0, 10**6), min(width, widest), unanswered)
+    assert found["lately"]["number"] == sum(bucket["ended"] for bucket in buckets[-4:])
+    assert found["lately"]["cost"] == cost_twin(buckets[-4:])
+    assert found["trends"] == trends_twin(buckets[-8:-4], buckets[-4:])
+    assert found["trends"]["compared"] == 6
+
+
+def test_the_cost_is_that_of_exploring_where_it_happens(events):
+    """Where the model is sure, it explores little and earns much; there is no reason to compare with that."""
+    chance, rows = random.Random(8), [Event("added", "", "tea")]
+    for i in range(6000):
+        q, best, other = chance.choice([(0.5, 0.3, 0.2), (0.95, 0.9, 0.8)])  # exploring costs 0.1 everywhere
+        explored = chance.random() > q
+        choice = {"explored": explored, "propensity": 1 - q if explored else q, "sample": 0}
+        reward = float(chance.random() < (other if explored else best))
+        rows += [
+            Event("recommended", f"v{i}", "tea", 0, **choice),
+            Event("answered", f"v{i}", "tea", reward=reward),
+        ]
+    written(events, rows)
+    page = statistics(events)
+    page._counts.width = 2**13  # all are the latest events
+    lately = page.current()["lately"]
+    cost, share = lately["cost"], (0.5 + 0.05) / 2
+    assert lately["explored"] == pytest.approx(share, abs=0.02)
+    assert cost["high"] - cost["low"] < 0.02
+    assert cost["low"] < 0.1 * share < cost["high"]
+    pairs = list(zip(rows[1::2], rows[2::2], strict=True))
+    plain = [np.mean([b.reward for a, b in pairs if a.explored is it]) for it in (False, True)]
+    assert share * (plain[0] - plain[1]) > 0.1  # without weights
+
+
+def test_products_that_rise_and_fall_are_named_and_removed_ones_are_not(events):
+    rows = busy_days(4, 4000)
+    written(events, rows)
+    middle = len(events.since(0, 10**6)) // 2
+    page = statistics(events)
+    page._counts.width = 2 ** math.ceil(math.log2(middle / 4))  # the change lies between two periods
+    found = page.current()["trends"]
+    assert [row["product"] for row in found["rising"]["rows"]] == ["tea"]
+    assert [row["product"] for row in found["falling"]["rows"]] == ["a & b"]
+    assert found["rising"]["rows"][0]["now"] > found["rising"]["rows"][0]["before"] + 0.1
+    written(events, [Event("removed", "", "tea")])
+    found = page.current()["trends"]
+    assert (found["rising"]["count"], found["falling"]["count"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "reward", [lambda rng, n: rng.random(n) < 0.02, lambda rng, n: rng.lognormal(0, 2, n) * (rng.random(n) < 0.1)]
+)
+def test_without_a_change_hardly_any_product_is_named(reward):
+    """Rewards are rare, or of very different sizes, and some products are shown much more often lately."""
+    rng, products, named = np.random.default_rng(0), 50, 0
+    counts = {str(i): page_statistics.ProductCount(i) for i in range(products)}
+    for _ in range(200):
+        periods = [page_statistics.Period(), page_statistics.Period()]
+        for period in periods:
+            sizes = rng.choice([30, 100, 1000], products)
+            some = [np.asarray(reward(rng, n), dtype=float) for n in sizes]
+            period.rewards = np.array([[len(r), r.sum(), (r**2).sum()] for r in some])
+        found = page_statistics._trends(*periods, counts)
+        assert found["compared"] == products
+        named += found["rising"]["count"] + found["falling"]["count"] > 0
+    assert named <= 10  # of 200 shops
+
+
+def test_what_is_earned_more_than_before_serving(events):
+    chance = random.Random(0)
+    rewards = {"old": [chance.gauss(2, 1) for _ in range(200)], "own": [chance.gauss(5, 2) for _ in range(90)]}
+    written(events, [Event("added", "", "tea")])
+    for name, some in rewards.items():
+        for i, reward in enumerate(some):
+            shown = Event("recommended", f"{name}-{i}", "tea", 0, sample=0 if name == "own" else None)
+            written(events, [shown, Event("answered", shown.visit, "tea", reward=reward)])
+    found = statistics(events).current()["lately"]
+    own = rewards["own"][-found["number"] :]
+    half = stats.t.ppf(0.975, len(own) - 1) * math.hypot(stats.sem(own), stats.sem(rewards["old"]))
+    gain = np.mean(own) - np.mean(rewards["old"])
+    assert found["gain"] == {k: pytest.approx(gain + i * half) for k, i in (("mean", 0), ("low", -1), ("high", 1))}
+
+
+def test_it_is_told_how_the_learner_does(events):
+    page = statistics(events)
+    events.note_learner()
+    found = page.current()["learner"]
+    assert (found["state"], found["failure"], found["age"]) == ("ok", None, None)
+    assert 0 <= found["worked"] < 60
+    for _ in range(3):
+        events.note_failure("FactorError")
+    found = page.current()["learner"]
+    assert (found["state"], found["failure"]) == ("failing", "FactorError")
+    late = ShopStatistics(ShopSettings(slots=SLOTS), events, lambda: newest(7), lambda: (1.0, 0, ""))
+    found = late.current()["learner"]
+    assert (found["state"], found["included"], found["behind"]) == ("late", 7, 0)
+    assert found["worked"] > 1e9

@@ -307,7 +307,7 @@ class Recommender:
         if time.monotonic() - self._written >= WRITTEN:
             self.events.check_writing()
             self._written = time.monotonic()
-        at, failures, failure = (now, 0, "") if self._follower is not None else self.events.learner_state()
+        at, failures, failure = self.learner_state()
         if failures >= OFTEN:
             raise NotReady(
                 f"the learner has failed {failures} times in a row ({failure}), and its log says why: "
@@ -324,6 +324,10 @@ class Recommender:
             "learner": "late" if away else "behind" if is_behind(sample.behind, self.settings) else "ok",
             "learner_age": age,
         }
+
+    def learner_state(self) -> tuple[float | None, int, str]:
+        """Return when the learner worked last, how often it has failed since then, and the last failure."""
+        return self.events.learner_state() if self._follower is None else (time.time(), 0, "")
 
     def _find_samples(self) -> None:
         """Without samples, look for the learner's, so that all processes can answer as soon as there are some."""

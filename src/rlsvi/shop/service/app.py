@@ -189,7 +189,9 @@ def _add_operation(app: FastAPI) -> None:
 def _add_pages(app: FastAPI) -> None:
     """Add the pages. `/` shows nothing of the shop; `/statistics` does, and needs the token."""
     recommender = app.state.recommender
-    shop = ShopStatistics(recommender.settings, recommender.events, lambda: recommender.sample)
+    shop = ShopStatistics(
+        recommender.settings, recommender.events, lambda: recommender.sample, recommender.learner_state
+    )
 
     @app.get("/", include_in_schema=False)
     def watch() -> HTMLResponse:

@@ -1,7 +1,7 @@
 "use strict";
 // Asks /statistics every two seconds and shows what it says. All text goes in as text, never as HTML.
 (() => {
-  const EVERY = 2000, PATIENCE = 10000, ROWS = [25, 100, 1000];
+  const EVERY = 2000, PATIENCE = 10000, ROWS = [25, 100, 1000], MOST_REFERENCES = 3;
   const $ = (id) => document.getElementById(id);
   const order = { by: "shown", descending: true, count: ROWS[0] };
   let shown = null, heard = null, timer = 0, asking = null;
@@ -9,22 +9,27 @@
   // ---- words and numbers ----------------------------------------------------------------------------------
   const EVEN = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
   const DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+  const ROUGH = new Intl.NumberFormat("en", { minimumSignificantDigits: 2, maximumSignificantDigits: 2 });
   const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
   const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
   const absent = (it) => it === null || it === undefined;
   const minus = (words) => words.replace("-", "−");
   const number = (it) => (absent(it) ? "–" : minus((Math.abs(it) >= 1000 ? WHOLE : EVEN).format(it)));
+  const rough = (it) => minus((Math.abs(it) >= 100 ? WHOLE : ROUGH).format(it));
   const tick = (it) => minus((Math.abs(it) >= 10000 ? SHORT : DIGITS).format(it));
   const whole = (it) => WHOLE.format(it);
   const many = (it, word) => `${whole(it)} ${word}${it === 1 ? "" : "s"}`;
   const percent = (it) => (absent(it) ? "–" : `${DIGITS.format(100 * it)}%`);
   const range = (low, high) => (absent(low) ? "–" : `${number(low)} to ${number(high)}`);
   const clock = (at) => new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+  const day = (at) => new Date(1000 * at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
   function span(seconds) {
     const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([it]) => seconds >= it) ?? [1, "s"];
     return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
   }
+  const short = (it) => (String(it).length > 32 ? `${String(it).slice(0, 31)}…` : String(it));
+  const list = (parts) => new Intl.ListFormat("en", { type: "conjunction" }).format(parts);
 
   // ---- elements -------------------------------------------------------------------------------------------
   function fill(element, attributes, children) {
@@ -100,8 +105,7 @@
       const below = lines.some((other, j) => j !== i && other.value >= it.value && y(it.value) - y(other.value) < 16);
       const [first, last] = ends.map((end) => Math.abs(end - it.value));
       const where = first > last ? { x: left + 6 } : { x: right - 6, "text-anchor": "end" };  // away from the curve
-      const name = it.name.length > 32 ? `${it.name.slice(0, 31)}…` : it.name;
-      parts.push(text(`${name} ${number(it.value)}`, { ...where, y: y(it.value) + (below ? 14 : -5) }, "name"));
+      parts.push(text(`${short(it.name)} ${number(it.value)}`, { ...where, y: y(it.value) + (below ? 14 : -5) }, "name"));
     }
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(picture, parts);
@@ -145,19 +149,73 @@
         .map((cell) => html("td", {}, cell)))));
   }
 
+  // ---- four sentences for the owner -----------------------------------------------------------------------
+  const between = (low, high) => `${rough(low)} to ${rough(high)}`;
+  // How much more or less something is, {mean, low, high}, than what is named.
+  function against({ mean, low, high }, what) {
+    const words = `${rough(Math.abs(mean))} ${mean < 0 ? "less" : "more"} than ${what}`;
+    if (absent(low)) return words;
+    if (low <= 0 && high >= 0) return `about as much as ${what} (between ${rough(-low)} less and ${rough(high)} more)`;
+    return `${words} (${mean < 0 ? between(-high, -low) : between(low, high)})`;
+  }
+
+  function earned({ lately, before, references }) {
+    if (!lately.number) return before ? `No visit has ended since serving began; before, a visit earned ${number(before.mean)}.`
+      : "No visit has ended yet.";
+    const gains = before && lately.gain ? [against(lately.gain, "before serving began")] : [];
+    for (const { name, value } of references.slice(0, MOST_REFERENCES)) {
+      const [low, high] = [lately.low, lately.high].map((end) => (absent(end) ? null : end - value));
+      gains.push(against({ mean: lately.mean - value, low, high }, `“${short(name)}”`));
+    }
+    const sure = absent(lately.low) ? "" : ` (95% sure: ${range(lately.low, lately.high)})`;
+    return `The ${many(lately.number, "visit")} since ${day(lately.from)} earned ${number(lately.mean)} each${sure}`
+      + `${gains.length ? `, ${list(gains)}` : ""}.`;
+  }
+
+  function exploration({ explored, chosen, cost }) {
+    if (absent(explored)) return "Nothing has been shown yet.";
+    const share = `${percent(explored)} of the ${many(chosen, "product")} shown lately were not the best guess but shown to learn`;
+    if (!explored) return `All of the ${many(chosen, "product")} shown lately were the best guess.`;
+    if (!cost) return `${share}; there are too few answers to tell what that costs.`;
+    const { mean, low, high } = cost;
+    if (low <= 0 && high >= 0) return `${share}; what that costs is too little to tell, ${between(low, high)} per visit.`;
+    return `${share}, which ${mean < 0 ? "earned" : "cost"} about ${rough(Math.abs(mean))} per visit `
+      + `(${mean < 0 ? between(-high, -low) : between(low, high)}).`;
+  }
+
+  function trend({ compared, rising, falling }) {
+    if (!compared) return "No product has been shown often enough yet to tell.";
+    const part = ({ count, rows }, how) => {
+      const named = rows.map((it) => `${short(it.product)} (${number(it.before)} → ${number(it.now)})`);
+      if (count > rows.length) named.push(many(count - rows.length, "other"));
+      return count ? [`${list(named)} ${count === 1 ? "earns" : "earn"} ${how}`] : [];
+    };
+    const parts = [...part(rising, "more"), ...part(falling, "less")];
+    return parts.length ? `${parts.join("; ")} per showing than in the period before.`
+      : `None of the ${many(compared, "product")} that can be compared earns clearly more or less per showing than in the period before.`;
+  }
+
+  function learning({ state, worked, failure, behind, age }) {
+    const samples = absent(age) ? "there are no samples yet, so that nothing can be recommended"
+      : `products are chosen with samples that are ${span(age)} old and know all but the last ${many(behind, "event")}`;
+    if (state === "ok") return `The learner worked ${span(worked)} ago; ${samples}.`;
+    if (state === "failing") return `The learner fails (${failure}), and its log says why; ${samples}.`;
+    return `${absent(worked) ? "The learner has not worked yet" : `The learner has not worked for ${span(worked)}`}; ${samples}.`;
+  }
+
   // ---- tiles, products, visits ----------------------------------------------------------------------------
-  function tiles({ lately, before, visits, recommended, learner }) {
+  function tiles(all) {
+    const { lately, trends, learner, visits, recommended } = all;
     say($("reward"), number(lately.mean));
-    const interval = absent(lately.low) ? "" : `; 95% interval ${range(lately.low, lately.high)}`;
-    say($("reward-of"), (lately.number ? `mean of the last ${many(lately.number, "visit")}${interval}` : "no visit has ended lately")
-      + (before ? `; before serving ${number(before.mean)}` : ""));
-    say($("visits"), whole(visits));
-    say($("visits-of"), `${many(recommended, "product")} shown, also in visits that go on`);
+    say($("reward-of"), earned(all));
     say($("explored"), percent(lately.explored));
-    say($("explored-of"), `of the last ${many(lately.chosen, "recommendation")}`);
-    say($("learner"), learner ? many(learner.behind, "event") : "–");
-    say($("learner-of"), learner
-      ? `the newest samples are ${span(learner.age)} old` : "there are no samples yet: nothing can be recommended");
+    say($("explored-of"), exploration(lately));
+    say($("trends"), trends.compared ? `${whole(trends.rising.count)} rise, ${whole(trends.falling.count)} fall` : "–");
+    say($("trends-of"), trend(trends));
+    say($("learner"), { ok: "alive", late: "stopped", failing: "failing" }[learner.state]);
+    $("learner").className = learner.state === "ok" ? "good" : "bad";
+    say($("learner-of"), learning(learner));
+    say($("visits"), `${many(visits, "visit")} ended; ${many(recommended, "product")} shown, also in visits that go on`);
   }
 
   function interval(it, low, high) {
@@ -173,12 +231,11 @@
 
   function products({ count, offered, rows, low, high }, unanswered) {
     say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
-      + `Mean reward: of all answers to the product${absent(unanswered) ? ""
+      + `Earned: per showing, the mean of all answers to the product${absent(unanswered) ? ""
         : `, and ${minus(PLAIN.format(unanswered))} for each that was missing when its visit was closed`}. `
-      + "Value if shown first: the reward of a whole visit that begins "
-      + "with the product, for the average customer, by the model. The line is two standard deviations to each side: the "
-      + "doubt of the model about the first recommendation alone, given its values of the rest of the visit. It is "
-      + "narrower than all the doubt about the value.");
+      + "Value if shown first: what a whole visit that begins with the product earns, for the average customer, by the "
+      + "model. The line, two standard deviations to each side, is the doubt of the model about the first recommendation "
+      + "alone; the doubt about the whole visit is larger.");
     replace(document.querySelector("#products tbody"), rows.map((it) => html("tr", it.offered ? {} : { class: "removed" },
       html("td", { title: it.product }, String(it.product)), html("td", {}, whole(it.shown)),
       html("td", {}, number(it.mean)), interval(it, low, high), html("td", {}, it.offered ? "offered" : "removed"))));
@@ -194,9 +251,9 @@
     const chips = it.shown.map((one) => {
       const kind = absent(one.reward) ? "waiting" : one.reward > bar ? "liked" : "";
       const answer = absent(one.reward) ? "no answer" : `reward ${minus(PLAIN.format(one.reward))}`;
-      const words = `${one.product}: ${answer}${one.explored ? ", explored" : ""}`;
+      const words = `${one.product}: ${answer}${one.explored ? ", shown to learn" : ""}`;
       return html("span", { class: `chip ${kind} ${one.explored ? "explored" : ""}`, title: words }, String(one.product),
-        html("span", { class: "offscreen" }, `: ${answer}${one.explored ? ", explored" : ""};`));
+        html("span", { class: "offscreen" }, `: ${answer}${one.explored ? ", shown to learn" : ""};`));
     });
     const state = `${it.ended ? `reward ${minus(PLAIN.format(it.reward))}` : "goes on"} · ${span(now - it.at)} ago`;
     return html("li", {},

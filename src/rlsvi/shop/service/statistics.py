@@ -5,15 +5,18 @@ import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import sqlalchemy as sa
 from scipy.special import stdtrit
 
+from rlsvi.core.compile import Floats
 from rlsvi.shop.events import Events, events
+from rlsvi.shop.recommender import LATE, OFTEN
 from rlsvi.shop.requests import name_of
 from rlsvi.shop.samples import ServedDraws
 from rlsvi.shop.settings import ShopSettings
@@ -22,6 +25,11 @@ COLUMNS = ("product", "shown", "mean", "value", "offered")  # that products are 
 MOST = 1000  # products of an answer
 STEPS = 2  # of counting past events, in one request
 LATELY = 4  # buckets
+WIDEST = 32_768  # events of one of the latest buckets, at most
+ENOUGH = 30  # rewards below which nothing is said about a difference
+NAMED = 3  # products that rise, and that fall
+KEPT = 4 * LATELY  # of the latest buckets: after each two have become one, there are still enough for two periods
+LearnerState = tuple[float | None, int, str]
 VISITS = 10  # latest ones
 RECENT = 200  # events among which they are looked for
 SLOTS = 50  # of a visit, the latest ones
@@ -32,12 +40,13 @@ LONGEST = 80  # characters of a customer's feature
 STEP = 20_000  # events of one step
 MOST_BUCKETS = 32
 SMALLEST = 64  # events of a bucket, at first
+BUCKET: list[sa.ColumnElement[Any]] = [sa.literal_column("bucket"), sa.literal_column("later")]
 OF_VISITS = "visit <> ''"  # as the index of visits has it: only so does SQLite know that it may use it
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """Sums over consecutive events.
+    """RewardSums over consecutive events.
 
     Attributes
     ----------
@@ -73,13 +82,73 @@ class Bucket:
         )
 
 
+class RewardSums(NamedTuple):
+    """RewardSums over rewards r with weights w: of w, w r, w^2, w^2 r and w^2 r^2."""
+
+    w: float = 0.0
+    wr: float = 0.0
+    ww: float = 0.0
+    wwr: float = 0.0
+    wwrr: float = 0.0
+
+    def plus(self, other: Iterable[float]) -> "RewardSums":
+        """Return the sums over the rewards of both."""
+        return RewardSums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+    @property
+    def number(self) -> float:
+        """How many rewards of equal weight would say as much."""
+        return self.w**2 / self.ww if self.ww else 0.0
+
+    @property
+    def mean(self) -> float:
+        """The weighted mean."""
+        return self.wr / self.w
+
+    @property
+    def variance(self) -> float:
+        """The variance of the weighted mean."""
+        return max(0.0, self.wwrr - 2 * self.mean * self.wwr + self.mean**2 * self.ww) / self.w**2
+
+
+NOTHING = RewardSums()
+
+
+@dataclass
+class Period:
+    """What the shop itself did during consecutive events.
+
+    Attributes
+    ----------
+    bucket : sums over the events.
+    rewards : for every product the number of its rewards, their sum, and the sum of their squares.
+    best : the rewards of products that the mean of the model preferred, weighted by the odds of exploring there.
+    explored : the rewards of the other products.
+    """
+
+    bucket: Bucket = Bucket()
+    rewards: Floats = field(default_factory=lambda: np.zeros((0, 3)))
+    best: RewardSums = NOTHING
+    explored: RewardSums = NOTHING
+
+    def merged(self, other: "Period") -> "Period":
+        """Return the sums over the events of both."""
+        rewards = np.zeros((max(len(self.rewards), len(other.rewards)), 3))
+        for some in (self.rewards, other.rewards):
+            rewards[: len(some)] += some
+        best, explored = self.best.plus(other.best), self.explored.plus(other.explored)
+        return Period(self.bucket.merged(other.bucket), rewards, best, explored)
+
+
 @dataclass
 class ProductCount:
     """How often a product was shown and answered, the sum of its rewards, whether it was added and is offered.
 
+    place : its number, in the order of the first events of products.
     unanswered : how often it had no answer when its visit was closed, and counts with the reward `unanswered`.
     """
 
+    place: int
     shown: int = 0
     answers: int = 0
     unanswered: int = 0
@@ -102,10 +171,18 @@ class ShopStatistics:
     settings : the settings of the shop.
     events : its events.
     newest : returns the newest samples of the posterior, None as long as there are none.
+    learner : returns how the learner does, as `Recommender.learner_state`; None: what the database says.
     """
 
-    def __init__(self, settings: ShopSettings, events: Events, newest: Callable[[], ServedDraws | None]) -> None:
+    def __init__(
+        self,
+        settings: ShopSettings,
+        events: Events,
+        newest: Callable[[], ServedDraws | None],
+        learner: Callable[[], LearnerState] | None = None,
+    ) -> None:
         self._settings, self._events, self._newest = settings, events, newest
+        self._learner = learner or events.learner_state
         self._counts, self._lock = EventCounts(settings.slots, settings.reward.unanswered), Lock()
 
     def current(self, by: str = "shown", descending: bool = True, count: int = 25) -> dict[str, Any]:
@@ -130,16 +207,19 @@ class ShopStatistics:
                 "unanswered": self._settings.reward.unanswered,
                 "products": self._products(newest, by, descending, count),
                 "latest": self._latest(reading),
-                "learner": None if newest is None else _learner(newest, last),
+                "learner": _learner(self._learner(), newest, last),
             }
 
     def _rewards(self) -> dict[str, Any]:
-        """Return rewards and exploration over time, before the shop served, lately and in all."""
+        """Return rewards and exploration over time, before the shop served, lately and in all; what changed."""
         found = sorted(self._counts.buckets.items())
         imported, own = ([bucket for (_, later), bucket in found if later is it] for it in (False, True))
-        before, lately, total = (
-            reduce(Bucket.merged, some, Bucket()) for some in (imported, own[-LATELY:], [*imported, *own])
+        before, total = (reduce(Bucket.merged, some, Bucket()) for some in (imported, [*imported, *own]))
+        periods = [period for _, period in sorted(self._counts.periods.items())]
+        earlier, latest = (
+            reduce(Period.merged, some, Period()) for some in (periods[-2 * LATELY : -LATELY], periods[-LATELY:])
         )
+        lately = latest.bucket
         return {
             "visits": total.visits,
             "before": {"number": before.visits, **_interval(before)} if before.visits else None,
@@ -147,9 +227,13 @@ class ShopStatistics:
             "lately": {
                 "number": lately.visits,
                 **_interval(lately),
+                "from": lately.begin if lately.visits else None,
+                "gain": _gain(lately, before),
                 "chosen": lately.chosen,
                 "explored": _explored(lately),
+                "cost": _cost(latest),
             },
+            "trends": _trends(earlier, latest, self._counts.products),
             "points": [*_points(imported), *_points(own, before.visits)],
         }
 
@@ -209,10 +293,74 @@ def _explored(it: Bucket) -> float | None:
     return it.explored / it.chosen if it.chosen else None
 
 
-def _learner(sample: ServedDraws, last: int) -> dict[str, Any]:
-    """Return how far the samples are behind: in events, and in seconds."""
-    age = max(0.0, time.time() - sample.at)
-    return {"included": sample.last, "behind": max(0, last - sample.last), "age": age}
+def _gain(lately: Bucket, before: Bucket) -> dict[str, float] | None:
+    """Return how much more visits earn lately than before the shop served, with a 95% interval (Welch's error)."""
+    fewest = min(lately.visits, before.visits)
+    if fewest < 2:
+        return None
+    error = math.sqrt(sum(it.squares / (it.visits - 1) / it.visits for it in (lately, before)))
+    return _around(lately.mean - before.mean, float(stdtrit(fewest - 1, 0.975)) * error)
+
+
+def _cost(it: Period) -> dict[str, float] | None:
+    """Return what exploration costs per visit, with a 95% interval; None if too little is known.
+
+    Which sample chooses for a visit is decided by chance. So where a share q of the samples prefers the product
+    that the mean prefers, the odds of exploring are (1 - q) / q. With these as weights, the rewards of products
+    that the mean preferred tell what would have been earned in place of the explored ones. The difference counts
+    for every explored product. What it changes later in the visit does not count.
+    """
+    if not it.bucket.visits or min(it.explored.number, it.best.number) < ENOUGH:
+        return None
+    a_visit = it.bucket.explored / it.bucket.visits
+    error = math.sqrt(it.explored.variance + it.best.variance)
+    return _around(a_visit * (it.best.mean - it.explored.mean), 1.96 * a_visit * error)
+
+
+def _around(value: float, half: float) -> dict[str, float]:
+    return {"mean": value, "low": value - half, "high": value + half}
+
+
+def _trends(earlier: Period, latest: Period, products: dict[str, ProductCount]) -> dict[str, Any]:
+    """Return the products that earn more or less per showing than in the period before, beyond noise.
+
+    Both errors of the difference, with the rewards of both periods taken together and apart, may be too small if
+    rewards are rare: the larger one is used, with Student's quantile. With m products to compare, each must be
+    beyond the 1 - 0.05 / m interval, so that all of them are right with a probability of about 95%.
+    """
+    offered = np.array([count.offered for count in products.values()], dtype=np.bool_)
+    sums = np.zeros((2, len(offered), 3))
+    for part, period in zip(sums, (earlier, latest), strict=True):
+        part[: len(period.rewards)] = period.rewards
+    places = np.flatnonzero((sums[:, :, 0] >= ENOUGH).all(axis=0) & offered)
+    number, total, squares = (sums[:, places, i] for i in range(3))
+    mean, together = total / np.maximum(number, 1), number.sum(axis=0)
+    apart = ((squares - number * mean**2) / (number - 1) / number).sum(axis=0)
+    whole = (squares.sum(axis=0) - total.sum(axis=0) ** 2 / together) / (together - 1) * (1 / number).sum(axis=0)
+    error, change = np.sqrt(np.maximum(0.0, np.maximum(apart, whole))), mean[1] - mean[0]
+    limit = stdtrit(number.min(axis=0) - 1, 1 - 0.025 / max(1, len(places)))
+    names, found = list(products), {}
+    for name, sign in (("rising", 1), ("falling", -1)):
+        clear = np.flatnonzero((sign * change > limit * error) & (error > 0))
+        first = clear[np.argsort(-sign * change[clear] / error[clear], kind="stable")][:NAMED]
+        rows = [
+            {"product": names[places[i]], "before": float(mean[0, i]), "now": float(mean[1, i])} for i in first
+        ]
+        found[name] = {"count": len(clear), "rows": rows}
+    return {"compared": len(places), **found}
+
+
+def _learner(state: LearnerState, sample: ServedDraws | None, last: int) -> dict[str, Any]:
+    """Return how the learner does, and how far the samples are behind: in events, and in seconds."""
+    (at, failures, failure), now = state, time.time()
+    worked = None if at is None else max(0.0, now - at)
+    found = {"state": "late" if worked is None or worked > LATE else "ok", "worked": worked, "failure": None}
+    if failures >= OFTEN:
+        found |= {"state": "failing", "failure": failure}
+    if sample is None:
+        return {**found, "included": None, "behind": None, "age": None}
+    age = max(0.0, now - sample.at)
+    return {**found, "included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
 
 def _value(product: str, newest: ServedDraws | None) -> dict[str, float | None]:
@@ -289,6 +437,7 @@ class EventCounts:
     unanswered : the reward of a product that has no answer when its visit is closed; None: it has none.
     served : the first recommendation that the shop itself made, None if there is none; before, all is imported.
     buckets : sums by number of the bucket and by whether its events come after that.
+    periods : what the shop itself did in the latest buckets, which have at most `WIDEST` events each.
     """
 
     def __init__(self, slots: int, unanswered: float | None = None) -> None:
@@ -296,51 +445,73 @@ class EventCounts:
         self.served: int | None = None
         self._first: list[int] = []  # the events that added the first products, as many as there are slots
         self.buckets: dict[tuple[int, bool], Bucket] = defaultdict(Bucket)
-        self.products: dict[str, ProductCount] = defaultdict(ProductCount)
+        self.periods: dict[int, Period] = defaultdict(Period)
+        self.products: dict[str, ProductCount] = {}
 
     def step(self, reading: sa.Connection, last: int) -> None:
         """Count the next events, not beyond number `last`: all of them or, if the database fails, none."""
         until = min(self.read + STEP, last)
-        while until // self.width >= MOST_BUCKETS:
+        while last // self.width >= MOST_BUCKETS:
             self._widen()
-        new = sa.and_(events.c.id > self.read, events.c.id <= until)
+        new, fine = sa.and_(events.c.id > self.read, events.c.id <= until), min(self.width, WIDEST)
         catalogue = reading.execute(_catalogue(new)).all()
         first = self._with_first(catalogue)
         served = reading.execute(_first_served(new)).scalar() if self.served is None else self.served
         ended = _ended(new, self.read, until, first)
-        statements = _sums(new, self.width, served), _products(new), sa.select(ended.c.end, ended.c.reward)
-        sums, products, ends = (reading.execute(it).all() for it in statements)
-        by_product, by_end = self._unanswered(reading, ended)
+        kept = None if served is None else max(served, (last // fine - KEPT) * fine)  # periods begin here
+        statements = [
+            _sums(new, fine, served),
+            _products(new, fine, served),
+            sa.select(ended.c.end, ended.c.reward),
+        ]
+        statements += [_explored_rewards(new, fine, kept)] if kept is not None and kept <= until else []
+        sums, products, ends, *compared = (reading.execute(it).all() for it in statements)
+        by_product, by_end, by_choice = self._unanswered(reading, ended, fine, served)
         for number, later, *rest in sums:
-            self._add((number, bool(later)), Bucket(0, 0.0, 0.0, *rest))
-        for product, shown, answers, total in products:
-            count = self.products[product]
+            self._add(number, bool(later), Bucket(0, 0.0, 0.0, *rest))
+        for number, later, product, shown, answers, total, squares in products:
+            count = self._product(product)
             count.shown += shown
             count.answers += answers
             count.total += total
-        for product, number in by_product:
-            count = self.products[product]
-            count.unanswered += number
-            count.total += number * (self.unanswered or 0.0)
+            if later and answers:
+                self._add_rewards(number, product, answers, total, squares)
+        reward = self.unanswered or 0.0
+        for number, later, product, missing in by_product:
+            count = self._product(product)
+            count.unanswered += missing
+            count.total += missing * reward
+            if later:
+                self._add_rewards(number, product, missing, missing * reward, missing * reward**2)
         for _, kind, product in catalogue:
-            count = self.products[product]
+            count = self._product(product)
             count.added, count.offered = count.added or kind == "added", kind == "added"
-        for event, reward in ends:
-            whole = reward + by_end.get(event, 0) * (self.unanswered or 0.0)
+        for event, earned in ends:
             later = served is not None and event >= served
-            self._add((event // self.width, later), Bucket(visits=1, mean=whole))
+            self._add(event // fine, later, Bucket(visits=1, mean=earned + by_end.get(event, 0) * reward))
+        for rows in compared:
+            for number, explored, *some in rows:
+                self._add_choice(number, explored, some)
+        for number, explored, w, ww in by_choice:
+            self._add_choice(number, explored, (w, w * reward, ww, ww * reward, ww * reward**2))
+        for number in sorted(self.periods)[:-KEPT]:
+            del self.periods[number]
         self.read, self._first, self.served = until, first, served
 
     def enough(self, event: int) -> int:
         """Return with how many answers a visit has ended if the last of them is the event of this number."""
         return max(1, bisect_left(self._first, event))
 
-    def _unanswered(self, reading: sa.Connection, ended: sa.Subquery) -> tuple[Iterable[Any], dict[int, int]]:
-        """Return how many recommendations had no answer when their visit was closed: by product, and by event."""
+    def _unanswered(
+        self, reading: sa.Connection, ended: sa.Subquery, width: int, served: int | None
+    ) -> tuple[Iterable[Any], dict[int, int], Iterable[Any]]:
+        """Return the recommendations that had no answer when their visit was closed, see `_without_answer`."""
         if self.unanswered is None:
-            return [], {}
-        by_product, by_end = (reading.execute(it).all() for it in _without_answer(ended))
-        return by_product, {row.end: row.number for row in by_end}
+            return [], {}, []
+        by_product, by_end, *by_choice = (
+            reading.execute(it).all() for it in _without_answer(ended, width, served)
+        )
+        return by_product, {row.end: row.number for row in by_end}, [row for rows in by_choice for row in rows]
 
     def _with_first(self, catalogue: Iterable[Any]) -> list[int]:
         """Return the events that added the first products, with those that are new."""
@@ -351,13 +522,37 @@ class EventCounts:
                 known.add(product)
         return first
 
-    def _add(self, key: tuple[int, bool], bucket: Bucket) -> None:
+    def _product(self, name: str) -> ProductCount:
+        if name not in self.products:
+            self.products[name] = ProductCount(len(self.products))
+        return self.products[name]
+
+    def _add(self, number: int, later: bool, bucket: Bucket) -> None:
+        """Add sums of one of the latest buckets, by its number."""
+        key = number * min(self.width, WIDEST) // self.width, later
         self.buckets[key] = self.buckets[key].merged(bucket)
+        if later:
+            self.periods[number].bucket = self.periods[number].bucket.merged(bucket)
+
+    def _add_rewards(self, number: int, product: str, *sums: float) -> None:
+        period, place = self.periods[number], self.products[product].place
+        if place >= len(period.rewards):
+            period.rewards = np.pad(period.rewards, ((0, len(self.products) - len(period.rewards)), (0, 0)))
+        period.rewards[place] += sums
+
+    def _add_choice(self, number: int, explored: bool, sums: Iterable[float]) -> None:
+        period, name = self.periods[number], "explored" if explored else "best"
+        setattr(period, name, getattr(period, name).plus(sums))
 
     def _widen(self) -> None:
-        narrow, self.width, self.buckets = self.buckets, 2 * self.width, defaultdict(Bucket)
+        narrow, self.buckets = self.buckets, defaultdict(Bucket)
         for (number, later), bucket in sorted(narrow.items()):
-            self._add((number // 2, later), bucket)
+            self.buckets[number // 2, later] = self.buckets[number // 2, later].merged(bucket)
+        if self.width < WIDEST:
+            short, self.periods = self.periods, defaultdict(Period)
+            for number, period in sorted(short.items()):
+                self.periods[number // 2] = self.periods[number // 2].merged(period)
+        self.width *= 2
 
 
 def _number(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
@@ -371,14 +566,18 @@ def _first_served(new: sa.ColumnElement[bool]) -> sa.Executable:
     )
 
 
+def _bucket(event: sa.ColumnElement[int], width: int, served: int | None) -> tuple[Any, Any]:
+    """Return the columns for the bucket of an event, and for whether it comes after the shop began to serve."""
+    later = sa.literal(0) if served is None else sa.case((event >= served, 1), else_=0)
+    return (event // width).label("bucket"), later.label("later")
+
+
 def _sums(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Executable:
     """Return the statement for the sums of every bucket: recommended, chosen, explored, and when."""
-    bucket = events.c.id // width
-    later = sa.literal(0) if served is None else sa.case((events.c.id >= served, 1), else_=0)
     numbers = events.c.kind == "recommended", events.c.explored.is_not(None), events.c.explored
     times = sa.func.min(events.c.at), sa.func.max(events.c.at)
-    sums = sa.select(bucket, later.label("later"), *map(_number, numbers), *times)
-    return sums.where(new, events.c.visit != "").group_by(bucket, sa.literal_column("later"))
+    sums = sa.select(*_bucket(events.c.id, width, served), *map(_number, numbers), *times)
+    return sums.where(new, events.c.visit != "").group_by(*BUCKET)
 
 
 def _ended(new: sa.ColumnElement[bool], read: int, until: int, first: list[int]) -> sa.Subquery:
@@ -404,10 +603,11 @@ def _ended(new: sa.ColumnElement[bool], read: int, until: int, first: list[int])
     return until_then.where(ends.id <= ends.end, ends.end > read).group_by(ends.visit, ends.end).subquery()
 
 
-def _without_answer(ended: sa.Subquery) -> tuple[sa.Executable, sa.Executable]:
-    """Return the statements for the recommendations without an answer in visits that were closed.
+def _without_answer(ended: sa.Subquery, width: int, served: int | None) -> Iterator[sa.Executable]:
+    """Yield the statements for the recommendations without an answer in visits that were closed.
 
-    The first one counts them by product, the second one by the event that closed the visit.
+    The first one counts them by bucket and product, the second one by the event that closed the visit. The third
+    one has the sums of their weights, see `_weight`, and of their squares, by bucket and by whether they explored.
     """
     seen, answer = events.alias("seen"), events.alias("answer")
     named: list[sa.ColumnElement[bool]] = [sa.literal_column(f"{it}.{OF_VISITS}") for it in ("seen", "answer")]
@@ -417,18 +617,45 @@ def _without_answer(ended: sa.Subquery) -> tuple[sa.Executable, sa.Executable]:
     )
     shown = sa.and_(seen.c.visit == ended.c.visit, seen.c.kind == "recommended", seen.c.id < ended.c.end)
     where = ended.c.closed == 1, named[0], shown, sa.not_(answered)
-    number = sa.func.count().label("number")
-    by_product = sa.select(seen.c.product, number).select_from(ended.join(seen, shown)).where(*where)
-    by_end = sa.select(ended.c.end, number).select_from(ended.join(seen, shown)).where(*where)
-    return by_product.group_by(seen.c.product), by_end.group_by(ended.c.end)
+    number, both = sa.func.count().label("number"), ended.join(seen, shown)
+    bucket, later = _bucket(ended.c.end, width, served)
+    by_product = sa.select(bucket, later, seen.c.product, number).select_from(both).where(*where)
+    yield by_product.group_by(*BUCKET, seen.c.product)
+    yield sa.select(ended.c.end, number).select_from(both).where(*where).group_by(ended.c.end)
+    if served is not None:
+        w = _weight(seen)
+        sums = sa.select(bucket, seen.c.explored, sa.func.sum(w), sa.func.sum(w * w)).select_from(both)
+        sums = sums.where(*where, ended.c.end >= served, seen.c.propensity > 0, seen.c.explored.is_not(None))
+        yield sums.group_by(BUCKET[0], seen.c.explored)
 
 
-def _products(new: sa.ColumnElement[bool]) -> sa.Executable:
-    """Return the statement for how often every product was shown and answered, and the sum of its rewards."""
+def _weight(seen: Any) -> sa.ColumnElement[float]:
+    """Return the weight of a recommendation in `Period`, of which its propensity and `explored` are known."""
+    return sa.case((seen.c.explored, 1.0), else_=(1.0 - seen.c.propensity) / seen.c.propensity)
+
+
+def _explored_rewards(new: sa.ColumnElement[bool], width: int, since: int) -> sa.Executable:
+    """Return the statement for the `RewardSums` over answers, by bucket and by whether they were explored."""
+    seen = events.alias("seen")
+    named: sa.ColumnElement[bool] = sa.literal_column(f"seen.{OF_VISITS}")
+    same = sa.and_(
+        seen.c.visit == events.c.visit, seen.c.kind == "recommended", seen.c.product == events.c.product
+    )
+    w, r = _weight(seen), events.c.reward
+    sums = map(sa.func.sum, (w, w * r, w * w, w * w * r, w * w * r * r))
+    bucket, _ = _bucket(events.c.id, width, None)
+    found = sa.select(bucket, seen.c.explored, *sums).select_from(events.join(seen, same))
+    where = new, events.c.id >= since, events.c.kind == "answered", named, seen.c.propensity > 0
+    return found.where(*where, seen.c.explored.is_not(None)).group_by(BUCKET[0], seen.c.explored)
+
+
+def _products(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Executable:
+    """Return the statement for how often products were shown and answered; sums of rewards and their squares."""
     shown, answers = _number(events.c.kind == "recommended"), _number(events.c.kind == "answered")
-    total = sa.func.coalesce(sa.func.sum(events.c.reward), 0.0)
+    sums = (sa.func.coalesce(sa.func.sum(it), 0.0) for it in (events.c.reward, events.c.reward * events.c.reward))
     kinds = events.c.kind.in_(["recommended", "answered"])
-    return sa.select(events.c.product, shown, answers, total).where(new, kinds).group_by(events.c.product)
+    found = sa.select(*_bucket(events.c.id, width, served), events.c.product, shown, answers, *sums)
+    return found.where(new, kinds).group_by(*BUCKET, events.c.product)
 
 
 def _catalogue(new: sa.ColumnElement[bool]) -> sa.Executable:
