@@ -219,7 +219,7 @@ def played(taste, draws, slots, visits, rng):
     return likes / visits
 
 
-def test_the_benchmark_simulates_what_the_judge_reads(capsys):
+def test_the_benchmark_simulates_what_the_judge_reads():
     it = shop_coverage.Simulation(shop_coverage.Case("customer features", 12, 3, 60, 40, "mixed"), 1)
     early, customers = np.arange(60, 100), np.arange(60)
     draws = it.learned(it.events(early, it.play(early, it.random)), exploration=1.0)
@@ -230,7 +230,7 @@ def test_the_benchmark_simulates_what_the_judge_reads(capsys):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
     found = shop_coverage.judged(shop_coverage.Case("plain", 4, 1, 600, 60, "random"), 1)
     lines = list(shop_coverage.rows_of("small", [found]))
-    assert len(lines) == 8
+    assert {line.split(" | ")[1] for line in lines} == {"recommender", "greedy", "best mean", "random"}
     assert lines[0].startswith("| small | recommender | weighted importance sampling | 1 | 0 | ")
 
 
@@ -294,8 +294,8 @@ def test_steps_say_what_was_known_and_samples_choose_among_what_was_allowed():
     draws, products = learned(settings, events, {event.visit for event in events if event.visit.startswith("t")})
     steps = steps_of(settings, products, draws, [event for event in events if not event.visit.startswith("t")])
     assert [name for name in "abcd" if draws.value[products[name]] == draws.value.max()] == ["d"]
-    second = choose(draws, 0, [0.5], [], [], np.isin(list("abcd"), ["b", "c"])).product == products["b"]
-    fourth = choose(draws, 0, [0.0], [], [], np.isin(list("abcd"), ["a", "b", "c"])).product == products["a"]
+    second = choose(draws, 1, [0.5], [], [], np.isin(list("abcd"), ["b", "c"])).product == products["b"]
+    fourth = choose(draws, 1, [0.0], [], [], np.isin(list("abcd"), ["a", "b", "c"])).product == products["a"]
     assert steps.start.tolist() == [0, 3, 4]
     assert steps.reward.tolist() == [2.0, 1.0, 0.0, -3.0]
     assert steps.chance[:, 0].tolist() == [0.0, float(second), 1.0, float(fourth)]

@@ -50,7 +50,7 @@ class ShopValue(NamedTuple):
     @property
     def why(self) -> str:
         """Why the log cannot judge the recommender; empty if it can."""
-        return "; ".join(dict.fromkeys(half.why for half in self.halves if half.why))
+        return next((half.why for half in self.halves if half.why), "")
 
     def __str__(self) -> str:
         known = {"the policy of the log": self.logged, **self.estimates}
@@ -276,7 +276,7 @@ def _join(visits: list[list[tuple[_Step, float]]]) -> LoggedSteps:
 
 LEAST_VISITS = 50  # effective visits
 LEAST_REWARDS = 10  # visits that make up the spread of the estimate, see `_estimate`
-DEVIATION = 0.3, 2.5  # by how much the mean of weights may differ from 1: in all, and in standard errors beyond 1%
+DEVIATION = 0.3, 2.5  # by how much the mean of weights may differ from 1: in all, and in standard errors
 LARGEST, SMALLEST = 300.0, 1e-300  # of the logarithm of a weight; of a divisor
 HINT = "show products at random to some of your visitors, and log the probability of what is shown as propensity"
 
@@ -302,7 +302,7 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
         )
         return SampleValue({}, effective, why)
     mean, error = each.mean(axis=0), each.std(axis=0) / math.sqrt(steps.visits)
-    if (wrong := np.abs(mean - 1) > np.minimum(DEVIATION[0], 0.01 + DEVIATION[1] * error)).any():
+    if (wrong := np.abs(mean - 1) > np.minimum(DEVIATION[0], DEVIATION[1] * error) + 1e-6).any():
         slot = int(np.argmax(wrong))
         why = (
             f"the weights of slot {slot} have the mean {mean[slot]:.2f}, and should have 1: the recommender shows "
