@@ -1,6 +1,5 @@
 """`reward.unanswered`: what products without an answer earned, for shops that send clicks alone."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip("pydantic", reason='needs pip install ".[serve]"')
@@ -93,4 +92,4 @@ def test_judging_reads_it_as_the_learner_does(tmp_path):
     clicks_only(where, 40)
     assert judge(where).logged.value == pytest.approx(0.5)
     assert judge(settings(tmp_path, None)).logged.value == pytest.approx(1.0)
-    assert np.isfinite(judge(where).estimates["fitted Q evaluation"].value)
+    assert "not every recommendation has a propensity" in judge(where).why

@@ -8,30 +8,29 @@ fashion shop there are 10,000 recommendations that were uniformly random, and 10
 sampler that had learned before. Each is one product in one of three positions, shown to a customer with four
 categorical features, and was clicked or not.
 
-Policies are fitted to one half of the uniform log, by time, and judged by the other half, and the reverse.
-`rlsvi.value_of` judges: each recommendation is a visit of one slot. The Thompson sampler is judged by its own
-clicks. Clicks are rare, so that intervals from a variance are too narrow where hardly any click is left after
-weighting; the interval of importance sampling is therefore that of Clopper and Pearson for the effective number of
-recommendations (Korn and Graubard 1998).
+Policies are fitted to one half of the uniform log, by time, and judged by the other half, and the reverse, with
+the estimates of `rlsvi.shop.judge`, which are silent where the log cannot tell; why goes to the standard error
+output. Each recommendation is a visit of one slot. The Thompson sampler is judged by its own clicks, with the
+interval of Clopper and Pearson.
 """
 
 import argparse
-import warnings
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from gymnasium.spaces import Discrete
 from scipy.stats import beta
 
-import rlsvi
 from benchmarks.shop_quality.logged_policies import CUSTOMER, POLICIES
-from rlsvi.bases import StateFeatures
-from rlsvi.envs import Spaces
+from rlsvi.offline.value import ROBUST, WEIGHTED
+from rlsvi.shop.judging import LoggedSteps, ShopValue, value_of_samples
 from rlsvi.study.statistics import Interval
 
 CAMPAIGNS = ("all", "men", "women")
+LEVEL = 0.95
+SMOOTH = 0.1  # recommendations without a click, in the rate of each product for the doubly robust estimate
 
 
 def read(wheel, policy, campaign):
@@ -71,24 +70,24 @@ def judged(rows, products, policy):
         chances[served["state"]] = policy(
             rows.filter(pl.col("half") != half), served["customer"].to_list(), products
         )
-    log = rows.select(
-        pl.int_range(pl.len()).alias("episode"),
-        pl.lit(0).alias("step"),
-        pl.col("state").alias("observation"),
-        pl.col("state").alias("next_observation"),
-        pl.col("product").alias("action"),
-        "reward",
-        pl.lit(True).alias("terminated"),
-        pl.lit(False).alias("truncated"),
-        "propensity",
-    )
-    spaces = Spaces(Discrete(len(chances)), Discrete(len(products)))
-    rate_of_product = StateFeatures(lambda state: [1.0])  # for the doubly robust estimate
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # few effective episodes: the table has a column of them
-        return rlsvi.value_of(
-            lambda state: chances[state], log, spaces, horizon=1, per_period=True, basis=rate_of_product
+    halves = []
+    for half in (0, 1):
+        mine, other = (rows.filter(pl.col("half") == each) for each in (half, 1 - half))
+        shown = np.bincount(other["product"], minlength=len(products))
+        rate = np.bincount(other["product"], other["reward"], len(products)) / (shown + SMOOTH)
+        acts = chances[mine["state"]]
+        steps = LoggedSteps(
+            np.arange(len(mine) + 1),
+            mine["reward"].to_numpy(),
+            mine["propensity"].to_numpy(),
+            False,
+            acts[np.arange(len(mine)), mine["product"]][:, None],
+            rate[mine["product"]],
+            (acts @ rate)[:, None],
         )
+        halves.append(value_of_samples(steps, LEVEL))
+    own = proportion(rows["reward"].mean(), len(rows))
+    return ShopValue(own, tuple(halves), len(rows), LEVEL)
 
 
 def main(arguments=None):
@@ -111,15 +110,12 @@ def main(arguments=None):
         )
         for name, policy in POLICIES.items():
             found = judged(rows, products, policy)
-            share = proportion(found.weighted.value, found.effective)
-            cells = [
-                campaign,
-                name,
-                f"{rows['reward'].sum():.0f}",
-                thousand(share),
-                thousand(found.robust),
-            ]
-            print("| " + " | ".join([*cells, f"{found.effective:.0f}"]) + " |", flush=True)
+            told = [thousand(found.estimates.get(name)) for name in (WEIGHTED, ROBUST)]
+            effective = sum(half.effective for half in found.halves)
+            cells = [campaign, name, f"{rows['reward'].sum():.0f}", *told, f"{effective:.0f}"]
+            print("| " + " | ".join(cells) + " |", flush=True)
+            if found.why:
+                print(f"{campaign}, {name}: {found.why}", file=sys.stderr)
 
 
 def proportion(value, number):
@@ -132,7 +128,7 @@ def proportion(value, number):
 def thousand(interval):
     """An interval in clicks per thousand recommendations."""
     if interval is None:
-        return "unknown"
+        return "silent"
     return f"{1e3 * interval.value:.1f} ({1e3 * interval.low:.1f} to {1e3 * interval.high:.1f})"
 
 

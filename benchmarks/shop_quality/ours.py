@@ -17,8 +17,8 @@ class Ours:
         self.shop = shop
         self.settings = ShopSettings(
             slots=shop.world.slots,
-            customer=_schema(shop.customer_features),
-            product=_schema(shop.product_features),
+            customer=schema_of(shop.customer_features),
+            product=schema_of(shop.product_features),
             learning={"seed": shop.seed, **learning},
         )
         self.learner = ShopLearner(self.settings)
@@ -56,7 +56,7 @@ class Ours:
         self.draws = self.learner.refresh()
 
 
-def _schema(features):
+def schema_of(features):
     """How features are declared: numbers in [-1, 1], and categories by their values."""
     declared = {}
     for one in features:

@@ -89,8 +89,8 @@ def judge_shop(
     judged as it serves: each visit draws one of the samples of the posterior. The policy of the log is what the
     events were made with.
 
-    The interval of fitted Q evaluation is not calibrated: it takes a linear model as true, and with the customers
-    of the paper it is too low. Trust the estimates by propensities instead, if they have 100 effective visits.
+    The log must have chosen products at random, and must say how likely each was to be shown. If it cannot judge
+    the recommender, the result says why, and has no estimate.
 
     Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
     """
@@ -103,7 +103,7 @@ def judge_shop(
             name.replace(" ", "_"): {end: v if math.isfinite(v) else None for end, v in interval._asdict().items()}
             for name, interval in {"logged": value.logged, **value.estimates}.items()
         }
-        print(json.dumps(plain, allow_nan=False) if as_json else value)
+        print(json.dumps({**plain, "why": value.why}, allow_nan=False) if as_json else value)
 
 
 def simulate_shop(

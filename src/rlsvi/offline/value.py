@@ -364,12 +364,8 @@ def weighted_estimate(weights: EpisodeWeights, numbers: Floats, first: Floats, l
     is unknown for fewer than two of them, and for a few that are all alike.
     """
     table = weights.spread_over(numbers)
-    size = np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum()
-    return sum_estimate(weights, weights.share * table, float(size), first, level)
-
-
-def sum_estimate(weights: EpisodeWeights, terms: Floats, size: float, first: Floats, level: float) -> Interval:
-    """Return the same of terms that are weighted already, (E, T), of which the largest sum is of this size."""
+    size = float(np.abs(first).max() + (np.abs(table).max(axis=0) * weights.discount).sum())
+    terms = weights.share * table
     means = terms.sum(axis=0)
     value = float(first.mean() + (means * weights.discount).sum())
     parts = (first - first.mean()) / len(first) + (terms - weights.share * means) @ weights.discount
