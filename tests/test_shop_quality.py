@@ -113,10 +113,10 @@ def test_whoever_learns_earns_more_than_uniform(name):
 
 @pytest.mark.parametrize(("kind", "changed"), [("redrawn", {1, 2, 3}), ("kept", {2}), ("fixed", set())])
 def test_noise_of_open_visits_changes_with_a_refresh_as_its_kind_says(kind, changed):
-    learning, sizes = SimpleNamespace(draws=3, exploration=1.0, seed=0), SimpleNamespace(own=2, shared=4)
+    learning, sizes = SimpleNamespace(draws=3, seed=0), SimpleNamespace(own=2, shared=4)
     before, after = (
         open_visits.noise_of(
-            SimpleNamespace(count=5, learning=learning, sizes=sizes, sigma=1.0, refreshes=refreshes), kind
+            SimpleNamespace(count=5, learning=learning, sizes=sizes, refreshes=refreshes), kind, np.ones((5, 2)), 1.0
         )
         for refreshes in (3, 4)
     )
