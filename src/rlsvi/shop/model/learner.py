@@ -227,7 +227,6 @@ class RewardStatistics:
         base: Floats = np.concatenate([np.cumsum(rates[::-1])[::-1], [0.0]])
         return base
 
-
     @property
     def unearned(self) -> float:
         """The share of the range of rewards that recent visits did not earn: what a better choice could still add.
