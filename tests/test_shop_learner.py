@@ -357,7 +357,7 @@ def test_a_snapshot_that_contradicts_itself_is_refused(tmp_path, damage):
 @pytest.mark.parametrize("exploration", [1.0, 0.2])
 def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration, monkeypatch):
     """Where all can be learned and nothing is earned yet, samples have the deviation of the posterior."""
-    monkeypatch.setattr(model, "learnable", lambda products, sizes: np.ones((len(products.z), sizes.own)))
+    monkeypatch.setattr(model, "learnable", lambda products, L_shared, *_: (np.ones(products.L.shape[:2]), 1.0))
     monkeypatch.setattr(model.RewardStatistics, "unearned", 1.0)
     S = 800
     alone = ShopSettings(slots=1, product={"price": SCALED}, learning={"draws": S, "exploration": exploration})

@@ -162,8 +162,9 @@ def test_the_variance_that_coming_answers_take_from_a_weight(sizes):
     products.gram[2], products.dirty[2] = 0.0, True  # nobody has seen it: its factor is diagonal
     factor_products(products, sizes, RIDGES.own)
     rows = [u for *_, a, u in twin.rows_of(visits, products.z, sizes) if a != 2]
-    found = learnable(products, sizes)
-    assert found.shape == (N, sizes.own)
+    factor = factor_shared(products.z, products.B, RIDGES.shared)
+    found, shared = learnable(products, factor, sizes, RIDGES.shared)
+    assert (found.shape, shared.shape) == ((N, sizes.own), (sizes.shared,))
     for k in range(sizes.own):
         coming = sum(u[k] ** 2 for u in rows) / 7
         before, after = 1.0 / RIDGES.own, 1.0 / (RIDGES.own + coming)
@@ -172,6 +173,13 @@ def test_the_variance_that_coming_answers_take_from_a_weight(sizes):
         gram = products.gram[a, : sizes.own, : sizes.own] + RIDGES.own * np.eye(sizes.own)
         last = 1.0 / np.linalg.inv(gram)[-1, -1]
         assert found[a, -1] == pytest.approx(coming / (coming + last), abs=1e-9)
+    for k in range(sizes.shared):
+        precision = factor @ factor.T
+        before, data = slice(k), precision[k, k] - RIDGES.shared
+        given = precision[k, k] - precision[k, before] @ np.linalg.solve(
+            precision[before, before], precision[before, k]
+        )
+        assert shared[k] == pytest.approx(data / (data + given), abs=1e-9)
 
 
 @every_size

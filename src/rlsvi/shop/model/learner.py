@@ -385,7 +385,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise(*self._deviations(products))
+        noise = self._noise(*self._deviations(products, shared))
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -396,15 +396,16 @@ class Chains:
             before = targets
         return shared
 
-    def _deviations(self, products: ProductArrays) -> tuple[Floats, float]:
-        """Return the standard deviation of the noise of own weights, (N, d), and of shared ones, before L^-1.
+    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
+        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
 
-        It is that of the posterior, times `exploration`, less what exploring can no longer gain.
+        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
         """
         scale = self.learning.exploration * self.sigma * self.statistics.unearned
-        return scale * np.sqrt(learnable(products, self.sizes)), scale
+        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        return scale * np.sqrt(own), scale * np.sqrt(shared)
 
-    def _noise(self, own_scale: Floats, shared_scale: float) -> Noise:
+    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
         """Return new noise for all chains but the first."""
         N, S = self.count, self.learning.draws
         rng = np.random.default_rng([self.learning.seed, self.refreshes])

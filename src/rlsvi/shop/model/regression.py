@@ -222,18 +222,21 @@ def cholesky(P: Floats, what: str) -> Floats:
     return P
 
 
-def learnable(products: ProductArrays, sizes: Sizes) -> Floats:
-    """Return which share of the variance of each own weight can still be learned in time to pay, (N, d).
+def learnable(products: ProductArrays, L_shared: Floats, sizes: Sizes, ridge: float) -> tuple[Floats, Floats]:
+    """Return which share of the variance of weights can still be learned in time to pay: own (N, d), shared (k,).
 
     The answers to come are taken to be as many as those seen, spread evenly over the products offered. If they add
     `coming` to the precision of a weight, which is L_kk^2 given the weights after it, this share of its variance
     will be gone: noise of that variance is what a sample may hope to profit from. It is nearly 1 where a product
     can get many answers, and nearly 0 for the weights of hundreds of products that will get a few answers each.
+
+    ridge : that of the shared weights.
     """
-    d = sizes.own
-    coming = np.diagonal(products.gram, axis1=1, axis2=2)[:, :d].sum(axis=0) / max(int(products.offered.sum()), 1)
-    share: Floats = coming / (coming + np.diagonal(products.L, axis1=1, axis2=2) ** 2)
-    return share
+    diagonals = np.diagonal(products.L, axis1=1, axis2=2), np.diagonal(L_shared)
+    seen = np.diagonal(products.gram, axis1=1, axis2=2)[:, : sizes.own].sum(axis=0)
+    coming = seen / max(int(products.offered.sum()), 1), np.maximum((L_shared**2).sum(axis=1) - ridge, 0.0)
+    own, shared = (more / (more + given**2) for more, given in zip(coming, diagonals, strict=True))
+    return own, shared
 
 
 # ---- the value of showing a product first -------------------------------------------------------------------
