@@ -98,7 +98,7 @@ def test_the_judge_knows_the_features_of_products_that_were_imported_without_the
 @pytest.fixture
 def server(tmp_path):
     """A process that serves with samples which learned that dear products are liked."""
-    where = settings(tmp_path, learning={"draws": 4, "history": 4, "exploration": 0.1})
+    where = settings(tmp_path, learning={"draws": 4, "history": 4, "exploration": 1.0})
     load_products(where)
     with Recommender(where) as shop:
         shop.add_all({f"p{n}": {"price": n} for n in range(8)})

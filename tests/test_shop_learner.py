@@ -6,6 +6,7 @@ import pytest
 import shop_model_twin as twin
 from rlsvi.core.archive import ArchiveError
 from rlsvi.shop.events import Event
+from rlsvi.shop.model import learner as model
 from rlsvi.shop.model.draws import choose, draw_of, read_draws, write_draws
 from rlsvi.shop.model.learner import ShopLearner
 from rlsvi.shop.model.snapshots import load_learner, save_learner
@@ -143,7 +144,7 @@ def test_samples_depend_on_the_events_alone():
 @pytest.mark.parametrize("features", [False, True])
 def test_weights_and_targets_agree(features):
     """The mean after a refresh is the joint regression on the targets that it gives itself."""
-    learner = taught(story(80), features=features, exploration=0.5, lam=3.0, sigma=0.5)
+    learner = taught(story(80), features=features, exploration=2.0, lam=3.0, sigma=0.5)
     learner.refresh()
     chains = learner.chains
     sizes, visits, products = chains.sizes, chains.visits.arrays(), chains.products.part(N)
@@ -190,7 +191,7 @@ def test_equal_rewards_say_nothing_about_the_noise(reward, given):
         draws = visit(i, *[reward] * J)
     assert chains.sigma == pytest.approx(sigma)
     assert chains.tuned_at == 0
-    assert np.ptp(draws.weight[1:, 0], axis=0).max() > 1e-3 * sigma  # the samples differ: it explores
+    assert np.ptp(draws.weight[1:, 0], axis=0).max() > 1e-4 * sigma  # the samples differ: it explores
     visit(80, reward + 1.0, reward, reward)
     assert chains.tuned_at == chains.statistics.answers == 81 * J
     assert 0.01 < chains.sigma < 0.5
@@ -354,7 +355,10 @@ def test_a_snapshot_that_contradicts_itself_is_refused(tmp_path, damage):
 
 
 @pytest.mark.parametrize("exploration", [1.0, 0.2])
-def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration):
+def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration, monkeypatch):
+    """Where all can be learned and nothing is earned yet, samples have the deviation of the posterior."""
+    monkeypatch.setattr(model, "learnable", lambda products, L_shared, *_: (np.ones(products.L.shape[:2]), 1.0))
+    monkeypatch.setattr(model.RewardStatistics, "unearned", 1.0)
     S = 800
     alone = ShopSettings(slots=1, product={"price": SCALED}, learning={"draws": S, "exploration": exploration})
     learner, rng = ShopLearner(alone), np.random.default_rng(0)
@@ -368,6 +372,46 @@ def test_values_are_those_of_the_samples_where_targets_are_rewards(exploration):
     # The error of a deviation over S samples is a share 1 / sqrt(2 S) of it.
     assert values[1:].std(axis=0) == pytest.approx(exploration * draws.spread, rel=5 / (2 * S) ** 0.5)
     assert draws.spread[:4].max() < draws.spread[4:].min()  # two were never shown
+
+
+def samples_with(products, reward):
+    """The deviation of the samples for a product that nobody has seen, after 200 answers to the nine before it."""
+    alone = ShopSettings(slots=1, learning={"draws": 200, "history": 1, "lam": 0.1, "sigma": 1.0})
+    learner, rng = ShopLearner(alone), np.random.default_rng(0)
+    tell(learner, *(Event("added", product=f"p{a}") for a in range(products)))
+    for i in range(200):
+        tell(learner, Event("recommended", visit=f"v{i}", product=f"p{i % 9}", slot=0))
+        tell(learner, Event("answered", visit=f"v{i}", product=f"p{i % 9}", reward=reward(rng)))
+    return learner.refresh().weight[1:, 0, 9].std()
+
+
+def test_what_many_products_cannot_teach_in_time_is_not_explored():
+    def half(rng):
+        return float(rng.random() < 0.5)
+
+    few, many = samples_with(10, half), samples_with(1000, half)
+    prior, unearned = 0.1**-0.5, 0.5
+    # To come are as many answers as there were, 20 or 0.2 for each product; the prior counts as 0.1 of one.
+    assert few == pytest.approx(unearned * prior * (20 / 20.1) ** 0.5, rel=0.2)
+    assert many == pytest.approx(unearned * prior * (0.2 / 0.3) ** 0.5, rel=0.2)
+
+
+def test_where_most_is_earned_little_is_explored():
+    """Likes of nine customers in ten leave a tenth to gain; where most sales are small, nearly all is left."""
+    liked = samples_with(10, lambda rng: float(rng.random() < 0.9))
+    sold = samples_with(10, lambda rng: 10.0 if rng.random() < 0.05 else 0.5)
+    assert sold == pytest.approx(0.9 / 0.1 * liked, rel=0.4)
+
+
+@pytest.mark.parametrize("rewards", [(), (0.0, 0.0), (3.1, 3.1, 3.1), (-2.0, -2.0)])
+def test_equal_rewards_do_not_say_what_can_be_earned(rewards):
+    statistics = model.RewardStatistics(2, None)
+    for reward in rewards:
+        visit = model.OpenVisit([], 0.0)
+        visit.show(0)
+        visit.answer(0, reward, True)
+        statistics.add(visit)
+    assert statistics.unearned == 1.0
 
 
 def test_it_learns_which_products_are_liked():

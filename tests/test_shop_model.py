@@ -18,6 +18,7 @@ from rlsvi.shop.model.regression import (
     factor_products,
     factor_shared,
     first_values,
+    learnable,
     no_products,
     solve_weights,
 )
@@ -152,6 +153,49 @@ def test_values_have_the_mean_and_the_deviation_of_the_joint_posterior(sizes):
         x = twin.joint(u, a, products.z, sizes)
         assert value[a] == pytest.approx(base[0] + u @ weight[:, a], abs=1e-9)
         assert spread[a] == pytest.approx(np.sqrt(x @ np.linalg.solve(precision, x)), rel=1e-9)
+
+
+@every_size
+def test_the_variance_that_coming_answers_take_from_a_weight(sizes):
+    """As many answers again, spread over the seven products offered, are rows of the size of those seen."""
+    products, visits, _, _ = problem(sizes)
+    products.gram[2], products.dirty[2] = 0.0, True  # nobody has seen it: its factor is diagonal
+    factor_products(products, sizes, RIDGES.own)
+    rows = [u for *_, a, u in twin.rows_of(visits, products.z, sizes) if a != 2]
+    factor = factor_shared(products.z, products.B, RIDGES.shared)
+    found, shared = learnable(products, factor, sizes, RIDGES.shared)
+    assert (found.shape, shared.shape) == ((N, sizes.own), (sizes.shared,))
+    for k in range(sizes.own):
+        coming = sum(u[k] ** 2 for u in rows) / 7
+        before, after = 1.0 / RIDGES.own, 1.0 / (RIDGES.own + coming)
+        assert found[2, k] == pytest.approx((before - after) / before, abs=1e-12)
+    for a in range(N):  # the last weight, given no other, has the precision of a regression with the others known
+        gram = products.gram[a, : sizes.own, : sizes.own] + RIDGES.own * np.eye(sizes.own)
+        last = 1.0 / np.linalg.inv(gram)[-1, -1]
+        assert found[a, -1] == pytest.approx(coming / (coming + last), abs=1e-9)
+    for k in range(sizes.shared):
+        precision = factor @ factor.T
+        before, data = slice(k), precision[k, k] - RIDGES.shared
+        given = precision[k, k] - precision[k, before] @ np.linalg.solve(
+            precision[before, before], precision[before, k]
+        )
+        assert shared[k] == pytest.approx(data / (data + given), abs=1e-9)
+
+
+@every_size
+def test_products_that_nobody_answered_are_solved_like_all_others(sizes):
+    products, _, _, rng = problem(sizes)
+    products.gram[[1, 6]], products.dirty[:] = 0.0, True
+    factor_products(products, sizes, RIDGES.own)
+    shared = factor_shared(products.z, products.B, RIDGES.shared)
+    noise = Noise(rng.standard_normal((N, 3, sizes.own)), rng.standard_normal((3, sizes.shared)))
+    right = rng.standard_normal((3, N, sizes.width))
+    right[:, [1, 6]] = 0.0
+    weight, beta = solve_weights(products, shared, sizes, right, noise)
+    products.gram[:, 0, 0] = 1.0  # which makes it solve with every factor
+    again, same_beta = solve_weights(products, shared, sizes, right, noise)
+    assert weight == pytest.approx(again, rel=1e-12)
+    assert beta == pytest.approx(same_beta, rel=1e-12)
 
 
 def test_only_products_with_new_data_are_factored():

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from benchmarks.shop_quality import __main__ as command
 from benchmarks.shop_quality import logged_policies, open_bandit, open_visits, results, summary
-from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform, solved
+from benchmarks.shop_quality.knowing import BestMean, Myopic, Optimal, Uniform, solved
 from benchmarks.shop_quality.policies import NAMES, POLICIES, installed, takes_part
 from benchmarks.shop_quality.visits import play
-from benchmarks.shop_quality.worlds import KINDS, WORLDS, Shop, World, waves
+from benchmarks.shop_quality.worlds import KINDS, OTHERS, WORLDS, Shop, World, waves
 
 from rlsvi.mdp.recommendation import recommendation
 from rlsvi.mdp.solve import backward_induction
@@ -41,6 +41,26 @@ def test_knowing_more_earns_more_with_the_same_customers(kind):
     assert uniform.mean() < myopic.mean() <= optimal.mean() + 0.05
     assert np.array_equal(optimal, play(shop, Optimal(shop)))
     assert (optimal <= 4 * shop.price.max()).all()
+
+
+def test_clicks_are_rare_and_tastes_drift_to_others():
+    rare = Shop(WORLDS["rare-clicks-100"], 100)
+    assert 0.01 < np.median(rare.chances(0, np.zeros(100))) < 0.04
+    drift = Shop(WORLDS["drift-50"], 100)
+    first, middle, last = (drift.taste(i) for i in (0, 500, 1000))
+    assert np.array_equal(first, drift.gamma)
+    assert abs(np.corrcoef(first.ravel(), last.ravel())[0, 1]) < 0.1
+    for taste in (first, middle, last):
+        assert taste.std() == pytest.approx(2.0, rel=0.1)
+
+
+def test_the_best_mean_reward_is_shown():
+    shop = Shop(World("revenue", 6, 2, 10), 0)
+    policy, visit = BestMean(shop), SimpleNamespace(shown=[4, 1], rewards=[3.0, 0.0], allowed=np.ones(6, bool))
+    policy.learn([visit])
+    assert policy.choose([visit]) == [4]
+    visit.allowed[4] = False
+    assert policy.choose([visit])[0] in (0, 2, 3, 5)  # of which the mean of all is expected, more than of 1
 
 
 def test_an_answer_is_decided_by_the_customer_and_the_product():
@@ -93,7 +113,7 @@ def test_products_are_added_midway_and_cannot_be_shown_before():
         play(shop, Last(shop))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *OTHERS])
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("uniform", "myopic", "optimal")])
 def test_every_policy_serves_every_kind_of_world(name, kind):
     if not installed(name):
@@ -114,10 +134,13 @@ def test_whoever_learns_earns_more_than_uniform(name):
 
 @pytest.mark.parametrize(("kind", "changed"), [("redrawn", {1, 2, 3}), ("kept", {2}), ("fixed", set())])
 def test_noise_of_open_visits_changes_with_a_refresh_as_its_kind_says(kind, changed):
-    learning, sizes = SimpleNamespace(draws=3, exploration=1.0, seed=0), SimpleNamespace(own=2, shared=4)
+    learning, sizes = SimpleNamespace(draws=3, seed=0), SimpleNamespace(own=2, shared=4)
     before, after = (
         open_visits.noise_of(
-            SimpleNamespace(count=5, learning=learning, sizes=sizes, sigma=1.0, refreshes=refreshes), kind
+            SimpleNamespace(count=5, learning=learning, sizes=sizes, refreshes=refreshes),
+            kind,
+            np.ones((5, 2)),
+            1.0,
         )
         for refreshes in (3, 4)
     )

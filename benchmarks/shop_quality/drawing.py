@@ -8,29 +8,33 @@ from benchmarks.shop_quality.results import PARTS, curves
 from benchmarks.shop_quality.worlds import KINDS, SIZES, WORLDS
 from rlsvi.study.plot import COLOURS, INK, styled
 
-BLUE, ORANGE, GREEN, _, _, SKY = COLOURS[:6]
+BLUE, ORANGE, GREEN, RED, _, SKY = COLOURS[:6]
 GREY = "#8c8c8c"
 STYLES = {
     "ours": (BLUE, "-", 2.4),
     "ours-greedy": (SKY, (0, (5, 2)), 1.6),
     "lints": (ORANGE, "-", 1.6),
     "vw": (GREEN, "-", 1.6),
+    "vw-slate": (GREEN, (0, (5, 2)), 1.2),
+    "best-mean": (RED, (0, (3, 1, 1, 1)), 1.2),
     "uniform": (GREY, (0, (1, 1.5)), 1.2),
     "myopic": (INK, (0, (5, 2)), 1.0),
     "optimal": (INK, "-", 1.0),
 }
-LEARN = ("ours", "ours-greedy", "lints", "vw")
+LEARN = ("ours", "ours-greedy", "lints", "vw", "vw-slate", "best-mean")
 
 
 def figure(results):
-    """Rows by the number of products, columns by kind of world."""
-    drawing = Figure(figsize=(13.0, 3.0 * len(SIZES) + 0.5), layout="constrained")
-    axes = drawing.subplots(len(SIZES), len(KINDS))
-    for i, N in enumerate(SIZES):
-        for j, kind in enumerate(KINDS):
-            world = next(world for world in WORLDS.values() if (world.kind, world.products) == (kind, N))
-            panel(styled(axes[i, j]), results, world)
-            axes[i, j].set_title(f"{kind}, {N} products", loc="left", fontsize=10, color=INK)
+    """Columns by kind of world, rows by the number of products; the worlds of one size are in the last column."""
+    drawing = Figure(figsize=(16.0, 3.0 * len(SIZES) + 0.5), layout="constrained")
+    axes = drawing.subplots(len(SIZES), len(KINDS) + 1)
+    worlds = [*WORLDS.values()] + [None] * (axes.size - len(WORLDS))
+    for one, world in zip(axes.T.flat, worlds, strict=True):
+        if world is None:
+            one.set_axis_off()
+        else:
+            panel(styled(one), results, world)
+            one.set_title(f"{world.kind}, {world.products} products", loc="left", fontsize=10, color=INK)
     handles = {}
     for one in axes.flat:
         handles |= dict(zip(*reversed(one.get_legend_handles_labels()), strict=True))

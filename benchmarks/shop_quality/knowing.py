@@ -1,4 +1,4 @@
-"""Policies that learn nothing: uniform, and two that know the true tastes, the myopic and the optimal one."""
+"""Policies to compare with: uniform, the best mean reward, and two that know the tastes, myopic and optimal."""
 
 from functools import lru_cache
 
@@ -23,6 +23,35 @@ class Uniform:
     def learn(self, visits):
         """A wave is over: nothing to do."""
 
+    def _best(self, visit, values):
+        """An allowed product with the largest value; ties are broken at random."""
+        values = np.where(visit.allowed, values, -np.inf)
+        best = np.flatnonzero(values >= values.max() - 1e-12)
+        return int(best[0]) if len(best) == 1 else int(self.rng.choice(best))
+
+
+class BestMean(Uniform):
+    """Shows the products with the largest mean reward, as many shops do; ties are broken at random.
+
+    The mean reward of all products counts as one more answer of each, so that a product nobody has seen comes
+    after those that are better than the average.
+    """
+
+    def __init__(self, shop):
+        super().__init__(shop)
+        self.total, self.count = np.zeros(shop.world.products), np.zeros(shop.world.products)
+
+    def choose(self, visits):
+        """One product for each visit."""
+        means = (self.total + self.total.sum() / max(self.count.sum(), 1)) / (self.count + 1)
+        return [self._best(visit, means) for visit in visits]
+
+    def learn(self, visits):
+        """Count the answers of the wave."""
+        for visit in visits:
+            np.add.at(self.total, visit.shown, visit.rewards)
+            np.add.at(self.count, visit.shown, 1)
+
 
 class Myopic(Uniform):
     """Knows the true tastes, and shows what earns most in the present slot."""
@@ -38,11 +67,6 @@ class Myopic(Uniform):
     def values(self, visit):
         """What each product earns in the present slot, (N,)."""
         return self.shop.price * self.shop.chances(visit.customer, visit.x)
-
-    def _best(self, visit, values):
-        values = np.where(visit.allowed, values, -np.inf)
-        best = np.flatnonzero(values >= values.max() - 1e-12)
-        return int(best[0]) if len(best) == 1 else int(self.rng.choice(best))
 
 
 class Optimal(Myopic):
@@ -92,7 +116,7 @@ def solved(shop, customer, offered):
     """The optimal value of each history and product for this customer, (S, N); -inf if it may not be shown."""
     N, slots = shop.world.products, shop.world.slots
     x, (liked, disliked) = table(N, slots)
-    chance = 1 / (1 + np.exp(-(shop.base(customer) + x @ shop.gamma.T)))
+    chance = 1 / (1 + np.exp(-(shop.base(customer) + x @ shop.taste(customer).T)))
     legal = (x == 0) & offered
     seen = np.count_nonzero(x, axis=1)
     V, Q = np.zeros(len(x) + 1), np.full(x.shape, -np.inf)

@@ -22,23 +22,22 @@ from rlsvi.study.statistics import mean
 KINDS = ("redrawn", "kept", "fixed")
 
 
-def noise_of(chains, kind):
+def noise_of(chains, kind, own_scale, shared_scale):
     """Noise for all chains but the first: sample s has a number of its own, and draws anew when it changes."""
     N, S, sizes = chains.count, chains.learning.draws, chains.sizes
-    scale = chains.learning.exploration * chains.sigma
     own, shared = np.zeros((N, S + 1, sizes.own)), np.zeros((S + 1, sizes.shared))
     for s in range(1, S + 1):
         age = {"redrawn": chains.refreshes, "kept": (chains.refreshes + s) // S, "fixed": 0}[kind]
         rng = np.random.default_rng([chains.learning.seed, s, age])
-        shared[s] = scale * rng.standard_normal(sizes.shared)
-        own[:, s] = scale * rng.standard_normal((N, sizes.own))
+        shared[s] = shared_scale * rng.standard_normal(sizes.shared)
+        own[:, s] = own_scale * rng.standard_normal((N, sizes.own))
     return Noise(own, shared)
 
 
 def play(shop, kind, arrivals):
     """Serve all customers and return what was to be expected of each, given her answers, (customers,)."""
     policy, N = Ours(shop), shop.world.products
-    policy.learner.chains._noise = lambda: noise_of(policy.learner.chains, kind)
+    policy.learner.chains._noise = lambda *scales: noise_of(policy.learner.chains, kind, *scales)
     policy.add(np.arange(N))
     expected, here, entered = np.zeros(shop.world.customers), [], 0
     while here or entered < len(expected):

@@ -3,16 +3,18 @@
 from functools import partial
 from importlib.util import find_spec
 
-from benchmarks.shop_quality.knowing import Myopic, Optimal, Uniform
+from benchmarks.shop_quality.knowing import BestMean, Myopic, Optimal, Uniform
 from benchmarks.shop_quality.mabwiser_linear import LinearThompson
 from benchmarks.shop_quality.ours import Ours
-from benchmarks.shop_quality.vowpal import VowpalWabbit
+from benchmarks.shop_quality.vowpal import VowpalSlates, VowpalWabbit
 
 POLICIES = {
     "ours": Ours,
     "ours-greedy": partial(Ours, exploration=0.0),
     "lints": LinearThompson,
     "vw": VowpalWabbit,
+    "vw-slate": VowpalSlates,
+    "best-mean": BestMean,
     "uniform": Uniform,
     "myopic": Myopic,
     "optimal": Optimal,
@@ -22,11 +24,13 @@ NAMES = {
     "ours-greedy": "ours, greedy",
     "lints": "MABWiser LinTS",
     "vw": "Vowpal Wabbit",
+    "vw-slate": "Vowpal Wabbit, slates",
+    "best-mean": "best mean reward",
     "uniform": "uniform",
     "myopic": "optimal myopic",
     "optimal": "optimal",
 }
-NEEDS = {"lints": "mabwiser", "vw": "vowpalwabbit"}
+NEEDS = {"lints": "mabwiser", "vw": "vowpalwabbit", "vw-slate": "vowpalwabbit"}
 SOLVED = 10  # products of the largest shop for which the optimal policy is computed
 
 

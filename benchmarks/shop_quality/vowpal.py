@@ -68,6 +68,40 @@ class VowpalWabbit:
         self.unlearned = []
 
 
+class VowpalSlates:
+    """Vowpal Wabbit's conditional contextual bandit, which fills all slots of a visit before the first answer."""
+
+    def __init__(self, shop):
+        from vowpalwabbit import Workspace
+
+        self.shop, self.unit = shop, shop.price.max()
+        pairs = "-q SP" + (" -q CP" if shop.context.shape[1] else "") + (" -q CZ" if shop.product.shape[1] else "")
+        self.vw = Workspace(f"--ccb_explore_adf {SETTING} -b {BITS} {pairs} --random_seed {shop.seed + 1} --quiet")
+        self.actions, self.chosen = [], {}
+
+    def add(self, products):
+        """Products join the shop."""
+        self.actions += [f"ccb action |P p{a}{_named('Z', self.shop.product[a])}" for a in products]
+
+    def choose(self, visits):
+        """The product of the next slot; a visit's whole slate is chosen with its first."""
+        for visit in visits:
+            if not visit.shown:
+                lines = [f"ccb shared |B b{_named('C', self.shop.context[visit.customer])}", *self.actions]
+                slots = self.vw.predict(lines + [f"ccb slot |S s{j}" for j in range(self.shop.world.slots)])
+                self.chosen[visit.customer] = lines, [slot[0] for slot in slots]
+        return [self.chosen[visit.customer][1][len(visit.shown)][0] for visit in visits]
+
+    def learn(self, visits):
+        """Learn from the answers of the wave."""
+        for visit in visits:
+            lines, slate = self.chosen.pop(visit.customer)
+            costs = [-reward / self.unit for reward in visit.rewards]
+            told = zip(slate, costs, strict=True)
+            labels = [f"ccb slot {a}:{cost}:{chance} |S s{j}" for j, ((a, chance), cost) in enumerate(told)]
+            self.vw.learn(lines + labels)
+
+
 def _named(namespace, values):
     """A namespace with one feature for each number, or nothing if there are none."""
     if not len(values):

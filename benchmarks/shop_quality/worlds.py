@@ -13,11 +13,17 @@ from rlsvi.mdp.recommendation import draw_taste
 
 KINDS = ("plain", "customer features", "new products", "revenue")
 SIZES = {10: (5, 1500), 50: (8, 1000), 500: (10, 400)}  # products: slots, customers
+# Nothing is chosen on these worlds.
+OTHERS = {
+    "rare clicks": (100, 5, 2000),
+    "drift": (50, 8, 1000),
+}  # products, slots, customers
 SEGMENTS, GENRES = ("a", "b", "c", "d"), ("comedy", "drama", "jazz", "rock")
 NUMBERS = {"customer": 3, "product": 2}  # of each
 TASTE, CONTEXT, POPULARITY = 2.0, 1.0, 1.0  # standard deviations of gamma (the paper's), w and beta
 EXPLAINED = 0.5  # the share of the variance of gamma and beta that product features explain
 SPREAD = 0.5  # of the logarithm of prices
+CLICKS, RARE_TASTE = 0.02, 0.5  # of rare clicks: the chance of the median product, standard deviation of gamma
 AT_START = 0.7  # the share of the products that are there at the start, if some are added midway
 FIRST_WAVE, GROWTH = 10, 0.05
 
@@ -41,7 +47,13 @@ class World:
         return replace(self, customers=customers)
 
 
-WORLDS = {world.name: world for kind in KINDS for N, size in SIZES.items() for world in [World(kind, N, *size)]}
+WORLDS = {
+    world.name: world
+    for world in (
+        *(World(kind, N, *size) for kind in KINDS for N, size in SIZES.items()),
+        *(World(kind, *size) for kind, size in OTHERS.items()),
+    )
+}
 
 
 class Shop:
@@ -70,6 +82,10 @@ class Shop:
         if with_features:
             self.arrival[round(AT_START * N) :] = M // 2
             self._explain(rng)
+        if kind == "rare clicks":
+            self.beta = np.log(CLICKS / (1 - CLICKS)) + POPULARITY * rng.standard_normal(N)
+            self.gamma *= RARE_TASTE / TASTE
+        self.later = TASTE * rng.standard_normal((N, N)) if kind == "drift" else None
 
     def _explain(self, rng):
         """Let product features explain a part of how popular products are, and of how they affect each other."""
@@ -89,7 +105,14 @@ class Shop:
 
     def chances(self, customer, x):
         """The probability that she likes each product after history x, (N,)."""
-        return 1 / (1 + np.exp(-(self.base(customer) + self.gamma @ x)))
+        return 1 / (1 + np.exp(-(self.base(customer) + self.taste(customer) @ x)))
+
+    def taste(self, customer):
+        """gamma, (N, N): with drift, it turns into another gamma from the first customer to the last."""
+        if self.later is None:
+            return self.gamma
+        angle = 0.5 * np.pi * customer / self.world.customers
+        return np.cos(angle) * self.gamma + np.sin(angle) * self.later
 
     def opinions(self, customer):
         """One uniform number for each product: she likes it if the number is below her probability."""

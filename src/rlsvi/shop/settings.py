@@ -48,7 +48,7 @@ class LearningSettings(BaseModel):
     draws : how many samples of the posterior serve the customers.
     history : how many numbers describe the answers known in a visit.
     remember : of how many latest visits the targets are computed anew.
-    exploration : what the posterior's standard deviation is multiplied by in samples; 0 does not explore.
+    exploration : what the standard deviation of samples, which the data determine, is multiplied by; 0: none.
     refresh : after how many seconds, at the latest, a service draws samples that know the visits ended meanwhile.
     seed : what samples are drawn from.
     lam, sigma : the precision of the prior and the standard deviation of the noise; None: chosen by evidence.
@@ -58,7 +58,7 @@ class LearningSettings(BaseModel):
     draws: Whole = Field(default=16, ge=1, le=1024)
     history: Whole = Field(default=128, ge=1, le=4096)
     remember: Whole = Field(default=20_000, ge=1)
-    exploration: Number = Field(default=0.2, ge=0, le=1e6)
+    exploration: Number = Field(default=1.0, ge=0, le=1e6)
     refresh: Number = Field(default=60.0, gt=0)
     seed: Whole = Field(default=0, ge=0, lt=2**63)
     lam: Number | None = Field(default=None, gt=0)

@@ -24,6 +24,7 @@ from rlsvi.shop.model.regression import (
     factor_shared,
     first_values,
     first_weights,
+    learnable,
     no_products,
     solve_weights,
 )
@@ -226,6 +227,17 @@ class RewardStatistics:
         base: Floats = np.concatenate([np.cumsum(rates[::-1])[::-1], [0.0]])
         return base
 
+    @property
+    def unearned(self) -> float:
+        """The share of the range of rewards that recent visits did not earn: what a better choice could still add.
+
+        While all rewards are equal, they do not say what can be earned: all of it.
+        """
+        if self.squares * self.answers <= self.total**2 * (1.0 + EQUAL):
+            return 1.0
+        earned = float(self.base()[0]) / self.recent.shape[1]
+        return min(max((self.highest - earned) / (self.highest - self.lowest), 0.0), 1.0)
+
 
 class Chains:
     """What a shop has learned: the posterior of its model, and S + 1 chains of randomized value iteration.
@@ -373,7 +385,7 @@ class Chains:
         shared = np.zeros((0, 0))
         if self.sizes.product:
             shared = factor_shared(products.z, products.B, self.ridges.shared)
-        noise = self._noise()
+        noise = self._noise(*self._deviations(products, shared))
         limit, before = (SETTLED * self.sigma) ** 2 * len(visits.x), None
         for _ in range(self.sizes.slots + 1):
             targets = self._targets(products, visits, self.weight)
@@ -384,14 +396,22 @@ class Chains:
             before = targets
         return shared
 
-    def _noise(self) -> Noise:
+    def _deviations(self, products: ProductArrays, L_shared: Floats) -> tuple[Floats, Floats]:
+        """Return the deviations of the noise of own weights, (N, d), and of shared ones, (k,), before L^-1.
+
+        They are those of the posterior, times `exploration`, less what exploring can no longer gain.
+        """
+        scale = self.learning.exploration * self.sigma * self.statistics.unearned
+        own, shared = learnable(products, L_shared, self.sizes, self.ridges.shared)
+        return scale * np.sqrt(own), scale * np.sqrt(shared)
+
+    def _noise(self, own_scale: Floats, shared_scale: Floats) -> Noise:
         """Return new noise for all chains but the first."""
         N, S = self.count, self.learning.draws
         rng = np.random.default_rng([self.learning.seed, self.refreshes])
-        scale = self.learning.exploration * self.sigma
         own, shared = np.zeros((N, S + 1, self.sizes.own)), np.zeros((S + 1, self.sizes.shared))
-        own[:, 1:] = scale * rng.standard_normal((N, S, self.sizes.own))
-        shared[1:] = scale * rng.standard_normal((S, self.sizes.shared))
+        own[:, 1:] = own_scale[:, None] * rng.standard_normal((N, S, self.sizes.own))
+        shared[1:] = shared_scale * rng.standard_normal((S, self.sizes.shared))
         return Noise(own, shared)
 
     def _forget(self, products: ProductArrays, visits: VisitArrays, oldest: int) -> None:

@@ -174,8 +174,9 @@ def solve_weights(products: ProductArrays, L_shared: Floats, sizes: Sizes, right
     """Return the weights of S chains for right-hand sides (S, N, e): on u, (S, e, N), and beta, (S, k)."""
     S, N, e = right.shape
     d, m, g, at = sizes.own, sizes.product, sizes.crossed, crossed_positions(sizes)
+    answered = np.flatnonzero(products.gram[:, 0, 0])  # the factors of the others are diagonal
     y = np.ascontiguousarray(right[:, :, :d].transpose(1, 0, 2))
-    for a in range(N):
+    for a in answered:
         y[a] = solve_lower(products.L[a], y[a].T).T
     beta, by_product = np.zeros((S, m, g)), np.zeros((N, S, g))
     if m:
@@ -187,7 +188,8 @@ def solve_weights(products: ProductArrays, L_shared: Floats, sizes: Sizes, right
         y -= by_product @ products.W.transpose(0, 2, 1)
     y += noise.own
     weight = np.zeros((S, e, N))
-    for a in range(N):
+    weight[:, :d] = (y / np.diagonal(products.L, axis1=1, axis2=2)[:, None]).transpose(1, 2, 0)
+    for a in answered:
         weight[:, :d, a] = solve_upper(products.L[a], y[a].T).T
     weight[:, at] += by_product.transpose(1, 2, 0)
     if not np.isfinite(weight).all():
@@ -218,6 +220,23 @@ def cholesky(P: Floats, what: str) -> Floats:
         raise FactorError(f"the precision of {what} is not positive definite: choose a larger lam")
     P[...] = U.T
     return P
+
+
+def learnable(products: ProductArrays, L_shared: Floats, sizes: Sizes, ridge: float) -> tuple[Floats, Floats]:
+    """Return which share of the variance of weights can still be learned in time to pay: own (N, d), shared (k,).
+
+    The answers to come are taken to be as many as those seen, spread evenly over the products offered. If they add
+    `coming` to the precision of a weight, which is L_kk^2 given the weights after it, this share of its variance
+    will be gone: noise of that variance is what a sample may hope to profit from. It is nearly 1 where a product
+    can get many answers, and nearly 0 for the weights of hundreds of products that will get a few answers each.
+
+    ridge : that of the shared weights.
+    """
+    diagonals = np.diagonal(products.L, axis1=1, axis2=2), np.diagonal(L_shared)
+    seen = np.diagonal(products.gram, axis1=1, axis2=2)[:, : sizes.own].sum(axis=0)
+    coming = seen / max(int(products.offered.sum()), 1), np.maximum((L_shared**2).sum(axis=1) - ridge, 0.0)
+    own, shared = (more / (more + given**2) for more, given in zip(coming, diagonals, strict=True))
+    return own, shared
 
 
 # ---- the value of showing a product first -------------------------------------------------------------------
