@@ -161,4 +161,4 @@ def test_a_shop_of_the_version_before_is_learned_by_a_service(before):
     with Recommender(before, learning=False) as shop:
         shop.renew()
         assert shop.recommend(f"later {time.time()}") in ("tea", "coffee", "cocoa", "juice")
-        assert shop.sample.last == len(events_of_file())
+        assert shop.sample.last == follower.last >= len(events_of_file())  # a visit that was open is idle by now

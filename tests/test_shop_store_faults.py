@@ -306,7 +306,7 @@ def test_a_learner_without_a_server(own_server):
 
 
 def test_a_writer_that_keeps_its_turn_too_long(postgres_url, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 0.2)
+    monkeypatch.setattr("rlsvi.shop.events.PATIENCE", 1.0)
     with Events(postgres_url) as events, Events(postgres_url) as other:
         with events.writing() as writer:
             writer.append([Event("closed", "v")])
