@@ -97,7 +97,7 @@ assert shop.products == ["kind of blue", "harvest"]  # and none of the first sho
 assert len(list(Path("results").glob("*.parquet"))) == 20
 """,
 }
-PRINTED = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 2000 rows, 500 visits, 8 products\n"}
+PRINTED = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 4000 rows, 2000 visits, 4 products\n"}
 
 
 def named(text):
