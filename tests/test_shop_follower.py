@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -450,6 +451,20 @@ def test_the_service_tells_whether_the_learner_works(tmp_path, clock):
         lines = ask("GET", "/metrics").body.decode().splitlines()
         (line,) = [line for line in lines if line.startswith("rlsvi_learner_time_seconds ")]
         assert float(line.split()[1]) == first + 8
+
+
+def test_a_learner_yields_to_others():
+    """In a process and a session of its own, as the learner has."""
+    told = (
+        "import os; print(os.nice(0), open(f).read() if os.path.exists(f := '/proc/self/autogroup') else 'none')"
+    )
+    code = f"from rlsvi.shop.service.processes import yield_to_others; {told}; yield_to_others(); {told}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, start_new_session=True, check=True
+    )
+    (before, *_), (after, *session) = (line.split() for line in done.stdout.splitlines() if line)
+    assert int(after) == min(int(before) + processes.YIELDING, 19)
+    assert session in ([], ["none"]) or session[-1] == str(processes.YIELDING)
 
 
 def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog):

@@ -153,6 +153,17 @@ def stop_on_signal() -> threading.Event:
     return stop
 
 
+def yield_to_others() -> None:
+    """Let this process use what others leave of the processor.
+
+    Linux may share the processor between sessions first (see sched(7), the autogroup feature): there, the priority
+    of a process counts only within its session, and the session has a priority of its own.
+    """
+    os.nice(YIELDING)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(f"{YIELDING}")
+
+
 # ---- logs as lines of JSON on stderr ------------------------------------------------------------------------
 
 
@@ -211,7 +222,7 @@ def main() -> None:
 
         serve(ShopSettings.from_toml(path), socket.socket(fileno=int(descriptor[0])), int(parent))
     else:
-        os.nice(YIELDING)
+        yield_to_others()
         stop = stop_on_signal()
         os.nice(10)  # customers come first
         from rlsvi.shop.follower import learn
