@@ -305,7 +305,7 @@ def test_a_file_with_a_hostile_layout_of_observations_is_refused(name, number, t
         ("BoundedRLSVI-table", "history.reward"),
         ("BoundedRLSVI-vector", "history.reward"),
         ("BoundedRLSVI-vector", "history.x"),
-        ("TableOrFeatures-table", "record.reward"),
+        ("TableOrFeatures-vector", "record.reward"),
     ],
 )
 def test_a_file_with_numbers_whose_squares_overflow_is_refused(name, entry, tmp_path):
