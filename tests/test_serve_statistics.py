@@ -3,6 +3,7 @@
 import math
 import random
 import re
+import time
 from collections import defaultdict, namedtuple
 
 import numpy as np
@@ -606,3 +607,11 @@ def test_it_is_told_how_the_learner_does(events):
     found = late.current()["learner"]
     assert (found["state"], found["included"], found["behind"]) == ("late", 7, 0)
     assert found["worked"] > 1e9
+    for seconds, state in ((60.0, "ok"), (600.0, "behind")):  # samples are drawn every 60 seconds
+        slow = ShopStatistics(
+            ShopSettings(slots=SLOTS),
+            events,
+            lambda s=seconds: newest(7)._replace(behind=s),
+            lambda: (time.time(), 0, ""),
+        )
+        assert slow.current()["learner"]["state"] == state

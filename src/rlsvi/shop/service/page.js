@@ -199,6 +199,7 @@
     const samples = absent(age) ? "there are no samples yet, so that nothing can be recommended"
       : `products are chosen with samples that are ${span(age)} old and know all but the last ${many(behind, "event")}`;
     if (state === "ok") return `The learner worked ${span(worked)} ago; ${samples}.`;
+    if (state === "behind") return `The learner works, but visits come faster than it learns from them; ${samples}.`;
     if (state === "failing") return `The learner fails (${failure}), and its log says why; ${samples}.`;
     return `${absent(worked) ? "The learner has not worked yet" : `The learner has not worked for ${span(worked)}`}; ${samples}.`;
   }
@@ -212,7 +213,7 @@
     say($("explored-of"), exploration(lately));
     say($("trends"), trends.compared ? `${whole(trends.rising.count)} rise, ${whole(trends.falling.count)} fall` : "–");
     say($("trends-of"), trend(trends));
-    say($("learner"), { ok: "alive", late: "stopped", failing: "failing" }[learner.state]);
+    say($("learner"), { ok: "alive", behind: "too slow", late: "stopped", failing: "failing" }[learner.state]);
     $("learner").className = learner.state === "ok" ? "good" : "bad";
     say($("learner-of"), learning(learner));
     say($("visits"), `${many(visits, "visit")} ended; ${many(recommended, "product")} shown, also in visits that go on`);

@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 
 from rlsvi.core.compile import Floats
 from rlsvi.shop.events import Events, events
+from rlsvi.shop.follower import is_behind
 from rlsvi.shop.recommender import LATE, OFTEN
 from rlsvi.shop.requests import name_of
 from rlsvi.shop.samples import ServedDraws
@@ -207,7 +208,7 @@ class ShopStatistics:
                 "unanswered": self._settings.reward.unanswered,
                 "products": self._products(newest, by, descending, count),
                 "latest": self._latest(reading),
-                "learner": _learner(self._learner(), newest, last),
+                "learner": _learner(self._learner(), newest, last, self._settings),
             }
 
     def _rewards(self) -> dict[str, Any]:
@@ -350,7 +351,7 @@ def _trends(earlier: Period, latest: Period, products: dict[str, ProductCount]) 
     return {"compared": len(places), **found}
 
 
-def _learner(state: LearnerState, sample: ServedDraws | None, last: int) -> dict[str, Any]:
+def _learner(state: LearnerState, sample: ServedDraws | None, last: int, settings: ShopSettings) -> dict[str, Any]:
     """Return how the learner does, and how far the samples are behind: in events, and in seconds."""
     (at, failures, failure), now = state, time.time()
     worked = None if at is None else max(0.0, now - at)
@@ -359,6 +360,8 @@ def _learner(state: LearnerState, sample: ServedDraws | None, last: int) -> dict
         found |= {"state": "failing", "failure": failure}
     if sample is None:
         return {**found, "included": None, "behind": None, "age": None}
+    if found["state"] == "ok" and is_behind(sample.behind, settings):
+        found["state"] = "behind"
     age = max(0.0, now - sample.at)
     return {**found, "included": sample.last, "behind": max(0, last - sample.last), "age": age}
 
