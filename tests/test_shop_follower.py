@@ -467,6 +467,20 @@ def test_a_learner_yields_to_others():
     assert session in ([], ["none"]) or session[-1] == str(processes.YIELDING)
 
 
+def test_past_visits_that_are_imported_do_not_mean_that_learning_falls_behind(tmp_path, clock):
+    where = taught(settings(tmp_path))
+    where.file("learner").unlink()  # all is learned anew
+    clock[0] += 10_000.0
+    with Follower(where) as follower:
+        assert follower.learner.fresh
+        assert follower.publish() == 0.0
+        clock[0] += 20.0
+        write(follower.events, *(event._replace(at=1.0) for event in visit("old", "tea")))
+        follower.catch_up()
+        assert min(event.at for event in follower.events.since(0, 100)) == 1.0
+        assert follower.publish() == 20.0
+
+
 def test_the_service_tells_whether_learning_falls_behind(tmp_path, clock, caplog):
     where = taught(settings(tmp_path))
     with Recommender(where, learning=False) as server, Follower(where) as follower, serving(server) as ask:

@@ -414,6 +414,19 @@ def test_equal_rewards_do_not_say_what_can_be_earned(rewards):
     assert statistics.unearned == 1.0
 
 
+@pytest.mark.parametrize(("unit", "origin"), [(1.0, 0.0), (5.0, 0.0), (1.0, 4.0), (1.0, 100.0)])
+def test_one_refund_or_a_large_order_does_not_decide_how_much_can_be_earned(unit, origin):
+    statistics, rng = model.RewardStatistics(3, None), np.random.default_rng(0)
+    for k in range(150):
+        visit = model.OpenVisit([], 0.0)
+        for slot in range(3):
+            visit.show(slot)
+            reward = origin + unit * float(rng.random() < 0.7)
+            visit.answer(slot, {5: -1000.0, 9: 5000.0}.get(k, reward) if slot == 0 else reward, True)
+        statistics.add(visit)
+    assert statistics.unearned == pytest.approx(0.3, abs=5 * (0.21 / 450) ** 0.5)
+
+
 def test_it_learns_which_products_are_liked():
     learner, rng = ShopLearner(settings(features=False)), np.random.default_rng(0)
     tell(learner, *(Event("added", product=f"p{a}") for a in range(N)))

@@ -92,6 +92,7 @@ class Follower:
             self._refreshed = -math.inf  # when, by the clock that is never set
             self._waiting = math.inf  # when the first of the visits ended that the samples do not know
             self._noted = time.monotonic() if self.events.learner_state()[1] else -math.inf
+            self._complete = time.time()  # when there was no event that it had not read
             self._stopped = self._working = False  # it is still working later if it failed or was interrupted
             self.catch_up()
             self._stack = stack.pop_all()
@@ -130,7 +131,7 @@ class Follower:
         if self._working:
             self.learner = self._restore()
             self._seen, self._changed, self._working = self.learner.last, True, False
-        count = 0
+        count, complete = 0, time.time()
         while events := self.events.since(self._seen, CHUNK):
             self._working = True
             for event in events:
@@ -140,9 +141,10 @@ class Follower:
                     log.warning("event left out", extra={"why": str(error)})
                 self._seen, self._changed = event.id, self._changed or event.visit == ""
                 if self.learner.fresh:
-                    self._waiting = min(self._waiting, event.at)
+                    self._waiting = min(self._waiting, max(event.at, self._complete))
             self._working = False
-            count += len(events)
+            count, complete = count + len(events), time.time()
+        self._complete = complete
         return count
 
     def check(self) -> None:
@@ -182,7 +184,8 @@ class Follower:
     def publish(self) -> float:
         """Draw new samples, write them for the processes that serve, and return how far behind they are.
 
-        These are the seconds since the end of the first visit that the samples before them did not know.
+        These are the seconds since the end of the first visit that the samples before them did not know, or since
+        all events had been read if that was later: past events that are imported or learned anew are not late.
         """
         self.check()
         draws, header = self.refresh()

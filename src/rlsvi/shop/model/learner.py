@@ -41,6 +41,7 @@ from rlsvi.shop.model.targets import (
 from rlsvi.shop.settings import ShopSettings, schema
 
 RECENT = 200  # visits that the baseline averages over
+RARE = 0.01  # the share of recent rewards at each end that does not count for their range
 FIRST_TUNING = 50  # answers before the prior is chosen by evidence
 EQUAL = 1e-6  # distance of the targets from the baseline, relative to both, below which they tell nothing of noise
 SETTLED = 0.02  # change of the targets, relative to sigma, at which they agree with the weights
@@ -222,8 +223,11 @@ class RewardStatistics:
 
         The mean of all rewards counts as one more answer of every slot.
         """
-        there = np.isfinite(self.recent)
-        rates = (np.where(there, self.recent, 0.0).sum(axis=0) + self.mean) / (there.sum(axis=0) + 1)
+        return self._expected(self.recent)
+
+    def _expected(self, recent: Floats) -> Floats:
+        there = np.isfinite(recent)
+        rates = (np.where(there, recent, 0.0).sum(axis=0) + self.mean) / (there.sum(axis=0) + 1)
         base: Floats = np.concatenate([np.cumsum(rates[::-1])[::-1], [0.0]])
         return base
 
@@ -231,12 +235,18 @@ class RewardStatistics:
     def unearned(self) -> float:
         """The share of the range of rewards that recent visits did not earn: what a better choice could still add.
 
-        While all rewards are equal, they do not say what can be earned: all of it.
+        The range is that of recent rewards without the hundredth at each end, so that a single refund or a single
+        large order does not decide; if these are equal, it is that of all rewards. While all rewards are equal,
+        they do not say what can be earned: all of it.
         """
         if self.squares * self.answers <= self.total**2 * (1.0 + EQUAL):
             return 1.0
-        earned = float(self.base()[0]) / self.recent.shape[1]
-        return min(max((self.highest - earned) / (self.highest - self.lowest), 0.0), 1.0)
+        low, high, there = self.lowest, self.highest, self.recent[np.isfinite(self.recent)]
+        if there.size:
+            ends = np.quantile(there, [RARE, 1.0 - RARE], method="inverted_cdf")
+            low, high = ends if ends[0] < ends[1] else (low, high)
+        earned = self._expected(np.clip(self.recent, low, high))[0] / self.recent.shape[1]
+        return float(min(max((high - earned) / (high - low), 0.0), 1.0))
 
 
 class Chains:

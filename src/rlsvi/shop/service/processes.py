@@ -224,7 +224,6 @@ def main() -> None:
     else:
         yield_to_others()
         stop = stop_on_signal()
-        os.nice(10)  # customers come first
         from rlsvi.shop.follower import learn
 
         learn(ShopSettings.from_toml(path), stop, int(parent))
