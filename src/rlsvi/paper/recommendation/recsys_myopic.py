@@ -259,10 +259,10 @@ FIGURE = Figure.of(
     title="Recommendations: RLSVI, bandits and the optimal myopic policy",
     where="section 6.3, figure 9",
     caption=(
-        "Regret of RLSVI, of linear contextual bandits (a regression a slot as in the paper, or one for all), "
-        "of Bernoulli Thompson sampling, and of the optimal myopic policy, which knows the truth but looks one "
-        "step ahead. Mean and standard error over problem instances with N = 10 products, J = 5 slots, c = 2, λ = "
-        ".2, σ² = .001, of 10 runs on each and of 100 of the paper's two bandits."
+        "Regret of RLSVI, of linear contextual bandits (a regression for each slot as in the paper, or one for "
+        "all), of Bernoulli Thompson sampling, and of the optimal myopic policy, which knows the truth but looks "
+        "one step ahead. Means and standard errors over instances (N = 10, J = 5, c = 2, λ = .2, σ² = .001), of "
+        "10 runs on each, and 100 of the paper's two bandits."
     ),
     quick={"episodes": 300, "runs": 1, "seeds": 5},
     paper={"episodes": 1200, "runs": 10, "seeds": 100, "bandit_runs": 100},

@@ -17,7 +17,7 @@ OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
-    "scale": "the runs, or their length, do not decide it",
+    "scale": "there are too few runs, or they are too short, to decide it",
     "misprint": "the paper has a misprint there",
     "reading": "the paper can be read in more than one way, and this reading does not give its result",
     "finding": "the results differ from the paper's, and not by chance",
@@ -279,9 +279,9 @@ def how_to_read(stress: str) -> str:
     """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
     reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
     reasons = "; ".join(f"{stress.format(why)}: {meaning}" for why, meaning in REASONS.items())
-    return f"""What the paper says about each figure became a claim with a criterion that a program checks on the
-results. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
-{open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
+    return f"""Each sentence of the paper that states a result is a claim, which a program checks against a
+criterion. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
+{open_} if they do neither. If it is not reproduced, or inconclusive, a word says why: {reasons}."""
 
 
 def origin(figures: Sequence[FigureRecord]) -> str:
@@ -293,8 +293,8 @@ def origin(figures: Sequence[FigureRecord]) -> str:
     listed = ", ".join(f"{count} at scale {tidy(scale)}" for scale, count in scales.items())
     smaller = "Scales other than the paper's are smaller, so that fewer claims can be decided."
     jobs, seconds = (sum(getattr(figure, key) or 0 for figure in figures) for key in ("jobs", "seconds"))
-    return f"""Figures made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
-Computing took {duration(seconds)} for {jobs:,.0f} jobs; those that figures share are counted for each."""
+    return f"""The figures were made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
+Computing took {duration(seconds)} for {jobs:,.0f} jobs; a job that figures share is counted for each of them."""
 
 
 def machine(parts: Mapping[str, Any]) -> str:
