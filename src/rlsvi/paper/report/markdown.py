@@ -1,6 +1,6 @@
 """The same in Markdown and much shorter, for a page among a project's documents: images lie beside it.
 
-Criteria, and the numbers behind claims that are not among the headlines, are in the web page alone.
+Criteria, and most numbers by readings of the text, are in the web page alone.
 """
 
 import os
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from rlsvi.paper import FIGURES
 from rlsvi.paper.report.printed import PRINTED
 from rlsvi.paper.report.records import (
     LINK,
@@ -18,6 +17,7 @@ from rlsvi.paper.report.records import (
     TOTALS,
     ClaimRecord,
     FigureRecord,
+    alone,
     duration,
     how_to_read,
     interval,
@@ -87,7 +87,6 @@ def _counts(found: dict[str, int]) -> str:
 def _section(figure: FigureRecord, folder: str) -> str:
     title, printed = plain(figure.title), PRINTED.get(figure.name)
     beside = f" *In the paper:* {plain(printed.drawn)}" if printed else ""
-    command = f"rlsvi paper {figure.name}" if figure.name in FIGURES else tidy(figure.command)
     return f"""<a id="{figure.name}"></a>
 
 ## {title}
@@ -98,12 +97,12 @@ def _section(figure: FigureRecord, folder: str) -> str:
 
 {_claims(figure)}
 
-`{command}` ({duration(figure.seconds)})
+`{alone(figure, whole=False)}` ({duration(figure.seconds)})
 """
 
 
 def _claims(figure: FigureRecord) -> str:
-    """A table of all claims, with signs for other readings of the text; then numbers by readings for headlines."""
+    """A table of all claims, with signs for other readings; then, by readings, the numbers of the first headline."""
     if not figure.claims:
         return "No claim was checked on this figure."
     ways = Counter(tuple(name for name, _ in it.readings[1:]) for it in figure.claims if len(it.readings) > 1)
@@ -117,11 +116,8 @@ def _claims(figure: FigureRecord) -> str:
         return table(head, rows)
     decides = next(it.readings[0][0] for it in figure.claims if it.readings)
     told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
-    tables = [
-        f"{plain(it.words)}:\n\n{table(*_numbers(it))}"
-        for it in figure.claims
-        if it.headline and it.readings and it.table
-    ]
+    leading = [it for it in figure.claims if it.headline and it.readings and it.table][:1]
+    tables = [f"{plain(it.words)}:\n\n{table(*_numbers(it))}" for it in leading]
     return "\n\n".join([table(head, rows), told, *tables])
 
 

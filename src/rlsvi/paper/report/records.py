@@ -84,12 +84,16 @@ def remedy(path: Path, command: str = "") -> str:
     return f"make it again with `{command or f'rlsvi paper MODULE:NAME --out {path.parent}'}`"
 
 
-def alone(figure: FigureRecord) -> str:
-    """The command that makes a figure by itself; for one that is not of the paper, the one that has made it."""
+def alone(figure: FigureRecord, whole: bool = True) -> str:
+    """The command that makes a figure by itself; for one that is not of the paper, the one that has made it.
+
+    whole : with its scale and its folder.
+    """
     if figure.name not in FIGURES:
         return tidy(figure.command)
     card = " --executor gpu" if "--executor gpu" in figure.command else ""  # its time is that of a card
-    return f"rlsvi paper {figure.name} --scale {tidy(figure.scale)} --out {figure.folder.name}{card}"
+    where = f" --scale {tidy(figure.scale)} --out {figure.folder.name}" if whole else ""
+    return f"rlsvi paper {figure.name}{where}{card}"
 
 
 def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
