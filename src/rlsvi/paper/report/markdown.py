@@ -102,7 +102,7 @@ def _section(figure: FigureRecord, folder: str) -> str:
 
 
 def _claims(figure: FigureRecord) -> str:
-    """A table of all claims, with signs for other readings; then, by readings, the numbers of the first headline."""
+    """A table of all claims, with signs for other readings; then the numbers of the first headline by readings."""
     if not figure.claims:
         return "No claim was checked on this figure."
     ways = Counter(tuple(name for name, _ in it.readings[1:]) for it in figure.claims if len(it.readings) > 1)
