@@ -26,12 +26,15 @@ from rlsvi.paper.report.records import (
     totals,
 )
 
+FEW = 5  # readings of a claim, beyond which their numbers are told
+NUMBER = r"[\d.][\d.,]*(?:e[+-]\d+)?"
+RANGE = re.compile(rf"\(({NUMBER}) to ({NUMBER}|∞|infinity)\)")
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
 
 
 def plain(text: str) -> str:
-    """A text on one line that Markdown leaves as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", tidy(text))
+    """A text on one line that Markdown leaves as it is, with intervals as 1.2–3.4, unless an end is negative."""
+    return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", RANGE.sub(r"(\1–\2)", tidy(text)))
 
 
 def verdict(claim: ClaimRecord) -> str:
@@ -74,8 +77,8 @@ We ran the experiments of *{PAPER}* by Osband, Van Roy and Wen
 
 A tick stands for "reproduced". Round brackets hold 95% intervals; square brackets hold the interval that decides,
 where the words do not give it. Of several cases, the worst is told. `rlsvi report {folder_name}` writes a web page
-with the criterion of every claim and more numbers. At the end of each section is the command that makes the
-figure, to which you add `--scale paper --out {folder_name}`, with its computing time. {plain(origin(figures))}
+with the criterion of every claim and more numbers. Each caption ends with the command that makes the figure, to
+which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
 
 {sections}"""
 
@@ -87,22 +90,21 @@ def _counts(found: dict[str, int]) -> str:
 def _section(figure: FigureRecord, folder: str) -> str:
     title, printed = plain(figure.title), PRINTED.get(figure.name)
     beside = f" *In the paper:* {plain(printed.drawn)}" if printed else ""
+    made = f"`{alone(figure, whole=False)}`, {duration(figure.seconds)}"
     return f"""<a id="{figure.name}"></a>
 
 ## {title}
 
 ![{title}]({folder}/{figure.name}.png)
 
-*{plain(figure.where)}.* {plain(figure.caption)}{beside}
+*{plain(figure.where)}.* {plain(figure.caption)}{beside} ({made})
 
 {_claims(figure)}
-
-`{alone(figure, whole=False)}` ({duration(figure.seconds)})
 """
 
 
 def _claims(figure: FigureRecord) -> str:
-    """A table of all claims, with signs for other readings; then the numbers of the first headline by readings."""
+    """A table of all claims, with signs for other readings, and numbers where a headline claim has many."""
     if not figure.claims:
         return "No claim was checked on this figure."
     ways = Counter(tuple(name for name, _ in it.readings[1:]) for it in figure.claims if len(it.readings) > 1)
@@ -116,7 +118,7 @@ def _claims(figure: FigureRecord) -> str:
         return table(head, rows)
     decides = next(it.readings[0][0] for it in figure.claims if it.readings)
     told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
-    leading = [it for it in figure.claims if it.headline and it.readings and it.table][:1]
+    leading = [it for it in figure.claims if it.headline and len(it.readings) > FEW and it.table]
     tables = [f"{plain(it.words)}:\n\n{table(*_numbers(it))}" for it in leading]
     return "\n\n".join([table(head, rows), told, *tables])
 
