@@ -58,7 +58,7 @@ def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     share, count = share_of(ours < least)
     each = at_least(share, NEARLY_ALL, f"RLSVI's is the least on {count} instances")
     other = paired_ratio(total(frame, agent="epsilon-greedy", coding=LIKES), ours)
-    told = f"ε-greedy, of which the sentence does not speak, has {other} times RLSVI's regret"
+    told = f"ε-greedy, which the sentence does not mention, has {other} times RLSVI's regret"
     if other.value >= MUCH:
         return all_of(found, each, told)._replace(table=found.table)
     return all_of(found, each)._replace(table=found.table, caveat=told)

@@ -72,7 +72,7 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
         rows.append((at_most(share, 1.0, words), (name, regret, f"{share}", f"{all_theirs.mean():.1f}", lower)))
     headings = "agent", "regret an episode in the end", "RLSVI's share of it", "regret of all episodes"
     found = worst_of((*headings, "instances on which RLSVI's is lower"), rows)
-    caveat = f"RLSVI's regret of all episodes is {so_far.mean():.1f}, and that of {', of '.join(remarks)}"
+    caveat = f"RLSVI's regret over all episodes is {so_far.mean():.1f}, and that of {', of '.join(remarks)}"
     return found._replace(caveat=caveat if remarks else "")
 
 

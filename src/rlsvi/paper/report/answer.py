@@ -125,7 +125,9 @@ Theorem 1. A part of it reproduces if all its headline claims do. Every claim, w
 [the results]({results}).
 
 {table(head, list(map(_part, parts.items())))}
-{notes}{_fixed_before(figures)}
+
+What you should know beside these answers:
+{notes or "nothing."}{_fixed_before(figures)}
 
 ## The headline claims
 

@@ -282,10 +282,10 @@ def date(moment: datetime) -> str:
 def how_to_read(stress: str) -> str:
     """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
     reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
-    reasons = "; ".join(f"{stress.format(why)}: {meaning}" for why, meaning in REASONS.items())
+    reasons = ", ".join(f"{stress.format(why)} ({meaning})" for why, meaning in REASONS.items())
     return f"""Each sentence of the paper that states a result is a claim, which a program checks against a
 criterion. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
-{open_} if they do neither. If it is not reproduced, or inconclusive, a word says why: {reasons}."""
+{open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
 
 
 def origin(figures: Sequence[FigureRecord]) -> str:
