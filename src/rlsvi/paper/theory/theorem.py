@@ -63,8 +63,8 @@ def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float =
 
 
 CAVEAT = (
-    "some steps of the printed proof of Theorem 1 do not hold; both lemmas have other proofs, but the rest of it is "
-    "a sketch (see errata.md)"
+    "some steps of the printed proof of Theorem 1 do not hold; both lemmas have other proofs, but the rest of it "
+    "is a sketch (see errata.md)"
 )
 
 
