@@ -6,7 +6,7 @@ import pytest
 
 from rlsvi.paper import FIGURES, figure_called
 from rlsvi.paper.report import write_markdown
-from rlsvi.paper.report.answer import answer, by_readings, claims_of, first_sentence, reading
+from rlsvi.paper.report.answer import answer, by_readings, claims_of, first_sentence
 from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
 from rlsvi.paper.report.records import ClaimRecord, read_figures
 from test_report import claim, put
@@ -80,19 +80,11 @@ def test_our_own_claims_do_not_count(folder):
     assert len(found["chain"]) == 3
 
 
-def test_the_first_reading_decides_and_others_are_told_beside_it():
-    ways = READ["4500"]
-    assert reading(record(readings=ways)) == "as printed; reproduced in 1 of 2 others: b"
-    assert reading(record(readings=[ways[0], ways[2]])) == "as printed; reproduced in 0 of 1 others"
-    assert reading(record(readings=[ways[0], ["d", "not run"]])) == "as printed"
-    assert reading(record()) == "the only one"
-
-
 def test_headline_claims_are_counted_by_readings_for_each_figure(folder):
     (told,) = by_readings(claims_of(read_figures(folder))["tetris"])
     assert told == (
-        "By the reading of the text, headline claims of `tetris` hold as follows: 0 of 2 (as printed), "
-        "2 of 2 (b), 0 of 1 (c). These readings give all: b."
+        "headline claims of `tetris` that hold, by the reading of the text: 0 of 2 (as printed), "
+        "2 of 2 (b), 0 of 1 (c). All hold as read in: b."
     )
     fresh = [["γ = .995", "not reproduced"], ["γ = 1", "reproduced"], ["later", "not run"]]
     lost = claim(words="both levels", headline=True, readings=fresh, **LOST)
@@ -103,7 +95,7 @@ def test_headline_claims_are_counted_by_readings_for_each_figure(folder):
         claims=[lost, claim(headline=True), claim(readings=fresh)],
     )
     _, other = by_readings(claims_of(read_figures(folder))["tetris"])
-    assert other == ("The headline claim of `mini-tetris` holds in 1 of its 2 readings: γ = 1.")
+    assert other == ("the headline claim of `mini-tetris` holds in 1 of its 2 readings: γ = 1.")
 
 
 def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
@@ -112,26 +104,24 @@ def test_it_is_written_beside_the_page_of_results(folder, tmp_path):
     place = 0
     for part in (
         f"# Does the paper reproduce?\n\n{first_sentence(read_figures(folder))}\n",
-        "- **The chain (sections 3 and 6.1, appendix C): yes, with 1 caveat.** Reproduced are 2 of 2 headline "
-        "claims and 0 of 1 other claims about results.\n    - But N is 100 at \\*most\\*.\n",
-        "- **Tetris (section 6.2, appendix D): no.** Reproduced are 0 of 2 headline claims. By the reading ",
+        "| The chain (sections 3 and 6.1, appendix C) | **yes, with 1 caveat** | 2 of 2 | 0 of 1 | – |\n",
+        "| Tetris (section 6.2, appendix D) | **no** | 0 of 2 | – | – |\n",
+        "\n- The chain: but N is 100 at \\*most\\*.\n",
+        "\n- Tetris: headline claims of `tetris` that hold",
         "## The headline claims",
-        "| section 6.1.1 | [RLSVI outperforms both bounds](all.md#chain-length) | the median is below both "
-        "bounds | the only one | at N = 100: 630 episodes; the interval that decides is 480 to 810. "
-        "*But* N is 100 at \\*most\\* "
-        "| **✓ reproduced** |",
-        "(all.md#tetris) | the median is below both bounds | as printed; reproduced in 1 of 2 others: b |",
-        "## What else is not reproduced",
-        r"| the chain | [a \| b](all.md#chain-length) |",
+        "| [RLSVI outperforms both bounds](all.md#chain-length) | the median is below both bounds | ✓ |\n",
+        "(all.md#tetris) | the median is below both bounds | **✗ not reproduced**, finding |\n",
+        "## What else is not reproduced, or open\n\nThe chain:\n",
+        "\n- **✗ not reproduced**, finding: [a \\| b](all.md#chain-length)\n",
         "## The settings",
-        "| 3 | the paper | to 100 | 10 | – | – | – | until ten rewards | 5 |",
-        "|  | here | 10 .. 100 (19 values) | 10 | 1 | 0.1 | – | 20,000 | 100 |",
-        "## Our figures",
-        "| [![The figure tetris](images/tetris.png)](all.md#tetris) | **Figure 7.** Learning curves",
+        "| 3 | to 100 → 10 .. 100 (19 values) | 10 | – → 1 | – → 0.1 | – | until ten rewards → 20,000 | 5 → 100 |",
+        "## How to run all of it again\n\n    rlsvi paper --scale paper --out out\n",
     ):
         place = text.index(part, place)
-    rows = [line for line in text.splitlines() if " | the paper | " in line]
-    assert {row.count(" | ") for row in rows} == {len(COLUMNS) + 1}
+    assert "preregistration.md" not in text
+    put(folder, "tetris-readings", where="section 6.2", claims=[claim(headline=True, **LOST)])
+    write_markdown(folder, page, page.parent / "images")
+    assert "](preregistration.md)" in (page.parent / "reproduce.md").read_text("utf-8")
 
 
 def test_it_is_not_written_for_figures_that_are_not_of_the_paper(tmp_path):

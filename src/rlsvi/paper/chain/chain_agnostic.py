@@ -182,9 +182,9 @@ FIGURE = Figure.of(
     title="RLSVI is somewhat robust to misspecification",
     where="section 6.1.2, figure 6",
     caption=(
-        "Episodes until ten rewards on a chain of N = 20 states with K = 20 basis functions drawn from N(Q*, "
-        "ρI), λ = 1, σ = .1; below, right always succeeds. There is one run for each ρ, and 20 for each up to "
-        ".05 at the paper's scale; triangles are runs that got fewer, the line is the median in windows of ρ."
+        "Episodes until ten rewards on a chain of N = 20 states, with K = 20 basis functions drawn from N(Q*, "
+        "ρI), λ = 1, σ = .1; below, right always succeeds. Each ρ has one run, or 20 up to ρ = .05 at the "
+        "paper's scale. Triangles are runs with fewer rewards; the line is a moving median."
     ),
     quick={"steps": 100, "limit": 3000, "seeds": 10},
     paper={"steps": 1000, "limit": 10_000, "seeds": 20},

@@ -90,9 +90,8 @@ FIGURE = Figure.of(
     title="Learning time against the number of basis functions",
     where="section 6.1.1, figure 4",
     caption=(
-        "Episodes until ten rewards on a chain of 50 states, where SA = 100. Shown are every run, medians, and a "
-        "local polynomial regression (Cleveland's loess) of the medians, with 100 seeds at the paper's scale "
-        "(the paper: five)."
+        "Episodes until ten rewards on a chain of 50 states, where SA = 100: every run, medians, and a local "
+        "polynomial regression (loess) of the medians, with 100 seeds at the paper's scale."
     ),
     quick={"features": [2, 5, 10, 20, 30, 40, 50, 60, 80, 100], "seeds": 5, "limit": 10_000},
     paper={"features": [2, *range(5, 101, 5)], "seeds": 100, "limit": 20_000},

@@ -99,8 +99,8 @@ FIGURE = Figure.of(
     where="appendix C.3, figure 12",
     caption=(
         "Episodes until ten rewards: every run, medians, and a local polynomial regression of the medians for "
-        "each chain length N, with 100 seeds at the paper's scale. Dotted: K = SA, beyond which the basis spans "
-        "all functions of states and actions."
+        "each chain length N, with 100 seeds at the paper's scale. Beyond the dotted K = SA the basis spans all "
+        "functions of states and actions."
     ),
     quick={"lengths": [10, 20, 30], "seeds": 5, "limit": 10_000},
     paper={"lengths": [10, 20, 30, 40, 50], "seeds": 100, "limit": 20_000},

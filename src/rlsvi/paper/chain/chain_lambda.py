@@ -152,8 +152,8 @@ FIGURE = Figure.of(
     title="Robustness to λ",
     where="appendix C.2, figure 10",
     caption=(
-        "Expected regret on the chain, N = 50, K = 10, σ = .1, for several orders of magnitude of the prior's "
-        "precision λ. Left: medians; right: every run, with 60 seeds at the paper's scale."
+        "Expected regret on the chain (N = 50, K = 10, σ = .1) against the prior's precision λ: medians on the "
+        "left, every run on the right, with 60 seeds at the paper's scale."
     ),
     quick={"powers": [-4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0], "episodes": 2000, "seeds": 5},
     paper={"powers": [0.5 * i for i in range(-8, 9)], "episodes": 10_000, "seeds": 60},

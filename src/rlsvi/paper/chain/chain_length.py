@@ -59,8 +59,8 @@ FIGURE = Figure.of(
     where="section 6.1.1, figure 3",
     caption=(
         "Episodes until ten rewards, the paper's proxy of the learning time, with K = 10 coherent basis "
-        "functions: every run and medians, with 100 seeds at the paper's scale (the paper: five). Dashed is the "
-        "bound for dithering, solid a tenth of the scaling of the lower bound for tabular learning."
+        "functions: every run and medians, with 100 seeds at the paper's scale. The dashed line is the bound "
+        "2ᴺ⁻¹ for dithering, the solid one H²SA/10 for tabular learning."
     ),
     quick={"lengths": list(range(10, 101, 10)), "seeds": 5, "limit": 10_000},
     paper={"lengths": list(range(10, 101, 5)), "seeds": 100, "limit": 20_000},

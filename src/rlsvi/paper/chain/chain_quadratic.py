@@ -92,8 +92,7 @@ FIGURE = Figure.of(
     where="appendix C.4, figure 13",
     caption=(
         "Episodes until ten rewards: every run and medians, with 20 seeds at the paper's scale, 100 up to K = "
-        "20. The broad pale lines are quadratics in the chain length, fitted to the medians for each number K of "
-        "basis functions."
+        "20. The broad pale lines are quadratics in N, fitted to the medians for each K."
     ),
     quick={"lengths": list(range(10, 61, 10)), "features": [2, 5, 10, 20], "seeds": 5, "limit": 10_000},
     paper={

@@ -219,7 +219,7 @@ FIGURE = Figure.of(
     caption=(
         "Cumulative expected regret of RLSVI (K = 10 coherent basis functions, λ = 1, σ = .1) and of LSVI with "
         "epsilon-greedy exploration: medians with bootstrap bands, and the first 20 runs. At the paper's scale "
-        "there are 200 seeds of RLSVI with each basis for 2000 episodes and five, as in the paper, for all."
+        "RLSVI has 200 seeds with each basis for 2000 episodes, and five for a million."
     ),
     quick={"episodes": 2000, "long": 5, "seeds": 5},
     paper={"episodes": 1_000_000, "long": 5, "seeds": 200},

@@ -62,7 +62,7 @@ FIGURE = Figure.of(
     __name__,
     title="Support for polynomial learning",
     where="section 6.1.1, figure 5",
-    caption="The learning times of the two figures before on logarithmic axes: a power law is a straight line.",
+    caption="The learning times of the two figures before, on logarithmic axes: a power law is a straight line.",
     quick={**chain_length.FIGURE.sizes["quick"], "features": chain_features.FIGURE.sizes["quick"]["features"]},
     paper={**chain_length.FIGURE.sizes["paper"], "features": chain_features.FIGURE.sizes["paper"]["features"]},
 )

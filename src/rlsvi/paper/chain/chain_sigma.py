@@ -102,10 +102,9 @@ FIGURE = Figure.of(
     title="Robustness to σ",
     where="appendix C.2, figure 11",
     caption=(
-        "Expected regret on the chain, N = 50, K = 10, λ = 100, for several orders of magnitude of σ, the noise "
-        "that RLSVI's regression assumes: medians and every run, with 60 seeds at the paper's scale. On the "
-        "right, a problem of ours: the share of runs with a table that are stuck in the end on DeepSea, 8 × 8, "
-        "whose rewards have standard deviation 1."
+        "Expected regret on the chain (N = 50, K = 10, λ = 100) against σ, the noise that RLSVI's regression "
+        "assumes, with 60 seeds at the paper's scale. On the right, a problem of ours: the share of runs with a "
+        "table that end up stuck on DeepSea, 8 × 8, with rewards of standard deviation 1."
     ),
     quick={"powers": [-4.0, -3.0, -2.0, -1.0, 0.0, 1.0], "episodes": 2000, "seeds": 5, "noisy": 100},
     paper={"powers": [0.5 * i for i in range(-8, 5)], "episodes": 10_000, "seeds": 60, "noisy": 200},

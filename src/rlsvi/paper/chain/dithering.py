@@ -226,8 +226,8 @@ FIGURE = Figure.of(
     title="Dithering and policy gradients take exponentially long to the first reward",
     where="section 3, Example 1",
     caption=(
-        "Episodes until LSVI with epsilon-greedy or Boltzmann exploration, or REINFORCE, first reaches the end of "
-        "the chain, for each length N. Shown are every run, medians, the exact expectation and the paper's bound."
+        "Episodes until LSVI with epsilon-greedy or Boltzmann exploration, or REINFORCE, first reaches the end "
+        "of a chain of N states: every run, medians, the exact expectation and the paper's bound."
     ),
     quick={"lengths": [4, 6, 8, 10], "seeds": 100},
     paper={"lengths": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], "seeds": 100},

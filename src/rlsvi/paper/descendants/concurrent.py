@@ -136,9 +136,9 @@ FIGURE = Figure.of(
     title="Concurrent agents",
     where="section 7",
     caption=(
-        "Agents act at once on copies of a problem, and learn from all their episodes after each round; "
-        "nobody plans anew within an episode, where Dimakopoulou and Van Roy (2018) expect most of fixed "
-        "seeds. Lines are means of the regret per agent of all rounds, and bands 95% intervals."
+        "Agents act at once on copies of a problem and learn from all episodes after each round, without "
+        "planning in between. Lines are means of the regret per agent of all rounds, with 95% intervals as "
+        "bands."
     ),
     quick={"agents": [1, 10], "rounds": 100, "seeds": 10},
     paper={"agents": [1, 10, 100], "rounds": 300, "seeds": 20},

@@ -207,11 +207,10 @@ FIGURE = Figure.of(
     title="DeepSea at scale",
     where="section 7",
     caption=(
-        "The problem of Osband et al. (2019): episodes until the tenth that finds the treasure, with λ = 10 "
-        "and σ = .001, or in a stochastic sea until the tenth whose policy is worth half of the optimum, with "
-        "λ = 1 and σ = .3, all chosen at N = 10. Dots are runs, triangles runs that did not learn within the "
-        "limit (for PSRL, a 25th of it), lines medians, and thin dashes the episodes that uniform play takes "
-        "to its first treasure, on average."
+        "Episodes until the tenth that finds the treasure (λ = 10, σ = .001) or, in a stochastic sea, whose "
+        "policy is worth half of the optimum (λ = 1, σ = .3). Dots are runs, triangles runs that did not learn "
+        "within the limit (for PSRL, a 25th of it), lines medians, and thin dashes what uniform play takes to "
+        "its first treasure, on average."
     ),
     quick={
         "sizes": [10, 20, 30],

@@ -209,10 +209,10 @@ FIGURE = Figure.of(
     title="The number of members",
     where="section 7",
     caption=(
-        "Above, episodes until the tenth whose policy is worth half of the optimum: dots are runs, triangles runs "
-        "without it, and lines medians; below, the mean regret of all episodes over that of random play, with 95% "
-        "intervals as bands, the grey ones of RLSVI. On DeepSea λ and σ are those of the figure deep-sea; "
-        "RiverSwim has 6 states, 20 periods, λ = 1 and σ = .3."
+        "Above, episodes until the tenth whose policy is worth half of the optimum: dots are runs, triangles "
+        "runs without it, and lines medians. Below, mean regret over that of random play, with 95% intervals as "
+        "bands, grey for RLSVI. DeepSea has the λ and σ of the figure deep-sea; RiverSwim has 6 states, 20 "
+        "periods, λ = 1 and σ = .3."
     ),
     quick={"members": [1, 3, 10, 100], "episodes": 1000, "seeds": 10, "noisy": 20},
     paper={"members": [1, 3, 5, 10, 30, 100], "episodes": 2000, "seeds": 60, "noisy": 500},

@@ -91,9 +91,9 @@ FIGURE = Figure.of(
     title="Seed sampling",
     where="section 7",
     caption=(
-        "Agents begin episodes at different times and learn from every step of one another at once; they plan "
-        "anew at every step, or at the beginning of an episode. Lines are means of the regret per agent of all "
-        "episodes, and bands 95% intervals."
+        "Agents begin episodes at different times and learn from every step of all others at once; they plan "
+        "anew at every step, or once an episode. Lines are means of the regret per agent of all episodes, with "
+        "95% intervals as bands."
     ),
     quick={"agents": [10, 30], "rounds": 40, "seeds": 10},
     paper={"agents": [10, 30, 100], "rounds": 100, "seeds": 40},

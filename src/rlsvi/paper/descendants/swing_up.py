@@ -233,9 +233,10 @@ FIGURE = Figure.of(
     title="Swing-up of a cart and pole",
     where="section 7",
     caption=(
-        "A task after Osband et al. (2019), with a reward only while the pole is above a height, slow, and the "
-        "cart near the middle, and a cost of .1 for a push. Lines are means over runs of how often the reward is "
-        "found and of the return, bands 95% intervals; the agents were tuned at a height of .5 on other seeds."
+        "A task after Osband et al. (2019): a step is rewarded only while the pole is above a height and slow "
+        "and the cart near the middle, and a push costs .1. Lines are means over runs of how often the reward is "
+        "found and of the return, with 95% intervals as bands. Agents were tuned at a height of .5 on other "
+        "seeds."
     ),
     quick={"heights": [0.0, 0.95], "episodes": 12, "seeds": 3},
     paper={"heights": [0.0, 0.5, 0.95], "episodes": 100, "seeds": 20},

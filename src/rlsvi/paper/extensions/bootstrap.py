@@ -113,10 +113,9 @@ FIGURE = Figure.of(
     title="RLSVI by a nonparametric bootstrap",
     where="section 7",
     caption=(
-        "Episodes until ten rewards on the chain with K = 10 coherent basis functions: RLSVI (λ = 1, σ = .1), a "
-        "bootstrap with random weights of transitions and of random artificial prior data, and one whose "
-        "artificial data are not random. Dots are runs, triangles runs that did not learn within the limit, and "
-        "lines medians."
+        "Episodes until ten rewards on the chain, with K = 10 coherent basis functions, for RLSVI (λ = 1, σ = "
+        ".1) and a bootstrap that weights transitions at random, with and without random artificial prior data. "
+        "Dots are runs, triangles runs that did not learn, and lines medians."
     ),
     quick={"lengths": [10, 20, 30], "short": [10, 20], "limit": 2000, "seeds": 5},
     paper={"lengths": list(range(10, 101, 10)), "short": [10, 15, 20, 30], "limit": 10_000, "seeds": 50},

@@ -300,11 +300,10 @@ FIGURE = Figure.of(
     title="Continual RLSVI",
     where="appendix F.2",
     caption=(
-        "Average reward in RiverSwim without end, as a share of the best, over tenths of a life, with a table "
-        "(above) and with six random functions whose span contains Q* (below): every seed thin, medians bold "
-        "with their 95% band. Continual RLSVI (λ = σ = 1, γ = .99) has the noise as printed, noise of "
-        "correlation γ (whitened) or noise drawn anew in every step (independent); LSVI explores with a "
-        "constant ε, or one that falls from 1 to 0."
+        "Average reward in endless RiverSwim as a share of the best, over tenths of a life, with a table (above) "
+        "and with six random functions that span Q* (below): every seed, and medians with 95% bands. The noise "
+        "of RLSVI (λ = σ = 1, γ = .99) is as printed, of correlation γ (whitened), or drawn anew in every step "
+        "(independent). LSVI has a constant ε, or one that falls from 1 to 0."
     ),
     quick={"states": [6], "steps": 60_000, "few": 20_000, "watched": 1000, "more": 4, "seeds": 5},
     paper={"states": [6, 10, 14], "steps": 200_000, "few": 20_000, "watched": 4000, "more": 12, "seeds": 10},

@@ -111,8 +111,8 @@ FIGURE = Figure.of(
     title="Periods that are alike",
     where="section 4",
     caption=(
-        "Regret on MDPs drawn once for all periods, mean over MDPs, at the best of some scales. Solid lines are "
-        "agents that pool the data of all periods, dashed ones learn each period by itself, as in the paper."
+        "Mean regret on MDPs that are the same in all periods, each agent at its best scale. Solid lines are "
+        "agents that pool the data of all periods; dashed ones learn each period by itself, as in the paper."
     ),
     quick={"sizes": [(5, 3, 5), (5, 3, 10)], "episodes": 1000, "seeds": 10},
     paper={"sizes": [(5, 3, 5), (5, 3, 10), (5, 3, 20)], "episodes": 10_000, "seeds": 100},

@@ -257,11 +257,10 @@ FIGURE = Figure.of(
     title="Incremental RLSVI",
     where="appendix F.1",
     caption=(
-        "Cumulative regret of RLSVI, of its incremental version with step sizes ν (literal: the prior is "
-        "forgotten too, as printed) and of stochastic gradients, on the recommendation engine (N = 10, J = 5, λ"
-        " = .2, σ² = .001) and on a chain with a table (λ = 1, σ = .1), there also of LSVI-UCB, as its theory "
-        "has it and tuned by hand. Mean and standard error over problem instances, or seeds; fewer of them for "
-        "gradients."
+        "Cumulative regret of RLSVI, of its incremental version with step sizes ν (literal: as printed, the "
+        "prior is forgotten too) and of stochastic gradients, on the recommendation engine (N = 10, J = 5, λ = "
+        ".2, σ² = .001) and on a chain with a table (λ = 1, σ = .1), where LSVI-UCB is shown too. Means and "
+        "standard errors over instances or seeds."
     ),
     quick={"episodes": 300, "runs": 1, "chain": 200, "few": 1, "more": 2, "seeds": 5},
     paper={"episodes": 1200, "runs": 3, "chain": 1000, "few": 5, "more": 16, "seeds": 30},

@@ -243,10 +243,11 @@ FIGURE = Figure.of(
     title="Noise for the worst case",
     where="section 5",
     caption=(
-        "Regret over that of random play against the scale: 1 is what the worst-case bounds of Russo (2019), of "
-        "Agrawal et al. (2021, clipped) and of UCBVI need, and for RLSVI, with λ = 1, with and without bounded "
-        "targets, the scale is σ. Random MDPs have 5 states, 3 actions and 5 periods, the chain 10 states, and "
-        "RiverSwim 6 states and 20 periods; lines across are PSRL and RLSVI with the λ and σ of Theorem 1."
+        "Regret over that of random play against the scale of the noise: 1 is what the worst-case bounds of "
+        "Russo (2019), of Agrawal et al. (2021, clipped) and of UCBVI need; for RLSVI (λ = 1), with and without "
+        "bounded targets, the scale is σ. Random MDPs have 5 states, 3 actions and 5 periods, the chain 10 "
+        "states, RiverSwim 6 states and 20 periods. Lines across are PSRL, and RLSVI with the λ and σ of Theorem "
+        "1."
     ),
     quick={"episodes": 2000, "seeds": 10},
     paper={"episodes": 10_000, "seeds": 30},

@@ -58,7 +58,7 @@ def explores_more_efficiently(frame: pl.DataFrame) -> Verdict:
     share, count = share_of(ours < least)
     each = at_least(share, NEARLY_ALL, f"RLSVI's is the least on {count} instances")
     other = paired_ratio(total(frame, agent="epsilon-greedy", coding=LIKES), ours)
-    told = f"ε-greedy, of which the sentence does not speak, has {other} times RLSVI's regret"
+    told = f"ε-greedy, which the sentence does not mention, has {other} times RLSVI's regret"
     if other.value >= MUCH:
         return all_of(found, each, told)._replace(table=found.table)
     return all_of(found, each)._replace(table=found.table, caveat=told)
@@ -169,10 +169,10 @@ FIGURE = Figure.of(
     title="Recommendations: RLSVI and Boltzmann exploration",
     where="section 6.3, figure 8",
     caption=(
-        "Cumulative regret, and below regret a customer, of RLSVI, of LSVI that dithers and of RLSVI with a "
-        "table: N = 10 products, J = 5 slots, c = 2, λ = .2, σ² = .001, mean and standard error over problem "
-        "instances. On the left a like pays 1 and a dislike 0, as in the paper; on the right 0 and −1, the same"
-        " problem, in which a first guess of zero is optimistic."
+        "Cumulative regret (above) and regret a customer (below) of RLSVI, of LSVI that dithers, and of RLSVI "
+        "with a table: N = 10 products, J = 5 slots, c = 2, λ = .2, σ² = .001, means and standard errors over "
+        "instances. On the left a like pays 1 and a dislike 0, as in the paper; on the right 0 and −1, where a "
+        "first guess of zero is optimistic."
     ),
     quick={"episodes": 300, "runs": 1, "seeds": 5},
     paper={"episodes": 1200, "runs": 10, "seeds": 100},

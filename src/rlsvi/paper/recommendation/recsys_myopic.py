@@ -72,7 +72,7 @@ def less_at_the_end(frame: pl.DataFrame, others: tuple[str, ...], coding: str = 
         rows.append((at_most(share, 1.0, words), (name, regret, f"{share}", f"{all_theirs.mean():.1f}", lower)))
     headings = "agent", "regret an episode in the end", "RLSVI's share of it", "regret of all episodes"
     found = worst_of((*headings, "instances on which RLSVI's is lower"), rows)
-    caveat = f"RLSVI's regret of all episodes is {so_far.mean():.1f}, and that of {', of '.join(remarks)}"
+    caveat = f"RLSVI's regret over all episodes is {so_far.mean():.1f}, and that of {', of '.join(remarks)}"
     return found._replace(caveat=caveat if remarks else "")
 
 
@@ -259,10 +259,10 @@ FIGURE = Figure.of(
     title="Recommendations: RLSVI, bandits and the optimal myopic policy",
     where="section 6.3, figure 9",
     caption=(
-        "Regret of RLSVI, of linear contextual bandits (a regression a slot as in the paper, or one for all), "
-        "of Bernoulli Thompson sampling, and of the optimal myopic policy, which knows the truth but looks one "
-        "step ahead. Mean and standard error over problem instances with N = 10 products, J = 5 slots, c = 2, λ = "
-        ".2, σ² = .001, of 10 runs on each and of 100 of the paper's two bandits."
+        "Regret of RLSVI, of linear contextual bandits (a regression for each slot as in the paper, or one for "
+        "all), of Bernoulli Thompson sampling, and of the optimal myopic policy, which knows the truth but looks "
+        "one step ahead. Means and standard errors over instances (N = 10, J = 5, c = 2, λ = .2, σ² = .001), of "
+        "10 runs on each, and 100 of the paper's two bandits."
     ),
     quick={"episodes": 300, "runs": 1, "seeds": 5},
     paper={"episodes": 1200, "runs": 10, "seeds": 100, "bandit_runs": 100},

@@ -34,8 +34,7 @@ def write_markdown(folder: Path, page: Path, images: Path, order: Sequence[str] 
         write_file(path, picture)
     write_file(page, markdown_page(figures, page.parent, images).encode())
     if of_paper := [figure for figure in figures if figure.name in FIGURES]:
-        told = answer_page(of_paper, page.parent, images, page.name)
-        write_file(page.parent / "reproduce.md", told.encode())
+        write_file(page.parent / "reproduce.md", answer_page(of_paper, page.name).encode())
     return page
 
 

@@ -4,10 +4,9 @@ All of it is made of the verdicts as they were told; only what the paper prints 
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rlsvi.paper import TOPICS
-from rlsvi.paper.report.markdown import image_folder, measured, plain, verdict
+from rlsvi.paper.report.markdown import plain, table, verdict
 from rlsvi.paper.report.printed import COLUMNS, PRINTED, ours
 from rlsvi.paper.report.records import LINK, OUTCOMES, PAPER, ClaimRecord, FigureRecord, origin
 
@@ -73,18 +72,6 @@ def caveats_of(claims: Sequence[ClaimRecord]) -> list[str]:
     return [it.caveat for it in claims if it.outcome == "reproduced" and it.caveat]
 
 
-def reading(claim: ClaimRecord) -> str:
-    """The reading of the paper's text that decides, and in which others the claim is reproduced."""
-    if not claim.readings:
-        return "the only one"
-    (first, _), *others = claim.readings
-    judged = [(name, outcome) for name, outcome in others if outcome in OUTCOMES]
-    met = [name for name, outcome in judged if outcome == "reproduced"]
-    if not judged:
-        return first
-    return f"{first}; reproduced in {len(met)} of {len(judged)} others{': ' * bool(met)}{'; '.join(met)}"
-
-
 def by_readings(claims: Claims) -> list[str]:
     """For each figure whose headline claims can be read in several ways: how many hold in each, in a sentence.
 
@@ -106,37 +93,26 @@ def by_readings(claims: Claims) -> list[str]:
         if len(leading) == 1:
             ways = "; ".join(full)
             held = f"in {len(full)} of its {sum(judged.values())} readings{': ' * bool(full)}{plain(ways)}"
-            found.append(f"The headline claim of `{name}` holds {held}.")
+            found.append(f"the headline claim of `{name}` holds {held}.")
             continue
-        whole = f"These readings give all: {plain('; '.join(full))}." if full else "No reading gives all."
-        found.append(f"By the reading of the text, headline claims of `{name}` hold as follows: {each}. {whole}")
+        whole = f"All hold as read in: {plain('; '.join(full))}." if full else "No reading gives all of them."
+        found.append(f"headline claims of `{name}` that hold, by the reading of the text: {each}. {whole}")
     return found
 
 
-def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, results: str) -> str:
-    """The page that lies in the folder `beside`, as the page of results does, whose name is `results`."""
+def answer_page(figures: Sequence[FigureRecord], results: str) -> str:
+    """The page that lies beside the page of results, whose name is `results`."""
     parts = claims_of(figures)
-    sentences = "\n".join(_sentence(part, found) for part, found in parts.items())
     claims = [(part, figure, claim) for part, found in parts.items() for figure, claim in found]
     leading = [
-        (
-            plain(claim.where),
-            _link(figure, claim, results),
-            plain(claim.criterion),
-            plain(reading(claim)),
-            measured(claim),
-            verdict(claim),
-        )
+        (_link(figure, claim, results), plain(claim.criterion), verdict(claim))
         for _, figure, claim in claims
         if claim.headline
     ]
-    rest = [
-        (PARTS[part][0], _link(figure, claim, results), measured(claim), verdict(claim))
-        for part, figure, claim in claims
-        if not claim.headline and claim.outcome != "reproduced"
-    ]
+    rest = "\n".join(filter(None, (_lost(part, found, results) for part, found in parts.items())))
     drawn = sorted((it for it in figures if it.name in PRINTED), key=lambda it: PRINTED[it.name].number)
-    folder = image_folder(beside, images)
+    head = ("part", "does it reproduce?", "headline claims", "other claims", "steps of proofs")
+    notes = "".join(f"\n- {note}" for part, found in parts.items() for note in _notes(part, found))
     return f"""<!-- Written by rlsvi.paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # Does the paper reproduce?
@@ -144,92 +120,90 @@ def answer_page(figures: Sequence[FigureRecord], beside: Path, images: Path, res
 {first_sentence(figures)}
 
 The paper is *{PAPER}* by Osband, Van Roy and Wen
-([arXiv:1402.0635]({LINK})). A part of it reproduces if all its headline claims do: those of the abstract, of
-section 6, and Theorem 1. Caveats are what a reader must know beside them. Every claim is in
+([arXiv:1402.0635]({LINK})). Its headline claims are those of the abstract and of section 6, and
+Theorem 1. A part of it reproduces if all its headline claims do. Every claim, with the figures, is in
 [the results]({results}).
 
-{sentences}
+{table(head, list(map(_part, parts.items())))}
+
+What you should know beside these answers:
+{notes or "nothing."}{_fixed_before(figures)}
 
 ## The headline claims
 
-Each claim is judged in one reading of the paper's text. Intervals are of 95%.
+The criteria are ours, and words such as "about" and "much"
+[mean the same in all of them](paper.md#claims-and-verdicts).
+Follow a claim to see what was measured, and the verdicts in other readings of the text.
 
-{_table(("where", "claim", "criterion", "reading", "measured", "verdict"), leading)}
+{table(("claim", "reproduced if", "verdict"), leading)}
 
-## What else is not reproduced
+## What else is not reproduced, or open
 
-{_table(("part", "claim", "measured", "verdict"), rest)}
+{rest.strip() or "None."}
 
 ## The settings of its figures
 
-For each figure of the paper, first what the paper states and then what RLSVI has here. Where its runs differ in a
-setting, the table has all values; seeds are the runs of each setting. N is the length of the chain, the number of
-products, or that of the transitions that are kept. A dash is what the paper does not state, or what a figure does
-not have. Learning times are cut off after the episodes given here.
+Where ours differ from the paper's, an arrow leads from its value to ours. A dash is what the paper does not
+state, or what a figure does not have. N is the length of the chain, the number of products, or that of the
+transitions that are kept. Seeds are the runs of each setting. Learning times are cut off after the episodes
+given here.
 
-{_table(("figure", "", *COLUMNS), [row for figure in drawn for row in _settings(figure)])}
+{table(("figure", *COLUMNS), [_settings(figure) for figure in drawn])}
 
-## Our figures beside the paper's
-
-The pictures of the paper are not in its text. On the right is what its text and captions say about them.
-
-{_table(("here", "in the paper"), [_beside(figure, folder, results) for figure in drawn])}
-{_again(figures, folder, results)}
-## All of it again
+## How to run all of it again
 
     rlsvi paper --scale {figures[0].scale} --out {figures[0].folder.name}
 
-computes every figure and judges every claim; it goes on where it was interrupted. With `--executor gpu` the runs
-that a graphics card can compute are computed there, all others on the cores. {plain(origin(figures))}
+computes every figure and judges every claim, and continues where it was interrupted. With `--executor gpu` it
+uses a graphics card for the runs that one can compute. {plain(origin(figures))}
 """
 
 
-def _sentence(part: str, claims: Claims) -> str:
-    """What became of a part of the paper."""
-    name, where = PARTS[part]
-    groups = {
-        "headline claims": [it for _, it in claims if it.headline],
-        "other claims about results": [it for _, it in claims if not it.headline and it.kind == "experiment"],
-        "steps of proofs": [it for _, it in claims if not it.headline and it.kind == "proof"],
-    }
-    counts = [f"{_share(found)} {words}" for words, found in groups.items() if found]
-    listed = " and ".join([", ".join(counts[:-1]), counts[-1]] if len(counts) > 1 else counts)
-    title, found = f"{name[0].upper()}{name[1:]} ({where})", answer([it for _, it in claims])
-    sentences = [f"- **{title}: {found}.** Reproduced are {listed}."]
-    sentences += [] if found.startswith("yes") else by_readings(claims)
-    caveats = [f"    - But {plain(it)}." for it in caveats_of(groups["headline claims"])]
-    return "\n".join([" ".join(sentences), *caveats])
+def _part(entry: tuple[str, Claims]) -> tuple[str, ...]:
+    """What became of a part of the paper: a row of the table."""
+    part, claims = entry
+    found = [it for _, it in claims]
+    groups = (
+        [it for it in found if it.headline],
+        [it for it in found if not it.headline and it.kind == "experiment"],
+        [it for it in found if not it.headline and it.kind == "proof"],
+    )
+    title = f"{_title(part)} ({PARTS[part][1]})"
+    return title, f"**{answer(found)}**", *(_share(group) if group else "–" for group in groups)
+
+
+def _notes(part: str, claims: Claims) -> list[str]:
+    """What a reader must know beside the verdicts on a part: caveats, or what other readings give."""
+    leading = [it for _, it in claims if it.headline]
+    told = [] if answer([it for _, it in claims]).startswith("yes") else by_readings(claims)
+    told += [f"but {plain(it)}." for it in caveats_of(leading)]
+    return [f"{_title(part)}: {it}" for it in told]
+
+
+def _fixed_before(figures: Sequence[FigureRecord]) -> str:
+    """Where the readings of Tetris were fixed, if they were run."""
+    run = any(figure.name == "tetris-readings" for figure in figures)
+    return "\n\nThe readings of `tetris-readings` were [fixed before its runs](preregistration.md)." if run else ""
+
+
+def _lost(part: str, claims: Claims, results: str) -> str:
+    """The claims of a part that are not reproduced, or open, but for its headline claims."""
+    found = [(it, claim) for it, claim in claims if not claim.headline and claim.outcome != "reproduced"]
+    listed = "".join(f"\n- {verdict(it)}: {_link(figure, it, results)}" for figure, it in found)
+    return f"{_title(part)}:\n{listed}\n" if found else ""
+
+
+def _title(part: str) -> str:
+    name = PARTS[part][0]
+    return f"{name[0].upper()}{name[1:]}"
 
 
 def _link(figure: FigureRecord, claim: ClaimRecord, results: str) -> str:
     return f"[{plain(claim.words)}]({results}#{figure.name})"
 
 
-def _settings(figure: FigureRecord) -> list[tuple[str, ...]]:
+def _settings(figure: FigureRecord) -> tuple[str, ...]:
     printed, here = PRINTED[figure.name], ours(figure.name, figure.scale)
-    return [
-        (f"{printed.number}", "the paper", *(printed.settings.get(column, "–") for column in COLUMNS)),
-        ("", "here", *(plain(here.get(column, "–")) for column in COLUMNS)),
-    ]
-
-
-def _beside(figure: FigureRecord, folder: str, results: str) -> tuple[str, str]:
-    said = f"**Figure {PRINTED[figure.name].number}.** {plain(PRINTED[figure.name].drawn)}"
-    return _picture(figure, folder, results), said
-
-
-def _picture(figure: FigureRecord, folder: str, results: str) -> str:
-    return f"[![{plain(figure.title)}]({folder}/{figure.name}.png)]({results}#{figure.name})"
-
-
-def _again(figures: Sequence[FigureRecord], folder: str, results: str) -> str:
-    """Pictures of what was computed again, by a plan that was fixed before its runs."""
-    pictures = [_picture(it, folder, results) for it in figures if it.name == "tetris-readings"]
-    about = "Figure 7 again, in every reading that was [fixed before its runs](preregistration.md):"
-    return "".join(f"\n{about}\n\n{it}\n" for it in pictures)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose cells are Markdown; a word if it has no rows."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in lines) if rows else "None."
+    cells = ((printed.settings.get(it, "–"), plain(here.get(it, "–"))) for it in COLUMNS)
+    alike = (paper if paper.lstrip("0") == us.lstrip("0") else f"{paper} → {us}" for paper, us in cells)
+    return f"{printed.number}", *alike

@@ -1,4 +1,7 @@
-"""The same in Markdown and shorter, for a page among a project's documents: images lie beside it."""
+"""The same in Markdown and much shorter, for a page among a project's documents: images lie beside it.
+
+Criteria, and most numbers by readings of the text, are in the web page alone.
+"""
 
 import os
 import re
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from rlsvi.paper.report.printed import PRINTED
 from rlsvi.paper.report.records import (
     LINK,
     PAPER,
@@ -15,7 +19,6 @@ from rlsvi.paper.report.records import (
     FigureRecord,
     alone,
     duration,
-    headlines,
     how_to_read,
     interval,
     origin,
@@ -23,24 +26,34 @@ from rlsvi.paper.report.records import (
     totals,
 )
 
+FEW = 5  # readings of a claim, beyond which their numbers are told
+NUMBER = r"[\d.][\d.,]*(?:e[+-]\d+)?"
+RANGE = re.compile(rf"\(({NUMBER}) to ({NUMBER}|∞|infinity)\)")
 SIGNS = {"reproduced": "✓", "inconclusive": "?", "not reproduced": "✗"}
 
 
 def plain(text: str) -> str:
-    """A text on one line that Markdown leaves as it is."""
-    return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", tidy(text))
+    """A text on one line that Markdown leaves as it is, with intervals as 1.2–3.4, unless an end is negative."""
+    return re.sub(r"([\\`*_{}\[\]<>|~$&])", r"\\\1", RANGE.sub(r"(\1–\2)", tidy(text)))
 
 
 def verdict(claim: ClaimRecord) -> str:
-    """An outcome with its sign and, unless it is "reproduced", the reason."""
-    return f"**{SIGNS[claim.outcome]} {claim.outcome}**" + (f", {claim.why}" if claim.why else "")
+    """A sign for what is reproduced; else the outcome in words, and the reason."""
+    sign = SIGNS[claim.outcome]
+    return f"**{sign} {claim.outcome}**, {claim.why}" if claim.why else sign
 
 
 def measured(claim: ClaimRecord) -> str:
-    """What was measured, with its interval, and the caveat."""
+    """What was measured, with the interval that decides, if it is not said, and the caveat."""
     found = interval(claim)
-    told = plain(claim.measured).rstrip(".") + (f"; the interval that decides is {found}" if found else "")
+    told = plain(claim.measured).rstrip(".") + (rf" \[{found}\]" if found else "")
     return f"{told}. *But* {plain(claim.caveat).rstrip('.')}" if claim.caveat else told
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose cells are Markdown; a word if it has no rows."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines) if rows else "None."
 
 
 def image_folder(beside: Path, images: Path) -> str:
@@ -49,26 +62,23 @@ def image_folder(beside: Path, images: Path) -> str:
 
 
 def markdown_page(figures: Sequence[FigureRecord], beside: Path, images: Path) -> str:
-    """The page that lies in the folder `beside`: totals, the headline claims, then each figure with its image."""
-    folder = image_folder(beside, images)
+    """The page that lies in the folder `beside`: totals, then each figure with its image and its claims."""
+    folder, folder_name = image_folder(beside, images), figures[0].folder.name
     counts = "\n".join(f"- {TOTALS[kind]}: {_counts(found)}" for kind, found in totals(figures).items())
-    leading = "\n".join(
-        f"- {verdict(claim)}: [{plain(claim.words)}](#{figure.name})" for figure, _, claim in headlines(figures)
-    )
     sections = "\n".join(_section(figure, folder) for figure in figures)
     return f"""<!-- Written by rlsvi.paper.report from the results of `rlsvi paper`; do not edit by hand. -->
 
 # What was reproduced
 
-The experiments of *{PAPER}* by Osband, Van Roy and Wen
-([arXiv:1402.0635]({LINK})), run again. {how_to_read("**{}**")}
-{plain(origin(figures))}
+We ran the experiments of *{PAPER}* by Osband, Van Roy and Wen
+([arXiv:1402.0635]({LINK})) again. {how_to_read("**{}**")}
 
 {counts}
 
-## Headline claims
-
-{leading or "None."}
+A tick stands for "reproduced". Round brackets hold 95% intervals; square brackets hold the interval that decides,
+where the words do not give it. Of several cases, the worst is told. `rlsvi report {folder_name}` writes a web page
+with the criterion of every claim and more numbers. Each caption ends with the command that makes the figure, to
+which you add `--scale paper --out {folder_name}`, and its computing time. {plain(origin(figures))}
 
 {sections}"""
 
@@ -78,54 +88,56 @@ def _counts(found: dict[str, int]) -> str:
 
 
 def _section(figure: FigureRecord, folder: str) -> str:
-    title = plain(figure.title)
-    claims = "\n".join(map(_claim, figure.claims)) or "No claim was checked on this figure."
+    title, printed = plain(figure.title), PRINTED.get(figure.name)
+    beside = f" *In the paper:* {plain(printed.drawn)}" if printed else ""
+    made = f"`{alone(figure, whole=False)}`, {duration(figure.seconds)}"
     return f"""<a id="{figure.name}"></a>
 
 ## {title}
 
 ![{title}]({folder}/{figure.name}.png)
 
-*{plain(figure.where)}.* {plain(figure.caption)}
+*{plain(figure.where)}.* {plain(figure.caption)}{beside} ({made})
 
-{claims}
-{_readings(figure)}
-It took {duration(figure.seconds)} of computing. This figure alone is made by
-
-    {alone(figure)}
+{_claims(figure)}
 """
 
 
-def _claim(claim: ClaimRecord) -> str:
-    """A claim with its criterion, what was measured, and its outcome in every reading."""
-    words = plain(claim.words).rstrip(".")
-    where = f"our claim; {plain(claim.where)}" if claim.kind == "ours" else plain(claim.where)
-    criterion = plain(claim.criterion).rstrip(".")
-    return f"- {verdict(claim)}: {words} ({where}). *Criterion:* {criterion}. *Measured:* {measured(claim)}."
+def _claims(figure: FigureRecord) -> str:
+    """A table of all claims, with signs for other readings, and numbers where a headline claim has many."""
+    if not figure.claims:
+        return "No claim was checked on this figure."
+    ways = Counter(tuple(name for name, _ in it.readings[1:]) for it in figure.claims if len(it.readings) > 1)
+    names = ways.most_common(1)[0][0] if ways else ()
+    head = ["verdict", "claim", "measured", *(["other readings"] if names else [])]
+    rows = [
+        [verdict(it), _said(figure, it), measured(it), *([_others(it, names)] if names else [])]
+        for it in figure.claims
+    ]
+    if not names:
+        return table(head, rows)
+    decides = next(it.readings[0][0] for it in figure.claims if it.readings)
+    told = f"The first reading of the text decides: {plain(decides)}. Others: {plain('; '.join(names))}."
+    leading = [it for it in figure.claims if it.headline and len(it.readings) > FEW and it.table]
+    tables = [f"{plain(it.words)}:\n\n{table(*_numbers(it))}" for it in leading]
+    return "\n\n".join([table(head, rows), told, *tables])
 
 
-def _readings(figure: FigureRecord) -> str:
-    """All claims of a figure by the readings of the paper's text, and the numbers of each; empty if there is one.
-
-    Claims that have other readings than most are in the tables below alone; those without any are not among them.
-    """
-    read = [claim for claim in figure.claims if claim.readings]
-    if not read:
-        return ""
-    names, _ = Counter(tuple(name for name, _ in claim.readings) for claim in read).most_common(1)[0]
-    rows: list[Sequence[str]] = [("claim", *names)]
-    for claim in figure.claims:
-        outcomes = dict(claim.readings)
-        if set(outcomes) == set(names):
-            rows.append((claim.words, *(f"{SIGNS.get(outcomes[name], '–')} {outcomes[name]}" for name in names)))
-    tables = "\n".join(f"{plain(claim.words)}:\n\n{_table(claim.table)}" for claim in read if claim.table)
-    return f"""
-Claims by the readings of the paper's text; the first reading decides.
-
-{_table(rows)}
-{tables}"""
+def _said(figure: FigureRecord, claim: ClaimRecord) -> str:
+    """What is claimed, and by us or, if not where the figure is, where."""
+    where = "" if figure.where.startswith(claim.where) else plain(claim.where)
+    about = "ours" if claim.kind == "ours" else where
+    return plain(claim.words).rstrip(".") + (f" ({about})" if about else "")
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    head, *others = ["| " + " | ".join(map(plain, row)) + " |" for row in rows]
-    return "\n".join([head, "|" + " --- |" * len(rows[0]), *others]) + "\n"
+def _others(claim: ClaimRecord, names: Sequence[str]) -> str:
+    """The outcomes in all readings but the first, as signs; with their names, where most claims have others."""
+    outcomes = dict(claim.readings[1:])
+    if set(outcomes) == set(names):
+        return " ".join(SIGNS.get(outcomes[name], "–") for name in names)
+    return plain("; ".join(f"{name}: {SIGNS.get(outcome, '–')}" for name, outcome in outcomes.items()))
+
+
+def _numbers(claim: ClaimRecord) -> tuple[list[str], list[list[str]]]:
+    head, *rows = ([plain(cell) for cell in row] for row in claim.table)
+    return head, rows

@@ -73,99 +73,91 @@ def _constant(place: str) -> str:
 
 _REWARDS = "until ten rewards"
 _CHAIN = {"λ": "1", "σ": ".1"}
-_ENGINE = {"N": "10 products", "K": "110", "λ": ".2", "σ": "√.001", "episodes": "1,200", "seeds": "100 × 10"}
+_ENGINE = {"N": "10", "K": "110", "λ": ".2", "σ": "√.001", "episodes": "1200", "seeds": "100 × 10"}
 _ENGINE_HERE = {
     "N": "recommendation.engine:PRODUCTS",
     "K": "110",
     "λ": "recommendation.engine:LAM",
     "σ": "recommendation.engine:SIGMA",
 }
-_TETRIS = {"N": "10⁵ transitions", "K": "22", "λ": "1", "σ": "1", "γ": ".99"}
+_TETRIS = {"N": "100,000", "K": "22", "λ": "1", "σ": "1", "γ": ".99"}
 _TETRIS_HERE = {"K": "22", "λ": "1", "σ": "1"}
 _TETRIS_JOBS = {"N": "memory", "episodes": "games"}
 PRINTED = {
     "chain-regret": Printed(
         2,
-        "Two panels, of the first 2,000 and of the first 10⁶ episodes. Across: episodes. Up: regret so far. "
-        "Curves: RLSVI and an ε-greedy agent, over five seeds.",
-        {"N": "50", "K": "10", **_CHAIN, "episodes": "2,000 and 10⁶", "seeds": "5"},
+        "Regret over the first 2,000 and the first 10⁶ episodes, of RLSVI and an ε-greedy agent, five seeds.",
+        {"N": "50", "K": "10", **_CHAIN, "episodes": "2000, 1,000,000", "seeds": "5"},
     ),
     "chain-length": Printed(
         3,
-        "Across: the length N of the chain, to 100. Up: episodes until ten rewards, the mean of five seeds. "
-        "Lines: 2ᴺ⁻¹ for dithering, dashed, and H²SA/10 for tabular learning, solid.",
+        "Means of five seeds, N up to 100, with the same two lines.",
         {"N": "to 100", "K": "10", "episodes": _REWARDS, "seeds": "5"},
         jobs={"episodes": "limit"},
     ),
     "chain-features": Printed(
         4,
-        "Across: the number K of basis functions, on a chain of 50 states. Up: episodes until ten rewards, "
-        "the mean of five seeds. Curve: a local polynomial regression, in blue.",
+        "Means of five seeds, with a local polynomial regression.",
         {"N": "50", "K": "varied, up to SA = 100", "episodes": _REWARDS, "seeds": "5"},
         jobs={"episodes": "limit"},
     ),
     "chain-scaling": Printed(
         5,
-        "The data of the two figures before, on logarithmic axes.",
+        "The same.",
         {"N": "to 100", "K": "10, and varied at N = 50", "episodes": _REWARDS, "seeds": "5"},
         jobs={"episodes": "limit"},
     ),
     "chain-agnostic": Printed(
         6,
-        "Across: ρ, from 0 to 1 in thousandths, a run each. Up: episodes until ten rewards.",
+        "One run for each ρ, from 0 to 1 in thousandths.",
         {"N": "20", "K": "20", **_CHAIN, "episodes": "10,000", "seeds": "1 for each ρ"},
         jobs={"episodes": "limit"},
     ),
     "tetris": Printed(
         7,
-        "Learning curves: rows removed a game against games, the mean of five seeds, of RLSVI, which ends at "
-        "about 4,500, and of LSVI with a tuned ε-greedy schedule, at about 3,500.",
+        "Learning curves, means of five seeds: RLSVI ends at about 4,500 rows, LSVI with a tuned ε-greedy "
+        "schedule at about 3,500.",
         {**_TETRIS, "seeds": "5"},
         jobs=_TETRIS_JOBS,
         fixed=_TETRIS_HERE,
     ),
     "recsys-boltzmann": Printed(
         8,
-        "Across: episodes, which are customers. Up: regret so far. Curves: RLSVI, and LSVI with Boltzmann "
-        "exploration at the temperatures 10⁻⁴ to 10.",
+        "Cumulative regret of RLSVI, and of LSVI with Boltzmann exploration at the temperatures 10⁻⁴ to 10.",
         _ENGINE,
         fixed=_ENGINE_HERE,
     ),
     "recsys-myopic": Printed(
         9,
-        "Across: episodes, which are customers. Curves: RLSVI, the Bernoulli and the linear contextual "
-        "bandit, and the optimal myopic policy. The text does not say what is drawn up; it speaks of who "
-        "outperforms whom, and when.",
-        {**_ENGINE, "seeds": "100 × 10, bandits × 100"},
+        "RLSVI, both bandits and the optimal myopic policy over customers; the text does not say what is drawn.",
+        _ENGINE,
         fixed=_ENGINE_HERE,
     ),
     "chain-lambda": Printed(
         10,
-        "The regret of the first 10,000 episodes, for several orders of magnitude of λ.",
+        "The regret of the first 10,000 episodes.",
         {"N": "50", "K": "10", "λ": "varied", "σ": ".1", "episodes": "10,000"},
     ),
     "chain-sigma": Printed(
         11,
-        "The regret of the first 10,000 episodes, for several orders of magnitude of σ.",
+        "The regret of the first 10,000 episodes.",
         {"N": "50", "K": "10", "λ": "100", "σ": "varied", "episodes": "10,000"},
     ),
     "chain-features-many": Printed(
         12,
-        "Across: the number K of basis functions. Up: episodes until ten rewards. A local polynomial "
-        "regression for each of several chain lengths.",
+        "A local polynomial regression for each of several chain lengths.",
         {"N": "several", "K": "varied, beyond SA", "episodes": _REWARDS},
         jobs={"episodes": "limit"},
     ),
     "chain-quadratic": Printed(
         13,
-        "Learning times for different N and K, with a quadratic regression for each K.",
+        "Learning times with a quadratic regression for each K.",
         {"N": "varied", "K": "varied", "episodes": _REWARDS},
         jobs={"episodes": "limit"},
     ),
     "mini-tetris": Printed(
         14,
-        "Learning curves on a board of four rows with S and Z pieces alone, of RLSVI and of LSVI with a tuned "
-        "ε-greedy schedule.",
+        "Learning curves of RLSVI, and of LSVI with a tuned ε-greedy schedule.",
         {},
         jobs=_TETRIS_JOBS,
         fixed=_TETRIS_HERE,

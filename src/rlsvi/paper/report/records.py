@@ -17,7 +17,7 @@ OUTCOMES = ("reproduced", "inconclusive", "not reproduced")
 PAPER = "Generalization and Exploration via Randomized Value Functions"
 LINK = "https://arxiv.org/abs/1402.0635"
 REASONS = {
-    "scale": "the runs, or their length, do not decide it",
+    "scale": "there are too few runs, or they are too short, to decide it",
     "misprint": "the paper has a misprint there",
     "reading": "the paper can be read in more than one way, and this reading does not give its result",
     "finding": "the results differ from the paper's, and not by chance",
@@ -84,12 +84,16 @@ def remedy(path: Path, command: str = "") -> str:
     return f"make it again with `{command or f'rlsvi paper MODULE:NAME --out {path.parent}'}`"
 
 
-def alone(figure: FigureRecord) -> str:
-    """The command that makes a figure by itself; for one that is not of the paper, the one that has made it."""
+def alone(figure: FigureRecord, whole: bool = True) -> str:
+    """The command that makes a figure by itself; for one that is not of the paper, the one that has made it.
+
+    whole : with its scale and its folder.
+    """
     if figure.name not in FIGURES:
         return tidy(figure.command)
     card = " --executor gpu" if "--executor gpu" in figure.command else ""  # its time is that of a card
-    return f"rlsvi paper {figure.name} --scale {tidy(figure.scale)} --out {figure.folder.name}{card}"
+    where = f" --scale {tidy(figure.scale)} --out {figure.folder.name}" if whole else ""
+    return f"rlsvi paper {figure.name}{where}{card}"
 
 
 def read_figures(folder: Path, order: Sequence[str] = ()) -> list[FigureRecord]:
@@ -278,9 +282,9 @@ def date(moment: datetime) -> str:
 def how_to_read(stress: str) -> str:
     """What the verdicts mean; `stress` has the marks that stress a word, as in "*{}*"."""
     reproduced, contrary, open_ = map(stress.format, ("reproduced", "not reproduced", "inconclusive"))
-    reasons = "; ".join(f"{stress.format(why)}: {meaning}" for why, meaning in REASONS.items())
-    return f"""What the paper says about each figure became a claim with a criterion that a program checks on the
-results. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
+    reasons = ", ".join(f"{stress.format(why)} ({meaning})" for why, meaning in REASONS.items())
+    return f"""Each sentence of the paper that states a result is a claim, which a program checks against a
+criterion. A claim is {reproduced} if the measurements meet the criterion, {contrary} if they contradict it, and
 {open_} if they do neither. Unless it is reproduced, a word says why: {reasons}."""
 
 
@@ -293,8 +297,8 @@ def origin(figures: Sequence[FigureRecord]) -> str:
     listed = ", ".join(f"{count} at scale {tidy(scale)}" for scale, count in scales.items())
     smaller = "Scales other than the paper's are smaller, so that fewer claims can be decided."
     jobs, seconds = (sum(getattr(figure, key) or 0 for figure in figures) for key in ("jobs", "seconds"))
-    return f"""Figures made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
-Computing took {duration(seconds)} for {jobs:,.0f} jobs; those that figures share are counted for each."""
+    return f"""The figures were made {made}: {listed}. {smaller if set(scales) != {"paper"} else ""}
+Computing took {duration(seconds)} for {jobs:,.0f} jobs; a job that figures share is counted for each of them."""
 
 
 def machine(parts: Mapping[str, Any]) -> str:

@@ -155,10 +155,10 @@ FIGURE = Figure.of(
     title="Tetris with four rows, S and Z",
     where="appendix D, figure 14",
     caption=(
-        "Rows removed a game on a board of 4 × 10 with only S and Z pieces, raw features and λ = σ = 1: means of "
-        "100 games of every seed, medians with their 95% band, and dotted the optimum. All readings of Q are "
-        "shown, with a game over when the top row is touched (3 usable rows, above) or when something stands "
-        "out above it (4, below), LSVI with the best of six schedules."
+        "Rows removed a game on a board of 4 × 10 with S and Z pieces alone (raw features, λ = σ = 1) in all "
+        "readings of Q: means of 100 games of every seed, medians with 95% bands, and the optimum (dotted). The "
+        "game is over when the top row is touched (3 usable rows, above) or overflows (4, below). LSVI has the "
+        "best of six schedules."
     ),
     quick={"games": 300, "large": 100, "large_seeds": 5, "seeds": 5},
     paper={"games": 2000, "large": 500, "large_seeds": 20, "seeds": 50},

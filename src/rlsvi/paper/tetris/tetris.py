@@ -646,10 +646,10 @@ FIGURE = Figure.of(
     where="section 6.2, figure 7",
     caption=(
         "Rows removed a game on a board of 20 × 10 with the 22 features of Bertsekas and Ioffe: learning curves "
-        "in the readings of Q, in short and in long runs, least-squares policy iteration (the paper's LSPI), and "
-        "levels of players, a dot a seed. There Q = r + γθ·φ of the board after the placement with "
-        "features divided by 20, unless a name says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99, "
-        "and the last 10⁵ transitions unless said otherwise, and dotted is 3183, the best published level of LSPI."
+        "in the readings of Q in short and long runs, least-squares policy iteration (the paper's LSPI), and "
+        "levels of players, a dot for each seed. There Q = r + γθ·φ with features divided by 20, unless a name "
+        "says literal (Q = θ·φ, raw features) or raw; λ = σ = 1, γ = .99 and 10⁵ transitions unless said "
+        "otherwise. The dotted line is 3183, the best published level of LSPI."
     ),
     quick={"games": 100, "long": 120, "iterations": 8, "fresh": 20, "again": 20, "few": 5, "more": 1, "seeds": 5},
     paper={

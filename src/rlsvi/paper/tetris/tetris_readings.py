@@ -247,8 +247,9 @@ FIGURE = Figure.of(
     where="section 6.2, appendix D",
     caption=(
         "Rows removed a game in the second half of runs on a board of 20 × 10, in eleven readings of the text "
-        "that were fixed before the runs: a dot a seed, a bar at the mean, shaded what is about 4500 and 3500. At "
-        "γ = .999 the game of LSVI's first row and the norm of RLSVI's weights in game 150 tell which stay low."
+        "that were fixed before the runs: a dot for each seed, a bar at the mean, and a band for about 4500 and "
+        "3500. At γ = .999, which runs stay low is told by the game of LSVI's first row and by the norm of "
+        "RLSVI's weights in game 150."
     ),
     quick={"games": 150, "tuned": 5, "seeds": 5},
     paper={"games": 500, "tuned": 100, "seeds": 240},

@@ -362,10 +362,10 @@ FIGURE = Figure.of(
     title="The conjecture: polynomial in K and H",
     where="appendix B",
     caption=(
-        "Episodes until ten rewards on the chain, with coherent bases of K functions: every run, medians, and "
-        "above (broad and pale) one power law in H and K, at the paper's σ = .1 and at σ = 1, as the conjecture"
-        " asks. Below, the same over σ and over λ, and over copies of states and actions, which change S and A "
-        "but neither K nor H."
+        "Episodes until ten rewards on the chain, with coherent bases of K functions: every run and medians. "
+        "Above, one power law in H and K (broad and pale), at the paper's σ = .1 and at σ = 1, as the conjecture "
+        "asks. Below, the same against σ, λ, and copies of states and actions, which change S and A but neither "
+        "K nor H."
     ),
     quick={
         **chain_quadratic.FIGURE.sizes["quick"],

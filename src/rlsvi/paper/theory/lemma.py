@@ -244,10 +244,10 @@ FIGURE = Figure.of(
     title="Stochastic optimism: the lemmas in random cases",
     where="section 5, appendix G",
     caption=(
-        "Left: the least E[(X − t)⁺] − E[(PᵀV − t)⁺] over all t for random Dirichlet P and values V, X the "
-        "normal of Lemma 1, and the same for the matched Beta in place of PᵀV; optimistic where it is not "
-        "negative. Right: the least such difference between the Q values of RLSVI and of the posterior, for "
-        "random data of small MDPs, in standard errors."
+        "Left: the least E[(X − t)⁺] − E[(PᵀV − t)⁺] over all t, for random Dirichlet P and values V and the "
+        "normal X of Lemma 1, and the same for the matched Beta; it is optimistic where this is not negative. "
+        "Right: the least such difference between the Q values of RLSVI and of the posterior, in standard "
+        "errors, for random data of small MDPs."
     ),
     quick={"cases": 32, "draws": 5_000, "seeds": 40},
     paper={"cases": 32, "draws": 100_000, "seeds": 120},

@@ -63,8 +63,8 @@ def shares(frame: pl.DataFrame, size: Size, agent: str = THEOREM, scale: float =
 
 
 CAVEAT = (
-    "steps of the printed proof of Theorem 1 do not hold, and where its two lemmas have other proofs the rest of "
-    "it is a sketch (see errata.md)"
+    "some steps of the printed proof of Theorem 1 do not hold; both lemmas have other proofs, but the rest of it "
+    "is a sketch (see errata.md)"
 )
 
 
@@ -527,11 +527,11 @@ FIGURE = Figure.of(
     title="Theorem 1: regret on MDPs of its prior",
     where="section 5",
     caption=(
-        "Regret on MDPs drawn from the prior of Theorem 1, mean over MDPs: over √(H³SAT) at the theorem's λ and"
-        " σ, where it rises while the prior outweighs the data and then falls, while that of random play and of"
-        " LSVI with a constant ε, which is linear, rises for ever. Beside it regret against S as each "
-        "agent's theory has it; below RLSVI (its scale is σ²) and tabula rasa algorithms at the best of some "
-        "scales and at 1 (dotted), and what RLSVI and dithering lose on the chain of Example 1."
+        "Mean regret on MDPs drawn from the prior of Theorem 1. At the theorem's λ and σ, regret over √(H³SAT) "
+        "rises while the prior outweighs the data and then falls; that of random play and of LSVI with a "
+        "constant ε rises for ever. Beside it, regret against S at each theory's parameters; below, RLSVI (its "
+        "scale is σ²) and tabular algorithms at their best scale and at 1 (dotted), and what RLSVI and dithering "
+        "lose on the chain of Example 1."
     ),
     quick={
         "sizes": SIZES[:4],
