@@ -97,7 +97,6 @@ assert shop.products == ["kind of blue", "harvest"]  # and none of the first sho
 assert len(list(Path("results").glob("*.parquet"))) == 20
 """,
 }
-PRINTED = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 4000 rows, 2000 visits, 4 products\n"}
 
 
 def named(text):
@@ -220,7 +219,6 @@ def test_the_blocks_of_a_page_run_as_they_are_printed(page, tmp_path):
     after = "\n```python\nfrom pathlib import Path\n" + AFTER[page] + "```\n" if page in AFTER else ""
     code, printed = read(before + text + after, tmp_path)
     assert code == 0, printed.replace(str(tmp_path / "page.md"), page)
-    assert PRINTED.get(page, "") in printed
     assert len(re.findall("^---- ", printed, flags=re.MULTILINE)) >= text.count("\n```") // 2  # all of them
     if left_out := re.findall(r"^LEFT OUT: (.*)$", printed, flags=re.MULTILINE):
         pytest.skip("; ".join(left_out))
