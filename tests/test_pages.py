@@ -83,7 +83,7 @@ assert seeing_mean == 1.0
     "docs/how-to/callbacks.md": """
 assert agent.episodes <= 30 and rlsvi.load("agent.rlsvi").episodes == 15
 assert [row["episodes"] for row in evaluation.results] == [10, 20]
-assert len(Path("log.csv").read_text().splitlines()) == 31
+assert best.episodes in (10, 20) and len(Path("log.csv").read_text().splitlines()) == 21
 """,
     "docs/how-to/own-figure.md": """
 assert Path("treasure.png").stat().st_size > 5_000
@@ -97,7 +97,6 @@ assert shop.products == ["kind of blue", "harvest"]  # and none of the first sho
 assert len(list(Path("results").glob("*.parquet"))) == 20
 """,
 }
-PRINTED = {"docs/how-to/clicks-to-service.md": "\nimported clicks.csv: 4000 rows, 2000 visits, 4 products\n"}
 
 
 def named(text):
@@ -220,7 +219,6 @@ def test_the_blocks_of_a_page_run_as_they_are_printed(page, tmp_path):
     after = "\n```python\nfrom pathlib import Path\n" + AFTER[page] + "```\n" if page in AFTER else ""
     code, printed = read(before + text + after, tmp_path)
     assert code == 0, printed.replace(str(tmp_path / "page.md"), page)
-    assert PRINTED.get(page, "") in printed
     assert len(re.findall("^---- ", printed, flags=re.MULTILINE)) >= text.count("\n```") // 2  # all of them
     if left_out := re.findall(r"^LEFT OUT: (.*)$", printed, flags=re.MULTILINE):
         pytest.skip("; ".join(left_out))
@@ -285,6 +283,15 @@ def test_blocks_run_in_their_order_and_share_what_they_leave(tmp_path):
 @pytest.mark.parametrize("block", ["\nrlsvi list\n", "bash\nfalse\ntrue\n", "python\n1 / 0\n", "toml\n= 2\n"])
 def test_a_block_that_fails_or_has_no_kind_is_found(block, tmp_path):
     assert read(f"```{block}```\n", tmp_path)[0] == 1
+
+
+@pytest.mark.parametrize(("printed", "code"), [("1\n\n42\n", 0), ("1\n...\n", 0), ("1\n\n41\n", 1), ("42\n", 1)])
+@pytest.mark.parametrize("block", ["python\nprint('1 \\n\\n42')\n", "bash\necho 1; echo; echo 42; echo 7 >&2\n"])
+def test_what_a_page_says_is_printed_is_compared(block, printed, code, tmp_path):
+    text = f"```{block}```\nThis prints\n```text\n{printed}```\n```python\nprint('the end')\n```\n"
+    exit_code, found = read(text, tmp_path)
+    assert exit_code == code, found
+    assert ("the end" in found) == (code == 0)
 
 
 def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
