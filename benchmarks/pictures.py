@@ -156,7 +156,7 @@ def plan():
         parts.append(f'<polyline points="{arrow}" fill="none" stroke="{(BLUE, ORANGE)[best]}" stroke-width="3"/>')
     parts.append(f'<text x="462" y="{278 - 22 * values[0, -1]:.0f}" style="fill:{BLUE}">left</text>')
     parts.append(f'<text x="462" y="{278 - 22 * values[1, -1]:.0f}" style="fill:{ORANGE}">right</text>')
-    return svg(500, 415, STYLE, "".join(parts))
+    return svg(510, 428, STYLE, "".join(parts))
 
 
 ROWS = (
