@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+import shutil
 
 import gymnasium as gym
 import numpy as np
@@ -10,14 +12,18 @@ from benchmarks.practice import __main__ as command
 from benchmarks.practice import blackjack, blackjack_floor, q_learning, results, rivals
 from benchmarks.practice.box import BOX
 from benchmarks.practice.chosen import CHOSEN
-from benchmarks.practice.drawing import SHOWN, curve, figure
+from benchmarks.practice.drawing import SHOWN, curve, figures
 from benchmarks.practice.evaluation import Exact, Record, Run, own_action, play, random_return
+from benchmarks.practice.headline import LEARNERS as DRAWN
+from benchmarks.practice.headline import TASKS as HEADLINE
 from benchmarks.practice.headline import episodes_in
 from benchmarks.practice.reported import REPORTED
 from benchmarks.practice.results import LEARNERS, TASKS
 from benchmarks.practice.summary import BEGIN, END, cells, details, line, lines, put_into, table, text
 from benchmarks.practice.worlds import FiftyActions
 from gymnasium.utils.env_checker import check_env
+
+from pages import HOUSE
 
 
 def sticks_on(total):
@@ -216,6 +222,22 @@ def test_the_picture_of_the_readme_finds_its_numbers_in_the_table():
     assert found == {"rlsvi, one default for all tasks": ("1 of 1", "10"), "PPO, tuned": ("1 of 2", "-")}
     old = "| task | threshold | learner | reached | episodes |\n|---|\n| Pong | 1 | rlsvi | 2 of 3 | 7 |"
     assert episodes_in(old) == {"Pong": {"rlsvi, one default for all tasks": ("2 of 3", "7")}}
+    page = episodes_in((HOUSE / "docs" / "practice-evidence.md").read_text())
+    assert all(set(page[task]) == set(DRAWN.values()) for task in HEADLINE)
+    assert page["Acrobot-v1"]["rlsvi, one default for all tasks"] == ("10 of 10", "25")
+
+
+def test_the_page_of_evidence_and_the_plots_of_practice_can_be_written_again(tmp_path):
+    docs = tmp_path / "docs"
+    (docs / "images").mkdir(parents=True)
+    shutil.copy(HOUSE / "docs" / "practice-evidence.md", docs)
+    results = {("CartPole-v1", "ours"): {0: made_up(0, [500.0, 500.0])}}
+    command.write(results, {"Catch": {"warned with 1 of 1 seeds: slow; try this"}}, tmp_path, docs)
+    page = (docs / "practice-evidence.md").read_text()
+    assert "| Catch | A picture that recurs. warned with 1 of 1 seeds: slow. |" in page
+    shown = set(re.findall(r'src="(images/[^"]+)"', (HOUSE / "docs" / "practice.md").read_text()))
+    assert shown == {path.relative_to(docs).as_posix() for path in (docs / "images").iterdir()}
+    assert all((HOUSE / "docs" / image).exists() for image in shown)
 
 
 def test_curves_keep_the_last_return_of_a_seed_that_has_stopped():
@@ -229,11 +251,10 @@ def test_curves_keep_the_last_return_of_a_seed_that_has_stopped():
     assert np.isnan(curve({0: made_up(0, [1])})[2]).all(), "old results do not have it"
 
 
-def test_the_picture_has_six_panels_with_greedy_worst_and_training_returns():
+def test_six_tasks_have_a_plot_with_greedy_worst_and_training_returns():
     seeds = {s: made_up(s, [100.0, 400.0 + s], training=[20.0] * 20) for s in range(3)}
-    drawing = figure({("CartPole-v1", "ours"): seeds})
-    panels = {axes.get_title(loc="left"): axes for axes in drawing.axes}
-    assert list(panels) == list(SHOWN)
+    panels = {task: drawing.axes[0] for task, drawing in figures({("CartPole-v1", "ours"): seeds}).items()}
+    assert [axes.get_title(loc="left") for axes in panels.values()] == list(panels) == list(SHOWN)
     assert len(SHOWN) == 6
     curves = [list(drawn.get_ydata()) for drawn in panels["CartPole-v1"].lines]
     assert curves == [[100, 400], [100, 401], [20, 20], [475, 475]]
@@ -438,7 +459,7 @@ def test_results_from_before_training_was_recorded_are_shown_without_it(tmp_path
     found = results.read(tmp_path)
     assert found["CartPole-v1", "ours"][0] == Run(rows, None)
     assert [row[7] for row in cells(TASKS["CartPole-v1"], found, {})] == ["-", "-"]
-    figure(found)
+    figures(found)
 
 
 def test_warnings_that_differ_in_numbers_alone_are_told_once(tmp_path):

@@ -14,5 +14,5 @@
                  the learners, each a function of a task, a seed and a record
     results      one file for each task, learner and seed
     summary      the table of all tasks and learners, and what happened on each task
-    drawing      the picture of six tasks; headline, the picture of the README
+    drawing      the plots of six tasks; headline, the picture of the README
 """

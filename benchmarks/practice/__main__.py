@@ -3,7 +3,7 @@
     python -m benchmarks.practice choose     tasks on which defaults are chosen, all learners: hours on one core
     python -m benchmarks.practice box        tasks whose actions are real numbers, all learners: hours on one core
     python -m benchmarks.practice report     tasks on which our agent is only reported
-    python -m benchmarks.practice summary    the table and the picture of what is there; --into docs
+    python -m benchmarks.practice summary    the tables and the plots of what is there; --into docs
     python -m benchmarks.practice random     what random play brings, and the optimum where it is known
     python -m benchmarks.practice choose --learners ours --tasks CartPole-v1 --seeds 2     a part of it
 
@@ -14,8 +14,8 @@ is a file in the folder: an interrupted benchmark goes on where it was, and resu
 measured --again. All learners use one thread, training alone is timed. Seeds come one after the other, each with
 all tasks and learners. --quick tries the benchmark itself, with two episodes each, in a folder of its own.
 
-DIR then holds the results, practice.md (the table) and practice.svg and practice.png (the picture). DQN, PPO, SAC,
-TD3 and the packages of the tasks: pip install ".[bench]".
+DIR then holds the results, practice.md (the tables) and practice-TASK.png (a plot of each of six tasks). DQN, PPO,
+SAC, TD3 and the packages of the tasks: pip install ".[bench]".
 """
 
 import argparse
@@ -115,18 +115,17 @@ def run(left, options):
 
 
 def write(results, told, out, docs):
-    """The table and the picture, and both into the pages of the documentation where its folder is given."""
-    from benchmarks.practice.drawing import figure
+    """The tables and the plots, and both into the documentation where its folder is given."""
+    from benchmarks.practice.drawing import figures
 
-    parts = {"practice.md": table(results, told), "practice-evidence.md": details(told)}
+    found = f"{table(results, told)}\n{details(told)}"
     if docs is not None:
-        pages = {docs / name: put_into((docs / name).read_text(), text) for name, text in parts.items()}
-        figure(results).savefig(docs / "images" / "practice.png", dpi=160)
-        for page, text in pages.items():
-            page.write_text(text)
-    (out / "practice.md").write_text("\n".join(parts.values()))
-    for kind in ("svg", "png"):
-        figure(results).savefig(out / f"practice.{kind}", dpi=160)
+        page = docs / "practice-evidence.md"
+        page.write_text(put_into(page.read_text(), found))
+    (out / "practice.md").write_text(found)
+    for task, drawing in figures(results).items():
+        for folder in [out] if docs is None else [out, docs / "images"]:
+            drawing.savefig(folder / f"practice-{task.lower()}.png", dpi=160)
 
 
 def main(arguments=None):

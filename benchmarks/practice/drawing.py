@@ -1,14 +1,14 @@
-"""The picture: a panel for each of six tasks, return against episodes of training.
+"""The plots: one for each of six tasks, return against episodes of training.
 
 Ours is shown with the median over seeds of the greedy policy, the band between the quartiles, and the worst seed,
-and with the median of what was earned while learning; others with the median of both.
+and with the median of what was earned while learning; others with the median of both, and their name.
 """
 
 import warnings
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from benchmarks.practice.chosen import TAXI
 from benchmarks.practice.evaluation import score
@@ -54,17 +54,14 @@ def curve(seeds):
     return np.maximum.accumulate(at), np.quantile(held, (0.0, 0.25, 0.5, 0.75), axis=1), learning
 
 
-def figure(results):
-    """The six tasks, as far as there are results."""
-    drawing = Figure(figsize=(10.8, 7.2), layout="constrained")
-    places = drawing.subplots(2, 3).flat
-    for (task, others), axes in zip(SHOWN.items(), places, strict=True):
-        panel(styled(axes), task, [name for name in ("ours", *others) if (task, name) in results], results)
-    drawing.supxlabel("episodes of training", color=INK, fontsize=11)
-    drawing.supylabel("return", color=INK, fontsize=11)
-    names = [name for name in COLOUR if any((task, name) in results for task in SHOWN)]
-    key(drawing, names)
-    return drawing
+def figures(results):
+    """A plot of each of the six tasks by its name, small enough to stand beside another on a page."""
+    drawings = {}
+    for task, others in SHOWN.items():
+        drawings[task] = Figure(figsize=(3.7, 3.4), layout="constrained")
+        learners = [name for name in ("ours", *others) if (task, name) in results]
+        panel(styled(drawings[task].subplots()), task, learners, results)
+    return drawings
 
 
 def panel(axes, task, learners, results):
@@ -74,13 +71,18 @@ def panel(axes, task, learners, results):
         axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes, color=GREY)
         return
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("episodes of training", color=INK)
     for learner in reversed(learners):
         at, (worst, low, median, high), learning = curve(results[task, learner])
         width, colour = (2.4 if learner == "ours" else 1.4), COLOUR[learner]
         if learner == "ours":
             axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
             axes.plot(at, worst, color=colour, linestyle=WORST, linewidth=1.2)
+        else:
+            axes.annotate(name_of(learner), (at[-1], median[-1]), color=colour, fontsize=9, ha="right", va="top")
         axes.plot(at, median, "o-", color=colour, linewidth=width, markersize=1.6 * width)
         axes.plot(at, learning, color=colour, linestyle=WHILE_LEARNING, linewidth=width)
     levels = thresholds(TASKS[task], results[task, learners[0]])
@@ -88,19 +90,3 @@ def panel(axes, task, learners, results):
     axes.axhline(top, color=INK, linewidth=0.9, linestyle=THRESHOLD)
     if TASKS[task].shown_from is not None:
         axes.set_ylim(TASKS[task].shown_from, top + 0.1 * (top - TASKS[task].shown_from))
-
-
-def key(drawing, learners):
-    """The legend, above the panels: whose colour, and what the lines are."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    drawn = [Line2D([], [], color=COLOUR[learner], linewidth=2.4, label=name_of(learner)) for learner in learners]
-    drawn += [
-        Line2D([], [], color=INK, marker="o", markersize=3, label="greedy policy: median over seeds"),
-        Patch(color=INK, alpha=0.18, linewidth=0, label="quartiles (ours)"),
-        Line2D([], [], color=INK, linestyle=WORST, linewidth=1.2, label="worst seed (ours)"),
-        Line2D([], [], color=INK, linestyle=WHILE_LEARNING, label="while learning: median over seeds"),
-        Line2D([], [], color=INK, linestyle=THRESHOLD, linewidth=0.9, label="asked for"),
-    ]
-    drawing.legend(handles=drawn, loc="outside upper center", ncols=5, frameon=False, fontsize=9, labelcolor=INK)

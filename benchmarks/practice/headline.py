@@ -1,6 +1,6 @@
 """The picture of the README, from a table of the documentation: episodes until a task is learned.
 
-    python -m benchmarks.practice.headline docs/practice.md docs/images/benchmark.png
+    python -m benchmarks.practice.headline docs/practice-evidence.md docs/images/benchmark.png
 
 The table needs the columns task, learner, reached and episodes; of several rows of a learner the first counts.
 """

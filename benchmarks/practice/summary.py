@@ -1,6 +1,6 @@
 """One table: what every learner reached on every task, and when, and what it earned while learning.
 
-The list of details says why each task is there, which agent of ours was chosen, what it warned of and what failed.
+The table of details says why each task is there, which agent of ours was chosen, and what it warned of or failed.
 """
 
 from itertools import zip_longest
@@ -171,10 +171,10 @@ def text(results, notes):
 
 def details(notes):
     """Why the tasks are there, and what our agent was and said on each of them."""
-    rows = []
+    rows = ["| task | why it is there, the agent that was chosen, and its warnings |", "|---|---|"]
     for name, task in {name: task for tasks in LISTS.values() for name, task in tasks.items()}.items():
-        told = "".join(f" {text}." for text in sorted(notes.get(name, ())))
-        rows.append(f"- **{name}.** {task.why}{told}")
+        told = "".join(f" {text.partition(';')[0]}." for text in sorted(notes.get(name, ())))  # not what to try
+        rows.append(f"| {name} | {task.why}{told} |")
     return "\n".join(rows) + "\n"
 
 
