@@ -173,6 +173,6 @@ CHECKS: dict[str, tuple[Callable[[], str], str]] = {
     "card": (card, "update the driver and numba-cuda, or leave the card out: CUDA_VISIBLE_DEVICES= rlsvi .."),
     "other agents": (
         other_agents,
-        "update or remove the package that offers it, or name its agent as module:name",
+        "update or remove the package that offers it, or write module:name instead",
     ),
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.names import arguments_of, imported_module, look_here_too
+from rlsvi.cli.names import arguments_of, imported_module
 from rlsvi.core.files import file_instead
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ ImportOption = Annotated[
 
 
 def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
-    """The environment that the user has named; `module:Env-v0` is looked for in the current folder too."""
+    """The environment that the user has named; the module of `module:Env-v0` may be in the current folder."""
     from rlsvi.envs.description import Made
 
     if ":" in id:
-        look_here_too()
+        imported_module(id, "ENV")
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 

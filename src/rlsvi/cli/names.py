@@ -193,7 +193,7 @@ def made_agent(
 
 def agents_of_packages() -> list[EntryPoint]:
     """Return what other packages offer as agents, in the order of names. Nothing is imported."""
-    return sorted(entry_points(group="rlsvi.agents"), key=lambda entry: entry.name)
+    return sorted(entry_points(group="rlsvi.agents"), key=lambda entry: (entry.name, entry.value))
 
 
 def is_of_others(name: str) -> bool:
@@ -311,10 +311,9 @@ def columns_of(pairs: list[str] | None) -> Arguments:
     arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
     from rlsvi.offline.log import OPTIONAL, REQUIRED
 
-    if unknown := [name for name in given if name not in (*REQUIRED, *OPTIONAL)]:
-        raise ValueError(
-            f"--column {unknown[0]}=.. is not of a log: {instead(unknown[0], (*REQUIRED, *OPTIONAL))}"
-        )
+    for name in given:
+        if name not in (known := (*REQUIRED, *OPTIONAL)):
+            raise ValueError(f"--column {name}=.. is no column of a log: {instead(name, known)}")
     return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}
 
 
