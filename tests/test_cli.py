@@ -11,6 +11,7 @@ from pathlib import Path
 import gymnasium
 import polars as pl
 import pytest
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import rlsvi
@@ -68,6 +69,15 @@ def test_the_version_is_the_same_everywhere():
     assert (root / project["tool"]["hatch"]["version"]["path"]).samefile(rlsvi.__file__)
     assert f"\nversion: {rlsvi.__version__}\n" in (root / "CITATION.cff").read_text()
     assert f"## [Unreleased] ({rlsvi.__version__})\n" in (root / "CHANGELOG.md").read_text()
+
+
+def test_conda_can_satisfy_what_is_needed():
+    """It has no extras of packages and no addresses, and an exact version is often not there."""
+    project = tomllib.loads((Path(rlsvi.__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for needed in map(Requirement, project["dependencies"]):
+        assert not needed.extras
+        assert not needed.url
+        assert {each.operator for each in needed.specifier} <= {">=", "<"}
 
 
 def test_help_is_whole_on_a_narrow_terminal():
