@@ -38,12 +38,18 @@ ImportOption = Annotated[
 ]
 
 
-def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
+def named(
+    id: str,
+    pairs: list[str] | None,
+    max_episode_steps: int | None,
+    choices: int | None = None,
+    option: str = "--env",
+) -> "Made":
     """The environment that the user has named; the module of `module:Env-v0` may be in the current folder."""
     from rlsvi.envs.description import Made
 
     if ":" in id:
-        imported_module(id, "ENV")
+        imported_module(id, option)
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 

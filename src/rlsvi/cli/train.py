@@ -220,7 +220,7 @@ def train(
     """
     target = out or Path(f"{env.replace(':', '-').replace('/', '-')}.rlsvi")
     with report_errors(lambda: "nothing was learned, nothing was written"):
-        made = named(env, env_arg, max_episode_steps, choices)
+        made = named(env, env_arg, max_episode_steps, choices, "ENV")
         if resume is not None and not (env_arg or max_episode_steps or choices):
             made = _remembered(resume, modules, made)
         world = made.make()
