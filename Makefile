@@ -60,7 +60,7 @@ docs: .venv/.docs-ready
 	@$(PIP) -e ".[docs]"
 	@touch $@
 
-# A wheel, with all files of the package, that passes the smoke test from an empty folder.
+# A wheel of pure Python, with all files of the package, that passes the smoke test from an empty folder.
 wheel: $(INSTALLED)
 	@rm -rf out/wheel
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/wheel .
@@ -72,7 +72,7 @@ wheel: $(INSTALLED)
 	@folder=$$(mktemp -d) && cp tests/test_smoke.py $$folder && wheel=$$PWD/out/wheel && cd $$folder && \
 	$$wheel/venv/bin/python -c 'import rlsvi, sys; assert rlsvi.__file__.startswith(sys.prefix)' && \
 	$$wheel/venv/bin/python -m pytest -q -W ignore::pytest.PytestUnknownMarkWarning && rm -r $$folder
-	@ls out/wheel/*.whl
+	@ls out/wheel/*-py3-none-any.whl
 
 # The lowest versions that pyproject.toml allows, in a .venv-lowest of their own.
 smoke-lowest:

@@ -5,11 +5,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import gymnasium
-import numpy as np
 import polars as pl
 import pytest
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import rlsvi
@@ -55,17 +57,27 @@ def test_help_groups_options():
     assert panels("train")["--choices"] == "Environment"
 
 
-def test_info_is_what_a_report_of_a_fault_needs():
-    shown, found = run("info"), strict_json(run("info", "--json").stdout)
-    assert shown.exit_code == 0, shown.stderr
-    assert found["numpy"] == np.__version__
-    assert {"python", "rlsvi", "numba", "cores", "card", "compiled code"} < set(found)
-    assert [line.split("  ")[0].strip() for line in shown.stdout.splitlines()] == list(found)
-
-
 def test_the_version_is_shown_and_described():
     assert run("--version").stdout == f"{rlsvi.__version__}\n"
     assert "Show the version and exit." in run("--help").stdout
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(rlsvi.__file__).parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert (root / project["tool"]["hatch"]["version"]["path"]).samefile(rlsvi.__file__)
+    assert f"\nversion: {rlsvi.__version__}\n" in (root / "CITATION.cff").read_text()
+    assert f"## [Unreleased] ({rlsvi.__version__})\n" in (root / "CHANGELOG.md").read_text()
+
+
+def test_conda_can_satisfy_what_is_needed():
+    """It has no extras of packages and no addresses, and an exact version is often not there."""
+    project = tomllib.loads((Path(rlsvi.__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for needed in map(Requirement, project["dependencies"]):
+        assert not needed.extras
+        assert not needed.url
+        assert {each.operator for each in needed.specifier} <= {">=", "<"}
 
 
 def test_help_is_whole_on_a_narrow_terminal():
@@ -275,7 +287,7 @@ def test_an_unknown_command_is_answered_with_the_nearest():
         (("own_things:QLearning",), ("env",)),
         (
             ("chain", "--executor", "many"),
-            ("--executor must be one of threads, processes, serial, ray, got 'many'",),
+            ("""--executor must be "threads" or "processes" or "serial" or "ray", got 'many'""",),
         ),
         (
             ("chain", "--agents", "rlsvi,own_things:nobody"),
@@ -296,7 +308,7 @@ def test_an_unknown_command_is_answered_with_the_nearest():
         (("chain", "--episodes", 0), ("--episodes",)),
         (("chain", "--seeds", 0), ("--seeds",)),
         (("chain", "--workers", 0), ("--workers",)),
-        (("chain", "--device", "tpu"), ("--device must be cpu or cuda, got 'tpu'",)),
+        (("chain", "--device", "tpu"), ("""--device must be "cpu" or "cuda", got 'tpu'""",)),
         (("chain", "-p", "length=five"), ("length must be a whole number",)),
         (("chain", "--colour", "red"), ("--colour",)),
     ],

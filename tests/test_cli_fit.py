@@ -145,9 +145,9 @@ def test_observations_in_several_columns(tmp_path):
     ("arguments", "said"),
     [
         (("none.parquet",), "there is no log none.parquet"),
-        (("log.parquet", "--agent", "Nobody"), "there is no agent 'Nobody': name one that `rlsvi list` shows"),
-        (("log.parquet", "--agent", "psrll"), "there is no agent 'psrll': did you mean psrl?"),
-        (("log.parquet", "--agent", "compare"), "there is no agent 'compare'"),
+        (("log.parquet", "--agent", "Nobody"), "unknown agent 'Nobody' in --agent: `rlsvi list` shows all"),
+        (("log.parquet", "--agent", "psrll"), "unknown agent 'psrll' in --agent: did you mean psrl?"),
+        (("log.parquet", "--agent", "compare"), "unknown agent 'compare'"),
         (("log.parquet", "--agent", "RLSVI"), "pass horizon="),
         (("log.parquet", "--agent-arg", "horizon"), "--agent-arg takes NAME=VALUE, such as horizon=20"),
         (
@@ -157,7 +157,10 @@ def test_observations_in_several_columns(tmp_path):
         (("log.parquet", "--agent", "rlsvi", "--agent-arg", "horizn=20"), "did you mean horizon?"),
         (("log.parquet", "--agent-arg", "horizn=20"), "--agent-arg does not go with default"),
         (("log.parquet", "--agent", "json:loads"), "is called with env and seed"),
-        (("log.parquet", "--column", "rewards=r"), "columns has 'rewards'"),
+        (
+            ("log.parquet", "--column", "rewards=r"),
+            "--column rewards=.. is no column of a log: did you",
+        ),
         (("log.parquet", "--column", "reward"), "--column takes NAME=VALUE, such as reward=r"),
         (("cut.parquet",), "cut.parquet cannot be read, is it a whole Parquet file"),
     ],

@@ -327,7 +327,7 @@ def test_a_folder_that_cannot_be_made_is_named(small):
 def test_a_report_of_nothing_says_what_to_run_first(small):
     small.mkdir()
     refused(run("report", small), f"there is no figure in {small}", f"rlsvi paper --out {small}")
-    refused(run("report", small / "nowhere"), "there is no figure in")
+    refused(run("report", small / "nowhere"), f"there is no folder {small / 'nowhere'}", "rlsvi paper --out")
 
 
 def test_jobs_that_fail_are_told_and_the_others_kept(small, monkeypatch):

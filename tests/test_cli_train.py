@@ -181,7 +181,7 @@ def test_nothing_is_written_where_nothing_was_learned(tmp_path):
             assert word in result.stderr, (arguments, result.stderr)
     for environment, word in [
         ("Nowhere-v0", "there is no environment Nowhere-v0: Environment `Nowhere` doesn't exist"),
-        ("nowhere:Walk-v0", "No module named 'nowhere'"),
+        ("nowhere:Walk-v0", "ENV names nowhere:Walk-v0, but there is no module nowhere"),
     ]:
         result = run("train", environment)
         assert result.exit_code == 2

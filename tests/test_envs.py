@@ -88,6 +88,31 @@ def test_registering_twice_is_harmless_and_light():
         _ = rlsvi.envs.Nothing
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "import rlsvi; env = gym.make('rlsvi/DeepSea-v0', size=3)",
+        "env = gym.make('rlsvi:rlsvi/DeepSea-v0', size=3)",
+        "import rlsvi; gym.register_envs(rlsvi); env = gym.make_vec('rlsvi/DeepSea-v0', num_envs=2, size=3)",
+    ],
+    ids=["import", "module", "vector"],
+)
+def test_gymnasium_makes_environments_as_its_documentation_says(made):
+    code = f"import gymnasium as gym; {made}; env.reset(seed=0); print(env.spec.id)"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.stdout, done.stderr) == ("rlsvi/DeepSea-v0\n", "")
+
+
+@pytest.mark.parametrize("name", rlsvi.envs.IDS)
+def test_every_environment_that_is_registered_can_be_made(name):
+    assert name.startswith("rlsvi/")
+    env = gymnasium.make(name)
+    observation, _ = env.reset(seed=0)
+    assert env.observation_space.contains(observation)
+
+
 # ---- episodes ---------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ That learning goes on bit for bit and that damaged files are refused is tested f
 """
 
 import io
+import json
 import os
 import pickle
 import subprocess
@@ -80,6 +81,19 @@ def test_seeds_survive_and_clones_of_loaded_agents_begin_as_the_first_one_did(se
     assert clone.episodes == 0
     assert_same(state_of(clone), fresh)
     assert_same(state_of(clone.learn(FiniteMDPEnv(chain(5)), episodes=5)), state_of(agent))
+
+
+def test_a_file_that_another_version_has_written_is_read(tmp_path, monkeypatch):
+    """The version in a file is for people: what can be read is decided by the arguments and arrays in it."""
+    agent = RLSVI(seed=3)
+    simulate(agent, rlsvi.problems.chain(4), 5)
+    for version in ("0.2.0", "0.3.0.dev0", "9.9"):
+        monkeypatch.setattr("rlsvi.agents.files.__version__", version)
+        agent.save(tmp_path / version)
+        monkeypatch.undo()
+        with zipfile.ZipFile(tmp_path / version) as file:
+            assert json.loads(file.read("header.json"))["rlsvi"] == version
+        assert_same(state_of(rlsvi.load(tmp_path / version)), state_of(agent))
 
 
 def test_every_argument_survives(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rlsvi._lazy import lazy_exports
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 if TYPE_CHECKING:
     from rlsvi import bases, callbacks, envs, mdp, paper, problems, shop, simulate, tetris, theory

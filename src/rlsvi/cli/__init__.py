@@ -82,7 +82,12 @@ def main() -> None:
 
 @app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False) -> None:
-    """List the agents, problems and figures there are."""
+    """List the agents, problems and figures there are.
+
+    Agents of other packages are listed too, if these offer them by entry points of the group rlsvi.agents.
+
+    Example: rlsvi list --json
+    """
     tasks = {name: f"{what}; {', '.join(takes)}" for name, (what, takes) in problems().items()}
     listed = {"agents": agents(), "problems": tasks | {"ENV-v0": ANY_ENVIRONMENT}, "figures": FIGURES}
     with report_errors(lambda: "not all was listed"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rlsvi.cli.errors import report_errors
-from rlsvi.cli.names import found_in_module
+from rlsvi.cli.names import agents_of_packages, found_in_module, is_of_others, load_entry_point
 
 if TYPE_CHECKING:
     from rlsvi.paper.bsuite.scores import Score
@@ -29,8 +29,9 @@ def bsuite(
         typer.Option(
             "--agents",
             "--agent",
-            help="Separated by commas: default, random, q-learning, an agent of this library by its class, or "
-            "module:name, where name is a class or a function of env and seed.",
+            help="Separated by commas: default, random, q-learning, an agent of this library by its class, one "
+            "of another package as `rlsvi list` shows it, or module:name, where name is a class or a function of "
+            "env and seed.",
         ),
     ] = "default",
     settings: Annotated[
@@ -77,10 +78,7 @@ def bsuite(
             raise ValueError("--quick stands for --settings and --episodes-share: leave it or them out")
         share = 1.0 if episodes_share is None else episodes_share
         how: dict[str, Any] = QUICK if quick else {"settings": settings, "share": share}
-        names = list(dict.fromkeys(name.strip() for name in agents.split(",")))
-        for name in names:
-            if ":" in name:
-                found_in_module(name, "--agents")  # raises an error with a remedy
+        names = list(dict.fromkeys(_in_module(name.strip()) for name in agents.split(",")))
         chosen = experiments_named(experiments)
         plans = {name: plan(name, chosen, seed=seed, **how) for name in names}
         of_agents = {agent: [job for jobs in its.values() for job in jobs] for agent, its in plans.items()}
@@ -90,6 +88,16 @@ def bsuite(
         print(json.dumps(as_dict(scores, said), indent=1)) if as_json else _print(scores)
         files = ("summary.md", "radar.svg", "radar.png", "scores.json")
         print(f"in {out}: {', '.join(files)}", file=sys.stderr)
+
+
+def _in_module(name: str) -> str:
+    """Return module:name for an agent of another package, and other names as they are."""
+    if ":" in name:
+        found_in_module(name, "--agents")  # raises an error with a remedy
+    elif is_of_others(name):
+        load_entry_point(name, "--agents")  # likewise
+        return next(entry.value for entry in agents_of_packages() if entry.name == name)
+    return name
 
 
 def _print(scores: "list[Score]") -> None:

@@ -15,11 +15,12 @@ from rlsvi.cli.names import (
     agent_named,
     arguments_of,
     is_in_module,
+    is_of_others,
     problem_maker,
     problem_named,
     problems,
 )
-from rlsvi.core.checks import instead
+from rlsvi.core.checks import instead, one_of
 
 if TYPE_CHECKING:
     from rlsvi.study.runs import Runs
@@ -65,6 +66,8 @@ def compare(
     agents: Annotated[
         str | None,
         typer.Option(
+            "--agents",
+            "--agent",
             help="Separated by commas: rlsvi, psrl, ucbvi, .., as `rlsvi list` shows them; or module:name, where "
             "name is an agent, a class, or a function of env and seed.",
             show_default="rlsvi,lsvi-epsilon; or default, if the problem is not a finite one",
@@ -153,23 +156,20 @@ def compare(
         names = [
             name.strip() for name in ((USUAL if solved else ANYWHERE) if agents is None else agents).split(",")
         ]
-        usual = FUSED if solved and not all(is_in_module(name) for name in names) else STEPPED
+        usual = FUSED if solved and not all(is_of_others(name) for name in names) else STEPPED
         episodes, seeds = episodes or usual[0], seeds or usual[1]
         if len(set(names)) < len(names):
             raise ValueError(f"--agents names an agent twice: {agents}")
         own = arguments_of(agent_arg, "--agent-arg", "delta=0.1")
         _check_agent_arguments(own, names)
         said = {key: value for key, value in settings.items() if _is_said(context, key)}
-        given = said | {"epsilon": epsilon, "eta": eta, "episodes": episodes} | own
+        given = said | {"episodes": episodes} | own
         compared = {name: agent_named(name, given) for name in names}
-        if device not in ("cpu", "cuda"):
-            raise ValueError(f"--device must be cpu or cuda, got {device!r}")
-        if device == "cuda":
+        one_of("--executor", executor, EXECUTORS)
+        if one_of("--device", device, ("cpu", "cuda")) == "cuda":
             card.cuda()  # raises an error if there is none
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
-        if executor not in EXECUTORS:
-            raise ValueError(f"--executor must be one of {', '.join(EXECUTORS)}, got {executor!r}")
         how: dict[str, Any] = {"workers": workers, "device": device, "progress": not quiet}
         how |= {} if executor == "threads" else {"executor": executor}
         runs = rlsvi.compare(compared, drawn, episodes, seeds, **how)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rlsvi.cli.names import arguments_of, imported_module, look_here_too
+from rlsvi.cli.names import arguments_of, imported_module
+from rlsvi.core.files import file_instead
 
 if TYPE_CHECKING:
     from rlsvi.agents.agent import Agent
@@ -37,26 +38,35 @@ ImportOption = Annotated[
 ]
 
 
-def named(id: str, pairs: list[str] | None, max_episode_steps: int | None, choices: int | None = None) -> "Made":
-    """The environment that the user has named; `module:Env-v0` is looked for in the current folder too."""
+def named(
+    id: str,
+    pairs: list[str] | None,
+    max_episode_steps: int | None,
+    choices: int | None = None,
+    option: str = "--env",
+) -> "Made":
+    """The environment that the user has named; the module of `module:Env-v0` may be in the current folder."""
     from rlsvi.envs.description import Made
 
     if ":" in id:
-        look_here_too()
+        imported_module(id, option)
     return Made(id, arguments_of(pairs), max_episode_steps, choices)
 
 
-def loaded(path: Path, modules: list[str] | None = None) -> "Agent":
-    """The agent of a file, which has learned something; the user names the modules that its class needs."""
+def loaded(path: Path, modules: list[str] | None = None, others: tuple[str, ...] = ()) -> "Agent":
+    """The agent of a file, which has learned something; the user names the modules that its class needs.
+
+    others : words that the user may have meant instead of a file.
+    """
     from rlsvi import load
 
     for module in modules or []:
         imported_module(module, "--import")
     if not path.exists():
-        raise FileNotFoundError(
-            f"there is no file {path}: name the file of a saved agent, or train one with `rlsvi train "
-            "CartPole-v1` or `rlsvi watch tetris`"
+        remedy = (
+            "name the file of a saved agent, or train one with `rlsvi train CartPole-v1` or `rlsvi watch tetris`"
         )
+        raise FileNotFoundError(f"there is no file {path}: {file_instead(path, remedy, others)}")
     agent: Agent = load(path)
     if agent.steps == 0:
         raise ValueError(f"{path} holds an agent that has learned nothing: train it first")

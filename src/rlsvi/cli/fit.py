@@ -1,10 +1,8 @@
 """`rlsvi fit`: an agent that learns from a log, saved to a file."""
 
 import json
-import re
 import sys
-from functools import partial
-from inspect import isclass, signature
+from inspect import isclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +10,16 @@ import typer
 
 from rlsvi.cli.environment import EnvArgs, StepsOption, environment_option, named
 from rlsvi.cli.errors import report_errors
-from rlsvi.cli.names import agent_class, agent_named, agents, arguments_of, columns_of, found_in_module
-from rlsvi.core.checks import instead
+from rlsvi.cli.names import (
+    agent_class,
+    agent_named,
+    arguments_of,
+    columns_of,
+    found_in_module,
+    is_in_module,
+    made_agent,
+)
+from rlsvi.core.checks import hint
 from rlsvi.core.files import check_folder
 
 if TYPE_CHECKING:
@@ -84,10 +90,15 @@ def fit(
         arguments = arguments_of(agent_arg, "--agent-arg", "horizon=20")
         if chunk is None and executor is None:
             replay = replay_of(log, world, columns)
-            learner = _agent(_found(agent, replay), agent, replay, seed, arguments)
+            learner = made_agent(_found(agent, replay), agent, replay, seed, arguments)
+            if not callable(getattr(learner, "fit", None)):
+                raise ValueError(f"--agent {agent} cannot learn from a log: it has no method fit")
             learner.fit(replay, progress=not quiet)
         else:
-            learner = _agent(_found_for_chunks(agent, world), agent, world, seed, arguments)
+            if executor not in (None, "ray", "auto") and ":" not in executor:
+                near = hint(executor, ("ray", "auto"))
+                raise ValueError(f"--executor must be ray, auto or HOST:PORT of a cluster, got {executor!r}{near}")
+            learner = made_agent(_found_for_chunks(agent, world), agent, world, seed, arguments)
             learner.fit(log, world, columns=columns, progress=not quiet, chunk=chunk, executor=executor)
         learner.environment = made
         learner.save(out)
@@ -99,48 +110,11 @@ def fit(
             print(f"agent: {out}", file=sys.stderr)
 
 
-def _agent(found: Any, name: str, env: Any, seed: int, arguments: dict[str, Any]) -> Any:
-    """The agent that the user names, made in the same way as for a comparison."""
-    from rlsvi.agents.agent import Agent
-    from rlsvi.study.compare import check_agents, make_agent
-
-    check_agents({name: found})
-    is_agent, seed = isinstance(found, Agent) or not callable(found), arguments.pop("seed", seed)
-    _check_arguments(type(found) if is_agent else found, arguments, name)
-    try:
-        if is_agent:
-            agent = found.clone(seed=seed, **arguments)
-        else:
-            agent = make_agent(name, partial(found, **arguments) if arguments else found, env, seed)
-    except TypeError as error:
-        if not re.search("unexpected keyword argument|has no argument", str(error)):
-            raise
-        raise ValueError(f"--agent-arg does not go with {name}: {error}") from None
-    if not callable(getattr(agent, "fit", None)):
-        raise ValueError(f"--agent {name} cannot learn from a log: it has no method fit")
-    return agent
-
-
-def _check_arguments(maker: Any, given: dict[str, Any], name: str) -> None:
-    """Raise an error if what makes the agent does not take an argument."""
-    takes = signature(maker).parameters
-    other = [argument for argument in given if argument not in takes]
-    if other and not any(it.kind is it.VAR_KEYWORD for it in takes.values()):
-        raise ValueError(f"--agent-arg {other[0]} does not go with {name}: {instead(other[0], takes)}")
-
-
 def _found(name: str, replay: "Replay") -> Any:
     """What the user names: an agent, its class, or a function of env and seed; only a named module is imported."""
-    if ":" in name:
-        return found_in_module(name, "--agent")
-    try:
-        kind = agent_class(name)
-    except ValueError:
-        there = "name one that `rlsvi list` shows, a class of this library such as PSRL, or my_module:MyAgent"
-        raise ValueError(f"there is no agent {name!r}: {instead(name, agents(), there)}") from None
-    if name == kind.__name__:
+    if not is_in_module(name) and name == getattr(kind := agent_class(name, "--agent"), "__name__", None):
         return kind
-    return agent_named(name, {"episodes": replay.log.episodes, "epsilon": 0.1, "eta": 0.1})
+    return agent_named(name, {"episodes": replay.log.episodes}, "--agent")
 
 
 def _found_for_chunks(name: str, env: Any) -> Any:
@@ -149,7 +123,7 @@ def _found_for_chunks(name: str, env: Any) -> Any:
 
     if env is None:
         raise ValueError("--chunk and --executor need --env: rows that are not yet read say nothing of states")
-    found = found_in_module(name, "--agent") if ":" in name else getattr(rlsvi, name, None)
+    found = found_in_module(name, "--agent") if is_in_module(name) else agent_class(name, "--agent")
     found = rlsvi.BoundedRLSVI if name == "default" else found
     if not (isclass(found) and issubclass(found, rlsvi.BoundedRLSVI)):
         raise ValueError(f"--chunk and --executor are for --agent BoundedRLSVI and classes made of it, not {name}")

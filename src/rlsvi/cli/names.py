@@ -2,6 +2,17 @@
 
 Agents and problems are read from the source of the library, where each of them is defined once: importing them
 would load Numba, which takes longer than to list them. Of other modules, only what the user names is imported.
+
+Agents of other packages
+------------------------
+Your package can offer its own agents by name. Declare them as entry points in its `pyproject.toml`:
+
+    [project.entry-points."rlsvi.agents"]
+    my-agent = "my_package:MyAgent"
+
+`MyAgent` is an agent, a class of agents, or a function of `env` and `seed` that makes one, as for `rlsvi.compare`.
+When the package is installed, `rlsvi list` shows my-agent, and `rlsvi train`, `compare`, `fit` and `bsuite` take
+it by this name. It is imported only when you name it. `rlsvi doctor` tells whether it can be.
 """
 
 import ast
@@ -13,6 +24,7 @@ import traceback
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,12 +46,12 @@ VARIANTS: dict[str, tuple[str, str, Callable[[Arguments], Arguments]]] = {  # cl
     "lsvi-epsilon": (
         "LSVI",
         "Least-squares value iteration, a random action with probability --epsilon",
-        lambda given: {"explore": _exported("EpsilonGreedy")(given["epsilon"])},
+        lambda given: {"explore": _exported("EpsilonGreedy")(given.get("epsilon", 0.1))},
     ),
     "lsvi-boltzmann": (
         "LSVI",
         "Least-squares value iteration, actions in proportion to exp(Q / --eta)",
-        lambda given: {"explore": _exported("Boltzmann")(given["eta"])},
+        lambda given: {"explore": _exported("Boltzmann")(given.get("eta", 0.1))},
     ),
     "myopic": (
         "OptimalPolicy",
@@ -50,9 +62,15 @@ VARIANTS: dict[str, tuple[str, str, Callable[[Arguments], Arguments]]] = {  # cl
 ANY_ENVIRONMENT = "any environment of Gymnasium, such as FrozenLake-v1 or CartPole-v1; with its own arguments"
 
 
-@cache
 def agents() -> dict[str, str]:
-    """Return the names of all agents, and what they do: variants, and the classes that `rlsvi.agents` exports."""
+    """Return the names of all agents, and what they do: those of this library, and of other packages."""
+    others = {it.name: f"Of the package {package_of(it)}: {it.value}" for it in agents_of_packages()}
+    return others | own_agents()
+
+
+@cache
+def own_agents() -> dict[str, str]:
+    """Return the agents of this library: variants, and the classes that `rlsvi.agents` exports."""
     found = {name: what for name, (_, what, _) in VARIANTS.items()}
     for kind, home in sorted(exports_of("rlsvi.agents").items()):
         if (node := _agent_class(kind, home)) is not None:
@@ -107,26 +125,110 @@ def _exported(name: str) -> Any:
     return getattr(rlsvi, name)
 
 
-def agent_class(name: str) -> Any:
-    """Return the class of an agent of the library, by any of its names, or the function that makes the default."""
+def agent_class(name: str, option: str = "--agents") -> Any:
+    """Return the class of an agent by any of its names, or the function that makes the default.
+
+    Of another package, it is what that package offers by this name. Names of this library come first.
+    """
     if name in VARIANTS:
         return _exported(VARIANTS[name][0])
     for kind, home in exports_of("rlsvi.agents").items():
         if name and name in (kind, SHORT.get(kind), _hyphened(kind)) and _agent_class(kind, home) is not None:
             return _exported(kind)
+    if any(entry.name == name for entry in agents_of_packages()):
+        return load_entry_point(name, option)
     there = "`rlsvi list` shows all; an agent of your own is module:name"
-    raise ValueError(f"unknown agent {name!r} in --agents: {instead(name, agents(), there)}")
+    raise ValueError(f"unknown agent {name!r} in {option}: {instead(name, agents(), there)}")
 
 
-def agent_named(name: str, given: Arguments) -> Any:
+def agent_named(name: str, given: Arguments, option: str = "--agents") -> Any:
     """Return the agent of a name, made with those arguments that it takes, or what module:thing means."""
+    from rlsvi.agents.agent import Agent
+
     if is_in_module(name):
-        return found_in_module(name, "--agents")
-    kind = agent_class(name)
-    if not isinstance(kind, type):
+        return found_in_module(name, option)
+    kind = agent_class(name, option)
+    if not callable(kind) or isinstance(kind, Agent):
         return kind
-    given = given | {"planned": given["episodes"]} | (VARIANTS[name][2](given) if name in VARIANTS else {})
-    return kind(**{key: given[key] for key in inspect.signature(kind).parameters if key in given})
+    made = isinstance(kind, type) and issubclass(kind, Agent)
+    given = given | ({"planned": given["episodes"]} if made else {})
+    given |= VARIANTS[name][2](given) if name in VARIANTS else {}
+    takes = {key: given[key] for key in inspect.signature(kind).parameters if key in given}
+    if made:
+        return kind(**takes)
+    return partial(kind, **takes) if takes else kind
+
+
+def made_agent(
+    found: Any, name: str, env: Any, seed: int, arguments: Arguments, options: tuple[str, ...] = ()
+) -> Any:
+    """Return a new agent of what the user has named, made in the same way as for a comparison.
+
+    options : those of the arguments that have an option of their own; the others were given by --agent-arg.
+    """
+    from rlsvi.agents.agent import Agent
+    from rlsvi.study.compare import check_agents, make_agent
+
+    check_agents({name: found})
+    is_agent = isinstance(found, Agent) or not callable(found)
+    seed, arguments = arguments.get("seed", seed), {k: v for k, v in arguments.items() if k != "seed"}
+    takes = inspect.signature(type(found) if is_agent else found).parameters
+    there = f"it takes {', '.join(takes)}"
+    for argument in arguments if not any(it.kind is it.VAR_KEYWORD for it in takes.values()) else ():
+        if argument not in takes:
+            option = f"--{argument}" if argument in options else f"--agent-arg {argument}"
+            raise ValueError(f"{option} does not go with {name}: {instead(argument, takes, there)}")
+    try:
+        if is_agent:
+            return found.clone(seed=seed, **arguments)
+        return make_agent(name, partial(found, **arguments) if arguments else found, env, seed)
+    except TypeError as error:
+        if not re.search("unexpected keyword argument|has no argument", str(error)):
+            raise
+        raise ValueError(f"--agent-arg does not go with {name}: {error}") from None
+
+
+# ---- Agents of other packages: see above -------------------------------------------------------------------
+
+
+def agents_of_packages() -> list[EntryPoint]:
+    """Return what other packages offer as agents, in the order of names. Nothing is imported."""
+    return sorted(entry_points(group="rlsvi.agents"), key=lambda entry: (entry.name, entry.value))
+
+
+def is_of_others(name: str) -> bool:
+    """Whether a name is that of an agent of the user or of another package."""
+    offered = any(entry.name == name for entry in agents_of_packages())
+    return is_in_module(name) or (offered and name not in own_agents())
+
+
+def load_entry_point(name: str, option: str) -> Any:
+    """Return what a package offers as an agent by this name, or raise an error that names the package."""
+    found = [entry for entry in agents_of_packages() if entry.name == name]
+    if len(found) > 1:
+        packages, values = (" and ".join(map(each, found)) for each in (package_of, lambda entry: entry.value))
+        raise ValueError(f"{option} names {name}, which {packages} offer: write one of {values}")
+    said = f"{option} names {name}, which the package {package_of(found[0])} offers as {found[0].value}"
+    remedy = "update or reinstall the package, or leave this agent out"
+    try:
+        thing = found[0].load()
+    except Exception as error:  # of any kind: it is code of others
+        raise ValueError(f"{said}, but it cannot be imported: {_told(error)}; {remedy}") from error
+    makes = callable(thing) and not isinstance(thing, type)
+    if not (makes or callable(getattr(thing, "learn", None))):
+        raise ValueError(f"{said}, but that is no agent: it has no method learn; {remedy}")
+    return thing
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name of the package that declares an entry point."""
+    return entry.dist.name if entry.dist else "of unknown name"
+
+
+def _told(error: Exception) -> str:
+    """Return what an error of a module says, and where it was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{error} ({type(error).__name__} in {Path(last.filename).name}, line {last.lineno})"
 
 
 def problem_named(name: str, options: dict[str, Any]) -> Any:
@@ -207,6 +309,11 @@ def columns_of(pairs: list[str] | None) -> Arguments:
     """NAME=COLUMN, or NAME=COLUMN,COLUMN,.. for an observation that has several."""
     given = {pair.partition("=")[0]: pair.partition("=")[2].split(",") for pair in pairs or []}
     arguments_of(pairs, "--column", "reward=r")  # raises an error if one is not of this form
+    from rlsvi.offline.log import OPTIONAL, REQUIRED
+
+    for name in given:
+        if name not in (known := (*REQUIRED, *OPTIONAL)):
+            raise ValueError(f"--column {name}=.. is no column of a log: {instead(name, known)}")
     return {name: columns if len(columns) > 1 else columns[0] for name, columns in given.items()}
 
 
@@ -239,13 +346,11 @@ def imported_module(name: str, option: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise ValueError(f"{option} names {name}, which imports {error.name}: install it first") from error
-        raise ValueError(
-            f"{option} names {name}, but there is no module {error.name}: run the command where {module}.py is"
-        ) from error
+        here = sorted(path.stem for path in Path.cwd().glob("*.py"))
+        near = instead(module, here, f"run the command where {module}.py is")
+        raise ValueError(f"{option} names {name}, but there is no module {error.name}: {near}") from error
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"
-        raise ValueError(f"{option} names {name}, which cannot be imported: {error} ({where})") from error
+        raise ValueError(f"{option} names {name}, which cannot be imported: {_told(error)}") from error
 
 
 def found_in_module(name: str, option: str) -> Any:

@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 
 from rlsvi.cli.errors import report_errors
 from rlsvi.cli.names import found_in_module, is_in_module
+from rlsvi.core.files import file_instead
 from rlsvi.paper import FIGURES
 
 if TYPE_CHECKING:
@@ -191,6 +192,9 @@ def report(
     Example: rlsvi report out/paper
     """
     with report_errors(lambda: "the page was not written"):
+        if not folder.is_dir():
+            remedy = file_instead(folder, f"run `rlsvi paper --out {folder}` first")
+            raise FileNotFoundError(f"there is no folder {folder}: {remedy}")
         from rlsvi.core.machine import cores
         from rlsvi.paper import figure_called
         from rlsvi.paper.folder import settle_again

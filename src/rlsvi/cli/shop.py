@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rlsvi.cli.errors import report_errors
+from rlsvi.core.files import file_instead
 
 if TYPE_CHECKING:
     from rlsvi.shop.settings import ShopSettings
@@ -92,7 +93,7 @@ def judge_shop(
     The log must have chosen products at random, and must say how likely each was to be shown. If it cannot judge
     the recommender, the result says why, and has no estimate.
 
-    Example: rlsvi import-events shop.toml clicks.csv, and then: rlsvi judge-shop shop.toml
+    Example: rlsvi judge-shop shop.toml
     """
     with report_errors(lambda: "there is no result"):
         settings = shop_settings(file)
@@ -206,6 +207,11 @@ def shop_settings(file: Path) -> "ShopSettings":
         from rlsvi.shop.settings import ShopSettings
     except ImportError as error:
         raise RuntimeError(str(error)) from None  # it says what to install
+    if not file.exists():
+        remedy = file_instead(
+            file, "name the settings of a shop, as rlsvi simulate-shop shop.toml --new writes them"
+        )
+        raise FileNotFoundError(f"there is no file {file}: {remedy}")
     return ShopSettings.from_toml(file)
 
 

@@ -4,7 +4,6 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,6 +14,8 @@ import typer
 import rlsvi
 from rlsvi.cli.environment import EnvArgs, ImportOption, StepsOption, environment_option, loaded, named
 from rlsvi.cli.errors import report_errors
+from rlsvi.cli.names import agent_named, arguments_of, made_agent
+from rlsvi.core.checks import one_of
 from rlsvi.core.files import check_folder
 from rlsvi.progress import bar
 
@@ -141,7 +142,7 @@ def picture(returns: list[float], title: str, evaluation: "Evaluation | None", p
 
 
 T = TypeVar("T")
-NamedBasis = StrEnum("NamedBasis", ["fourier", "polynomial", "radial", "tiles", "table"])
+BASES = ("fourier", "polynomial", "radial", "tiles", "table")
 
 
 _agent_option = partial(typer.Option, rich_help_panel="Agent")
@@ -160,13 +161,21 @@ def train(
     choices: Annotated[
         int | None, environment_option(min=2, help="Offer this many values of each continuous action.")
     ] = None,
+    agent: Annotated[
+        str, _agent_option(help="As `rlsvi list` shows it, such as psrl; or my_module:MyAgent.")
+    ] = "default",
+    agent_arg: Annotated[
+        list[str] | None,
+        _agent_option(metavar="NAME=VALUE", help="An argument of the agent, such as horizon=20; can be repeated."),
+    ] = None,
     gamma: Annotated[float | None, _agent_option(help="Discount factor.", show_default="the agent's")] = None,
     sigma: Annotated[
         float | None, _agent_option(help="Standard deviation of the noise in targets.", show_default="learned")
     ] = None,
     lam: Annotated[float | None, _agent_option(help="Prior precision.", show_default="the agent's")] = None,
     basis: Annotated[
-        NamedBasis | None, _agent_option(help="Features.", show_default="chosen for the environment")
+        str | None,
+        _agent_option(metavar="|".join(BASES), help="Features.", show_default="chosen for the environment"),
     ] = None,
     evaluate_every: EvaluateEvery = None,
     keep_best: KeepBest = None,
@@ -196,17 +205,22 @@ def train(
     grid; --choices sets how many values of each. If my_envs.py in this folder registers an environment of your own
     as Mine-v0, its name is my_envs:Mine-v0.
 
+    --agent takes another agent: one of this library, or one of your own or of another package that derives from
+    its class Agent.
+
     Example: rlsvi train CartPole-v1 --episodes 20 --out cartpole.rlsvi
 
     Example: rlsvi train FrozenLake-v1 --env-arg map_name=8x8 --env-arg is_slippery=false --episodes 500
 
     Example: rlsvi train Pendulum-v1 --episodes 50
 
+    Example: rlsvi train FrozenLake-v1 --agent psrl --agent-arg horizon=100 --episodes 500
+
     Example: rlsvi train Acrobot-v1 --evaluate-every 10 --keep-best best.rlsvi --checkpoint-every 10 --csv log.csv
     """
     target = out or Path(f"{env.replace(':', '-').replace('/', '-')}.rlsvi")
     with report_errors(lambda: "nothing was learned, nothing was written"):
-        made = named(env, env_arg, max_episode_steps, choices)
+        made = named(env, env_arg, max_episode_steps, choices, "ENV")
         if resume is not None and not (env_arg or max_episode_steps or choices):
             made = _remembered(resume, modules, made)
         world = made.make()
@@ -219,23 +233,25 @@ def train(
         given = {"gamma": gamma, "sigma": sigma, "lam": lam, "basis": basis}
         options = evaluate_every, keep_best, checkpoint_every, csv, tensorboard
         wanted, evaluations = callbacks(made, target, *options)
-        agent = _agent(world, seed, {k: v for k, v in given.items() if v is not None}, resume, modules)
+        given = {name: value for name, value in given.items() if value is not None}
+        own = arguments_of(agent_arg, "--agent-arg", "horizon=20")
+        learner = _agent(world, agent, episodes, seed, given, own, resume, modules)
         returns: list[float] = []
-        evaluation, before = None, agent.steps
-        _, failure = _attempted(lambda: _learn(agent, world, episodes, returns, wanted, not quiet))
-        kept = agent.steps > before
+        evaluation, before = None, learner.steps
+        _, failure = _attempted(lambda: _learn(learner, world, episodes, returns, wanted, not quiet))
+        kept = learner.steps > before
         if kept:
-            agent.environment = made
-            agent.save(target)
+            learner.environment = made
+            learner.save(target)
         if failure is None and evaluate > 0:
-            fresh = partial(rlsvi.evaluate, agent, world, evaluate, seed=seed, progress=not quiet)
+            fresh = partial(rlsvi.evaluate, learner, world, evaluate, seed=seed, progress=not quiet)
             evaluation, failure = _attempted(fresh)
         if returns:
             picture(returns, f"{made}, seed {seed}", evaluation, curve)
-        _tell(returns, evaluations, evaluation, made, agent, target, as_json, quiet)
+        _tell(returns, evaluations, evaluation, made, learner, target, as_json, quiet)
         world.close()
         if failure is not None:
-            _end(failure, agent, target if kept else None)
+            _end(failure, learner, target if kept else None)
 
 
 def _remembered(resume: Path, modules: list[str] | None, made: "Made") -> "Made":
@@ -252,17 +268,29 @@ def _attempted(do: Callable[[], T]) -> tuple[T | None, BaseException | None]:
         return None, error
 
 
-def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Path | None, modules: Any) -> Any:
+def _agent(
+    world: "Env[Any, Any]",
+    name: str,
+    episodes: int,
+    seed: int,
+    given: dict[str, Any],
+    own: dict[str, Any],
+    resume: Path | None,
+    modules: list[str] | None,
+) -> Any:
     """A new agent, or that of a file."""
     if resume is not None:
-        if given:
-            raise ValueError(f"--{', --'.join(given)} cannot be changed in an agent that has learned")
+        options = [*given, *(["agent-arg"] if own else []), *(["agent"] if name != "default" else [])]
+        if options:
+            raise ValueError(f"--{', --'.join(options)} cannot be changed in an agent that has learned")
         return loaded(resume, modules)
     if "basis" in given:
-        name = given["basis"].value
-        given["basis"] = getattr(rlsvi.bases, "Tabular" if name == "table" else name.capitalize())()
+        basis = one_of("--basis", given["basis"], BASES)
+        given["basis"] = getattr(rlsvi.bases, "Tabular" if basis == "table" else basis.capitalize())()
+    if name != "default":
+        return _named_agent(world, name, episodes, seed, given, own)
     try:
-        return rlsvi.agent_for(world, seed=seed, **given)
+        return rlsvi.agent_for(world, **{"seed": seed, **given, **own})
     except TypeError as error:
         if "no argument gamma" not in str(error):
             raise
@@ -270,6 +298,22 @@ def _agent(world: "Env[Any, Any]", seed: int, given: dict[str, Any], resume: Pat
             "the episodes of this environment have a known length, so its agent is RLSVI, which does not "
             "discount: leave --gamma out"
         ) from None
+
+
+def _named_agent(
+    world: "Env[Any, Any]", name: str, episodes: int, seed: int, given: dict[str, Any], own: dict[str, Any]
+) -> Any:
+    """A new agent of a name, which must be one that can be saved."""
+    from rlsvi.agents.agent import Agent
+
+    found = agent_named(name, {"episodes": episodes}, "--agent")
+    agent = made_agent(found, name, world, seed, {**given, **own}, tuple(given))
+    if not isinstance(agent, Agent):
+        raise ValueError(
+            f"--agent {name} makes a {type(agent).__name__}, which cannot be saved: derive its class from "
+            f"rlsvi.agents.agent.Agent, or let it learn without saving: rlsvi compare .. --agents {name}"
+        )
+    return agent
 
 
 def _learn(

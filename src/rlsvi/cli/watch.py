@@ -204,7 +204,7 @@ def watch(
         elif save is not None:
             raise ValueError("--save goes with tetris, which trains an agent; this agent is in a file already")
         else:
-            agent = loaded(Path(what), modules)
+            agent = loaded(Path(what), modules, ("tetris",))
             board = _rules_learned(what, agent, given) if _plays_tetris(agent) else None
         if board is None:
             if given:

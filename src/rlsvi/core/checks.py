@@ -77,7 +77,7 @@ def one_of(name: str, value: Any, names: Iterable[str]) -> str:
     """Return `value` if it is one of the names."""
     if not isinstance(value, str) or value not in names:
         choice = '" or "'.join(names)
-        raise ValueError(f'{name} must be "{choice}", got {shown(value)}')
+        raise ValueError(f'{name} must be "{choice}", got {shown(value)}{hint(value, names)}')
     return value
 
 
@@ -87,6 +87,12 @@ def instead(name: str, names: Iterable[str], otherwise: str = "") -> str:
     if close := get_close_matches(name.lower(), known, 1):
         return f"did you mean {known[close[0]]}?"
     return otherwise or f"there are {', '.join(known.values())}"
+
+
+def hint(name: Any, names: Iterable[str]) -> str:
+    """Return the end of an error that has listed all names: which of them was probably meant, or nothing."""
+    near = instead(name, names, "?") if isinstance(name, str) else "?"
+    return "" if near == "?" else f": {near}"
 
 
 def fits(what: str, numbers: int, remedy: str) -> None:

@@ -1,4 +1,13 @@
-"""The problems as Gymnasium environments; `register()` registers them for `gymnasium.make`.
+"""The problems as Gymnasium environments, which `import rlsvi` registers under the namespace `rlsvi/`.
+
+    import gymnasium as gym
+    import rlsvi
+
+    env = gym.make("rlsvi/DeepSea-v0", size=10)
+
+`gym.make("rlsvi:rlsvi/DeepSea-v0")` imports rlsvi by itself. One of the two is needed, because Gymnasium 1.0 and
+later register no environments of installed packages on their own. `gym.register_envs(rlsvi)` does nothing more,
+but tells linters that the import is used.
 
 The classes are imported on first use, so that registering them is cheap.
 """

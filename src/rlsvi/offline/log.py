@@ -18,8 +18,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Text
 
 from rlsvi.bases.layout import Layout, code_of, layout_of, observation_of, vector_of
-from rlsvi.core.checks import LARGEST, instead, shown
+from rlsvi.core.checks import LARGEST, hint, instead, shown
 from rlsvi.core.compile import Bools, Floats, Longs
+from rlsvi.core.files import file_instead
 from rlsvi.envs.actions import numbering_of_parts
 from rlsvi.envs.spaces import Spaces
 from rlsvi.envs.task import one_observation
@@ -344,7 +345,7 @@ def files_in(path: Path) -> list[Path]:
     if not files:
         raise FileNotFoundError(f"there is no Parquet file in the folder {path}")
     if not files[0].exists():
-        raise FileNotFoundError(f"there is no log {path}: give {KINDS}")
+        raise FileNotFoundError(f"there is no log {path}: {file_instead(path, f'give {KINDS}')}")
     return files
 
 
@@ -504,7 +505,7 @@ class Columns:
             raise ValueError(
                 f"the log has no column{'s' if absent[1:] else ''} {', '.join(map(repr, absent))}, it has "
                 f"{', '.join(there[1:]) or 'none'}: say which {'ones are' if absent[1:] else 'one is'} meant by "
-                f"columns={{{given}}}"
+                f"columns={{{given}}}{hint(absent[0], there[1:])}"
             )
 
     def _numbered(self, name: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from rlsvi.core.checks import whole
+from rlsvi.core.checks import hint, whole
 from rlsvi.paper.claim import Claim, Outcome, Verdict, claims_in
 from rlsvi.study.job import Job
 
@@ -64,7 +64,7 @@ class Figure:
         times : take the runs of every kind so many times. The jobs of fewer runs are among those of more.
         """
         if scale not in SCALES:
-            raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+            raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}{hint(scale, SCALES)}")
         if scale not in self.sizes:
             raise ValueError(f"{self.name} has no sizes for the scale {scale!r}: it has {', '.join(self.sizes)}")
         size = dict(self.sizes[scale])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlsvi.core.archive import path_of
-from rlsvi.core.checks import one_of
+from rlsvi.core.checks import hint, one_of
 from rlsvi.core.checks import whole as whole_number
 from rlsvi.core.files import check_folder, whole_file
 from rlsvi.shop import tables
@@ -52,8 +52,8 @@ def export_events(events: Events, path: str | Path) -> int:
     """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
     check_type("events", events, Events, OPENED)
     path = path_of(path)
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"path must end in .csv or .parquet, got {path}")
+    if path.suffix not in tables.ENDINGS:
+        raise ValueError(f"path must end in .csv or .parquet, got {path}{hint(path.suffix, tables.ENDINGS)}")
     check_folder(path)
     frame = events_frame(events)
     with whole_file(path) as file:

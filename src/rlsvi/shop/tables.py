@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlsvi.core.checks import fits, shown
+from rlsvi.core.checks import fits, hint, shown
+from rlsvi.core.files import file_instead
 from rlsvi.shop.features import Encoder, NumberFeature
 from rlsvi.shop.requests import Ids, text_of
 
 if TYPE_CHECKING:
     import polars as pl
 
+ENDINGS = (".csv", ".parquet")
 NAMED = 5  # how many wrong rows an error names
 LONGEST_LINE = 2**20  # bytes of a line in a CSV file
 LONGEST_TEXT = 2**19  # characters of a text of JSON
@@ -43,7 +45,8 @@ def _read(source: Any) -> "pl.DataFrame":
         raise ValueError(f"source must be a polars frame, or a CSV or Parquet file, got {shown(source)}")
     path = Path(source)
     if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
+        remedy = file_instead(path, "name a CSV or Parquet file")
+        raise FileNotFoundError(f"there is no file {path}: {remedy}")
     try:
         if path.suffix == ".csv":
             _check_size(path, _lines(path))
@@ -53,7 +56,7 @@ def _read(source: Any) -> "pl.DataFrame":
             return pl.read_parquet(path)
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path} cannot be read: {_unreadable(str(error))}") from None
-    raise ValueError(f"{path} must end in .csv or .parquet")
+    raise ValueError(f"{path} must end in .csv or .parquet{hint(path.suffix, ENDINGS)}")
 
 
 def _unreadable(words: str) -> str:
@@ -92,7 +95,8 @@ class TableReader:
         """Return the values of a column; None where there is none, which is wrong if values are needed."""
         if name not in self.frame.columns:
             if needed:
-                raise ValueError(f"there is no column {name!r}; there are {', '.join(self.frame.columns)}")
+                there = self.frame.columns
+                raise ValueError(f"there is no column {name!r}; there are {', '.join(there)}{hint(name, there)}")
             return [None] * self.frame.height
         values: list[Any] = []
         for row, value in enumerate(self.frame[name]):
@@ -110,8 +114,9 @@ class TableReader:
         names = [column for column in self.frame.columns if column not in others]
         for name in names:
             if name not in encoder.root:
+                near = hint(name, [*others, *encoder.root])
                 raise ValueError(
-                    f"column {name!r} is no feature of a {whose}: declare it in [{whose}], or drop it"
+                    f"column {name!r} is no feature of a {whose}: declare it in [{whose}], or drop it{near}"
                 )
         columns = [self.column(name, partial(_feature, encoder, name), needed=False) for name in names]
         rows = zip(*columns, strict=True) if columns else [()] * self.frame.height

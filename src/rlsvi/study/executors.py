@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlsvi.core.card import TooLittleMemory, cuda
-from rlsvi.core.checks import shown, whole
+from rlsvi.core.checks import hint, shown, whole
 from rlsvi.core.machine import cores, environment
 from rlsvi.ray_cluster import check_address, connect_ray, import_ray
 from rlsvi.study import job as sources
@@ -46,7 +46,7 @@ def executor(name: str = "processes", workers: int | None = None, address: str |
     address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
     """
     if not isinstance(name, str) or name not in NAMES:
-        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}")
+        raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}{hint(name, NAMES)}")
     if address is not None and name != "ray":
         raise ValueError(f"address is that of a Ray cluster, and goes with the executor 'ray', not {shown(name)}")
     if name == "serial":
