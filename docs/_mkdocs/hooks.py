@@ -20,7 +20,9 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
 }
 RESEARCH = "Reproduction"  # the section of the navigation whose pages the search leaves out
 KEYWORDS = {  # by page: what people look for who should find it first, and which its titles do not say
+    "how-to/callbacks.md": ["callback"],
     "how-to/graphics-card.md": ["GPU", "CUDA"],
+    "how-to/logged-data.md": ["log"],
     "practice.md": ["continuous actions"],
     "shop.md": ["recommend"],
     "tutorials/first-agent.md": ["save", "load", "seed"],
