@@ -19,7 +19,7 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
     "reference/problems.md": ("rlsvi.problems", None),
 }
 RESEARCH = "Reproduction"  # the section of the navigation whose pages the search leaves out
-KEYWORDS = {  # by page: what people look for who should find it first, and which its titles do not say
+KEYWORDS = {  # by page: the words for which the search finds it first
     "how-to/callbacks.md": ["callback"],
     "how-to/graphics-card.md": ["GPU", "CUDA"],
     "how-to/logged-data.md": ["log"],
