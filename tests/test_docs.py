@@ -1,18 +1,32 @@
 """The documentation: every page can be reached, every public name is described, and the site can be built."""
 
 import importlib
+import json
 import re
 import subprocess
 import sys
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from urllib.parse import quote
 
 import pytest
 
 import rlsvi
 from pages import HOUSE
+from test_report_browser import BROWSER, dumped
 
 DOCS = HOUSE / "docs"
 PAGES = sorted(path.relative_to(HOUSE).as_posix() for path in DOCS.rglob("*.md"))
+USE, REPRODUCTION = (HOUSE / "mkdocs.yml").read_text().partition("\nnav:\n")[2].split("\n  - Reproduction:")
+
+
+def entries(navigation):
+    """The pages that a part of the navigation lists."""
+    return sorted(
+        f"docs/{page}" for page in re.findall(r"(?:- |: )([\w/-]+\.md)$", navigation, flags=re.MULTILINE)
+    )
+
+
+RESEARCH = {*entries(REPRODUCTION)}
 _spec = spec_from_file_location("hooks", DOCS / "_mkdocs" / "hooks.py")
 hooks = module_from_spec(_spec)
 _spec.loader.exec_module(hooks)
@@ -75,9 +89,7 @@ def test_what_is_described_exists(name):
 
 
 def test_every_page_is_in_the_navigation_and_every_entry_exists():
-    navigation = (HOUSE / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
-    entries = re.findall(r"(?:- |: )([\w/-]+\.md)$", navigation, flags=re.MULTILINE)
-    assert sorted(f"docs/{entry}" for entry in entries) == PAGES
+    assert sorted(entries(USE) + entries(REPRODUCTION)) == PAGES
 
 
 def anchors(page):
@@ -110,17 +122,59 @@ def test_files_and_what_they_are_said_to_hold_exist(page):
             assert re.search(rf"\b{name}\b", found.read_text()), f"{page} says that {file} has {name}"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("material", "mkdocstrings", "latex2mathml")),
-    reason="the site is built where its tools are installed: make docs",
-)
-def test_the_site_is_built_without_warnings_and_needs_no_network(tmp_path):
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+def test_keywords_belong_to_pages_that_the_search_finds():
+    assert {f"docs/{page}" for page in hooks.KEYWORDS} <= {*PAGES} - RESEARCH
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, as `make docs` builds it."""
+    if any(find_spec(name) is None for name in ("material", "mkdocstrings", "latex2mathml")):
+        pytest.skip("the site is built where its tools are installed: make docs")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(build, cwd=HOUSE, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    html = [path.read_text() for path in (tmp_path / "site").rglob("*.html")]
+    return folder
+
+
+@pytest.mark.slow
+def test_the_site_needs_no_network(site):
+    html = [path.read_text() for path in site.rglob("*.html")]
     assert len(html) >= len(PAGES)
     assert not re.findall(r'<(?:script|link|img|iframe)[^>]*"https?:[^>]*>', "".join(html))
     assert any("<math" in text for text in html)
     assert not [text for text in html if "$$" in text]
+
+
+@pytest.mark.slow
+def test_the_search_knows_all_pages_but_those_of_research(site):
+    index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    found = {entry["location"].partition("#")[0].replace(".html", ".md") for entry in index}
+    assert {f"docs/{page}" for page in found} == {*PAGES} - RESEARCH
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no browser: neither Chromium nor Chrome is installed")
+@pytest.mark.parametrize(
+    ("words", "page"),
+    {
+        "own environment": "tutorials/own-environment",
+        "save": "tutorials/first-agent",
+        "continuous actions": "practice",
+        "seed": "tutorials/first-agent",
+        "callback": "how-to/callbacks",
+        "GPU": "how-to/graphics-card",
+        "log": "how-to/logged-data",
+        "recommend": "shop",
+        "custom features": "tutorials/own-basis",
+        "why is it slow": "quick-start",
+    }.items(),
+)
+def test_what_people_look_for_is_found_first(words, page, site, tmp_path):
+    """The search runs in the browser, on pages opened from disk."""
+    document = dumped(f"{(site / 'index.html').as_uri()}?q={quote(words)}", tmp_path)
+    hits = re.findall(r'href="([^"?]+)\?h=[^"]*" class="md-search-result__link"', document)
+    if not hits and "Type to start searching" in document:
+        pytest.skip(f"{BROWSER} cannot run the search of a page in {site}")
+    assert hits[0] == (site / f"{page}.html").as_uri()

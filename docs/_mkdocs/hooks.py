@@ -1,4 +1,7 @@
-"""What the site needs beyond Markdown: mathematics as MathML, the changelog, and all exports in the reference."""
+"""What the site needs beyond Markdown.
+
+Mathematics as MathML, the changelog, the notebooks, all exports in the reference, and what the search finds.
+"""
 
 import re
 from pathlib import Path
@@ -14,6 +17,17 @@ EXPORTS = {  # by page: the module that offers what is described there, and the 
     "reference/callbacks.md": ("rlsvi.callbacks", "rlsvi.callbacks"),
     "reference/envs.md": ("rlsvi.envs", "rlsvi.envs"),
     "reference/problems.md": ("rlsvi.problems", None),
+}
+RESEARCH = "Reproduction"  # the section of the navigation whose pages the search leaves out
+KEYWORDS = {  # by page: the words for which the search finds it first
+    "how-to/callbacks.md": ["callback"],
+    "how-to/graphics-card.md": ["GPU", "CUDA"],
+    "how-to/logged-data.md": ["log"],
+    "practice.md": ["continuous actions"],
+    "shop.md": ["recommend"],
+    "tutorials/first-agent.md": ["save", "load", "seed"],
+    "tutorials/own-basis.md": ["custom features"],
+    "tutorials/own-environment.md": ["own environment", "custom environment"],
 }
 CODE_OR_MATH = re.compile(r"(```.*?^```|`[^`\n]*`)|\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL | re.MULTILINE)
 
@@ -39,9 +53,31 @@ def with_all_exports(markdown: str, page: str) -> str:
     return markdown + "".join(["\n## More\n", *more] if more else [])
 
 
+def search_settings(page: str, sections: list[str]) -> dict[str, Any]:
+    """What the search plugin of the theme reads in the head of a page, given the sections that the page is in."""
+    if RESEARCH in sections:
+        return {"search": {"exclude": True}}
+    if page == "changelog.md":
+        return {"search": {"boost": 0.1}}
+    return {"tags": KEYWORDS[page]} if page in KEYWORDS else {}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """The files of the site, with the notebooks."""
+    from mkdocs.structure.files import File
+
+    for notebook in sorted((ROOT / "examples").glob("*.ipynb")):
+        files.append(File.generated(config, f"examples/{notebook.name}", abs_src_path=str(notebook)))
+    return files
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The Markdown of a page, before it is rendered."""
+    page.meta |= search_settings(page.file.src_uri, [section.title for section in page.ancestors])
     if page.file.src_uri == "changelog.md":
         markdown = (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "](")
     markdown = with_all_exports(markdown, page.file.src_uri)
+    markdown = re.sub(
+        r"\]\(\.\./((?:\.\./)*examples/)", r"](\1", markdown
+    )  # the folder is beside docs/, not in it
     return CODE_OR_MATH.sub(mathml, markdown) if page.file.src_uri.startswith("concepts/") else markdown
