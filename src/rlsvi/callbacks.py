@@ -45,7 +45,8 @@ class CSV(Callback):
 
     Parameters
     ----------
-    path : the file.
+    path
+        The file.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -111,8 +112,10 @@ class TensorBoard(Callback):
 
     Parameters
     ----------
-    folder : the folder, one for each run; it is created if necessary.
-    against : "episodes" or "steps", the horizontal axis.
+    folder
+        The folder, one for each run; it is created if necessary.
+    against
+        "episodes" or "steps", the horizontal axis.
     """
 
     def __init__(self, folder: str | os.PathLike[str], against: Literal["episodes", "steps"] = "episodes") -> None:

@@ -68,10 +68,15 @@ def chain(
 ) -> Problem:
     """The paper's chain, Example 1: one reward, at the far end.
 
-    features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
-        agnostic one (section 6.1.2); `seed` draws it.
-    scale, per_period : see `rlsvi.bases.coherent`; `rho_is` : see `rlsvi.bases.agnostic`.
-    deterministic : right always succeeds; see `rlsvi.mdp.chain`.
+    Parameters
+    ----------
+    features
+        None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an agnostic
+        one (section 6.1.2); `seed` draws it.
+    scale, per_period
+        See `rlsvi.bases.coherent`; `rho_is` : see `rlsvi.bases.agnostic`.
+    deterministic
+        Right always succeeds; see `rlsvi.mdp.chain`.
     """
     task = mdp.chain(length, deterministic=deterministic)
     if features is None:
@@ -92,9 +97,13 @@ def deep_sea(
 ) -> Problem:
     """The DeepSea of bsuite: one treasure in an N x N grid.
 
-    seed : draws which action moves right, and the basis.
-    features : None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as
-        for the chain. A state belongs to one period, its row, and all periods share the functions.
+    Parameters
+    ----------
+    seed
+        Draws which action moves right, and the basis.
+    features
+        None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as for the
+        chain. A state belongs to one period, its row, and all periods share the functions.
     """
     task = mdp.deep_sea(size, stochastic=stochastic, seed=seed)
     if features is None:
@@ -129,8 +138,12 @@ def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
     """The paper's recommendation engine, section 6.3: J of N products to a customer, with its own basis.
 
-    seed : draws the instance.
-    options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
+    Parameters
+    ----------
+    seed
+        Draws the instance.
+    options
+        As for `mdp.recommendation`: scale, beta, gamma, reward_values.
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
 

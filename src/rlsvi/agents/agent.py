@@ -449,15 +449,23 @@ class Agent:
         a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
         Callbacks do not change what is learned.
 
-        progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
-        on_episode : a function that is called after each episode with the agent and the return, a
+        Parameters
+        ----------
+        progress
+            Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+        on_episode
+            A function that is called after each episode with the agent and the return, a
             `rlsvi.callbacks.Callback`, or a list of these. Learning ends if one returns False.
-        evaluate_every : play fresh episodes on the posterior mean, without learning, whenever the number of
-            episodes learned from is a multiple of this: short for `callbacks.Evaluate`.
-        evaluation_env : the environment to evaluate in. If None, one like `env` is made from `env.spec`.
-        keep_best : a file that the agent is saved to whenever an evaluation is better than all before.
-        checkpoint_every, checkpoint : save the agent to the file `checkpoint` whenever the number of episodes is a
-            multiple of `checkpoint_every`: short for `callbacks.Checkpoint`.
+        evaluate_every
+            Play fresh episodes on the posterior mean, without learning, whenever the number of episodes learned
+            from is a multiple of this: short for `callbacks.Evaluate`.
+        evaluation_env
+            The environment to evaluate in. If None, one like `env` is made from `env.spec`.
+        keep_best
+            A file that the agent is saved to whenever an evaluation is better than all before.
+        checkpoint_every, checkpoint
+            Save the agent to the file `checkpoint` whenever the number of episodes is a multiple of
+            `checkpoint_every`: short for `callbacks.Checkpoint`.
         """
         unit, amount = amount_of(episodes, steps)
         callbacks = callbacks_of(
@@ -507,19 +515,26 @@ class Agent:
         All of the log is checked first, and it fits into memory. After an error the agent is as before; after an
         interrupt, it is as after the last complete episode.
 
-        log : a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
+        Parameters
+        ----------
+        log
+            A polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
             Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
-            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts
-            as truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does
-            not matter: episodes are learned from in the order of their numbers. An observation of several numbers
-            is a list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a
-            Struct, or have a column for each part: observation_KEY. Numbers are those that the environment gives.
-            So are actions: if they are not Discrete, lists of numbers, or columns action_0, action_1, ..
-        env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
+            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts as
+            truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does not
+            matter: episodes are learned from in the order of their numbers. An observation of several numbers is a
+            list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a Struct,
+            or have a column for each part: observation_KEY. Numbers are those that the environment gives. So are
+            actions: if they are not Discrete, lists of numbers, or columns action_0, action_1, ..
+        env
+            The environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
-        columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
-        progress : as for `learn`.
-        chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
+        columns
+            Other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
+        progress
+            As for `learn`.
+        chunk, executor
+            For logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
         """
         if chunk is not None or executor is not None:
             raise ValueError(
@@ -611,15 +626,19 @@ class Agent:
         Values may differ between periods, and each new episode uses a new sample of the value function, so pass
         the state on. Without it, every call acts as in period 0.
 
-        deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
-            sampled at the start of the episode, or with the exploration given.
-        action_mask : which actions are legal. By default all, or those that were legal in learning. If actions are
-            not Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations,
-            one for each value of the first part, then of the second, and so on.
-
         Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
         environment then plays its episode with its own sample, and `episode_start` says for each whether a new
         episode begins. With a single observation, `state` and `episode_start` may be arrays of size one.
+
+        Parameters
+        ----------
+        deterministic
+            Act greedily on the posterior mean. Otherwise act as in learning: on a value function sampled at the
+            start of the episode, or with the exploration given.
+        action_mask
+            Which actions are legal. By default all, or those that were legal in learning. If actions are not
+            Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations, one
+            for each value of the first part, then of the second, and so on.
         """
         flag("deterministic", deterministic)
         if self._task is None or not self._can_predict():
@@ -688,7 +707,10 @@ class Agent:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor by name, as in scikit-learn.
 
-        deep : accepted because scikit-learn passes it. No argument has parameters of its own.
+        Parameters
+        ----------
+        deep
+            Accepted because scikit-learn passes it. No argument has parameters of its own.
         """
         return self._arguments()
 

@@ -32,8 +32,11 @@ class Callback:
     def episode(self, agent: Any, numbers: Numbers) -> object:
         """Called after every episode. If it returns False, learning ends once all callbacks were called.
 
-        numbers : the episodes and steps learned from so far; the return and length of this episode, and the
-            seconds by the clock (`seconds`) and of the processor (`cpu_seconds`) for playing and learning it; what
+        Parameters
+        ----------
+        numbers
+            The episodes and steps learned from so far; the return and length of this episode, and the seconds by
+            the clock (`seconds`) and of the processor (`cpu_seconds`) for playing and learning it; what
             `agent.diagnostics()` tells; and what callbacks before this one have added.
         """
 
@@ -53,14 +56,19 @@ class Evaluate(Callback):
 
     Parameters
     ----------
-    every : the number of episodes of learning between evaluations.
-    env : the environment to evaluate in, not the one that the agent learns in. If None, another one is made from
-        its `spec`, with the same wrappers.
-    episodes : the number of fresh episodes of an evaluation.
-    seed : determines where each of them begins, as for `rlsvi.evaluate`.
-    keep_best : a file that the agent is saved to if the mean return is larger than in all evaluations before; of
-        equals, the first is kept. If an agent that has learned before goes on and the file exists, the agent in
-        the file is evaluated first and is replaced only by a better one.
+    every
+        The number of episodes of learning between evaluations.
+    env
+        The environment to evaluate in, not the one that the agent learns in. If None, another one is made from its
+        `spec`, with the same wrappers.
+    episodes
+        The number of fresh episodes of an evaluation.
+    seed
+        Determines where each of them begins, as for `rlsvi.evaluate`.
+    keep_best
+        A file that the agent is saved to if the mean return is larger than in all evaluations before; of equals,
+        the first is kept. If an agent that has learned before goes on and the file exists, the agent in the file
+        is evaluated first and is replaced only by a better one.
     """
 
     def __init__(
@@ -161,8 +169,10 @@ class Checkpoint(Callback):
 
     Parameters
     ----------
-    every : the number of episodes between checkpoints.
-    path : the file. If its name contains `{episodes}`, the number of episodes takes its place, and all are kept.
+    every
+        The number of episodes between checkpoints.
+    path
+        The file. If its name contains `{episodes}`, the number of episodes takes its place, and all are kept.
     """
 
     def __init__(self, every: int, path: str | os.PathLike[str]) -> None:

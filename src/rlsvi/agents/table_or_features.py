@@ -78,8 +78,10 @@ class TableOrFeatures(PracticeAgent):
 
     Parameters
     ----------
-    gamma : discount, in [0, 1).
-    seed : determines all randomness, including the environment's.
+    gamma
+        Discount, in [0, 1).
+    seed
+        Determines all randomness, including the environment's.
     """
 
     gamma: float = 0.99

@@ -110,7 +110,10 @@ class MeasuredBasis:
 
         Called if `centred`, whenever the data have doubled.
 
-        error : a function that returns the error of predictions with a basis; None if there are none yet.
+        Parameters
+        ----------
+        error
+            A function that returns the error of predictions with a basis; None if there are none yet.
         """
         return self
 
@@ -228,8 +231,10 @@ def bound(
 
     Parameters
     ----------
-    states, actions, horizon, example : as in `Basis.bind`.
-    factors : whether the agent keeps a matrix (d, d) for each block and period, which must fit in memory.
+    states, actions, horizon, example
+        As in `Basis.bind`.
+    factors
+        Whether the agent keeps a matrix (d, d) for each block and period, which must fit in memory.
 
     Raises
     ------

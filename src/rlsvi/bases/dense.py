@@ -45,13 +45,18 @@ def coherent(
 
     Parameters
     ----------
-    Q : the optimal values, (H, S, A); illegal entries (-inf) count as 0.
-    features : K, from 2 to HSA.
-    scale : the 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
-    per_period : run the algorithm for every period on its own, with H = 1, instead of stacking the periods. So
-        section 6.1.1 describes it: the functions of Phi_h are drawn in R^SA, projected onto a subspace V_hK of
-        their own and scaled to equal 2-norms, here SA (or sqrt(SA)).
-    seed : seed for drawing Psi and W.
+    Q
+        The optimal values, (H, S, A); illegal entries (-inf) count as 0.
+    features
+        K, from 2 to HSA.
+    scale
+        The 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
+    per_period
+        Run the algorithm for every period on its own, with H = 1, instead of stacking the periods. So section
+        6.1.1 describes it: the functions of Phi_h are drawn in R^SA, projected onto a subspace V_hK of their own
+        and scaled to equal 2-norms, here SA (or sqrt(SA)).
+    seed
+        Seed for drawing Psi and W.
     """
     q = _optimal_values(Q)
     whole("features", features, 2)

@@ -24,10 +24,14 @@ class HashedTiles(MeasuredBasis):
 
     Parameters
     ----------
-    grids : the number of grids.
-    tiles : the number of tiles along each number.
-    features : the number of places.
-    seed : seed for the places of tiles.
+    grids
+        The number of grids.
+    tiles
+        The number of tiles along each number.
+    features
+        The number of places.
+    seed
+        Seed for the places of tiles.
     """
 
     grids: int = 8

@@ -86,10 +86,13 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
     Parameters
     ----------
-    space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, Text, or Dict or Tuple of them; or an
+    space
+        A Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, Text, or Dict or Tuple of them; or an
         environment.
-    basis : features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
-    low, high : bounds of the measured numbers, (m,). If None, those of the space.
+    basis
+        Features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
+    low, high
+        Bounds of the measured numbers, (m,). If None, those of the space.
     """
     space = getattr(space, "observation_space", space)
     if not isinstance(space, Space):

@@ -37,10 +37,13 @@ class PixelPairs(MeasuredBasis):
 
     Parameters
     ----------
-    height, width, channels : the shape of a picture; pairs are also made between channels.
-    channels_first : whether the shape is (channels, height, width) rather than (height, width, channels).
-    features : the maximum number of sums of products. If there would be more, the largest displacements are not
-        told apart.
+    height, width, channels
+        The shape of a picture; pairs are also made between channels.
+    channels_first
+        Whether the shape is (channels, height, width) rather than (height, width, channels).
+    features
+        The maximum number of sums of products. If there would be more, the largest displacements are not told
+        apart.
     """
 
     height: int

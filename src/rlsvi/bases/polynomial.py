@@ -24,8 +24,10 @@ class Polynomial(MeasuredBasis):
 
     Parameters
     ----------
-    degree : the total degree. If None, the highest up to 8 that fits the budget.
-    features : the maximum number of features.
+    degree
+        The total degree. If None, the highest up to 8 that fits the budget.
+    features
+        The maximum number of features.
     """
 
     degree: int | None = None

@@ -21,9 +21,12 @@ class Radial(MeasuredBasis):
 
     Parameters
     ----------
-    features : the maximum number of features, including the 1.
-    width : width of a function. If None, the distance between neighbouring centres.
-    seed : seed for random centres, used if a grid with three per side exceeds the budget.
+    features
+        The maximum number of features, including the 1.
+    width
+        Width of a function. If None, the distance between neighbouring centres.
+    seed
+        Seed for random centres, used if a grid with three per side exceeds the budget.
     """
 
     features: int = 256

@@ -29,9 +29,11 @@ class Tetris:
 
     Parameters
     ----------
-    features : "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
-    units : factors of the integer features. "scaled" divides all but the constant by the height of the board;
-        "raw" leaves them unchanged; or a vector with one number per feature.
+    features
+        "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
+    units
+        Factors of the integer features. "scaled" divides all but the constant by the height of the board; "raw"
+        leaves them unchanged; or a vector with one number per feature.
     """
 
     features: Kind = "bertsekas"

@@ -20,9 +20,12 @@ class Tiles(MeasuredBasis):
 
     Parameters
     ----------
-    grids : the number of grids.
-    tiles : the number of tiles along each number. If None, the most up to 8 that fits the budget.
-    features : the maximum number of features.
+    grids
+        The number of grids.
+    tiles
+        The number of tiles along each number. If None, the most up to 8 that fits the budget.
+    features
+        The maximum number of features.
     """
 
     grids: int = 4

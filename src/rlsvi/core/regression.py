@@ -292,10 +292,14 @@ class Posterior:
 
     Parameters
     ----------
-    blocks, dim : number of blocks, and of weights in each.
-    lam : prior precision of every weight, > 0.
-    sigma : standard deviation of the noise of a target, > 0.
-    prior_mean : prior mean of the weights; a number or an array (blocks, dim).
+    blocks, dim
+        Number of blocks, and of weights in each.
+    lam
+        Prior precision of every weight, > 0.
+    sigma
+        Standard deviation of the noise of a target, > 0.
+    prior_mean
+        Prior mean of the weights; a number or an array (blocks, dim).
     """
 
     def __init__(

@@ -20,9 +20,11 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
 
     Parameters
     ----------
-    env : the environment.
-    choices : for a Box, the number of evenly spaced values of each component of an action, including its bounds;
-        or a list of actions. For the other spaces, which have their own values, None.
+    env
+        The environment.
+    choices
+        For a Box, the number of evenly spaced values of each component of an action, including its bounds; or a
+        list of actions. For the other spaces, which have their own values, None.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:

@@ -26,9 +26,12 @@ class FiniteMDPEnv(Environment):
 
     Parameters
     ----------
-    mdp : the problem.
-    render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
-    endless : continue after the last period, forever; for an MDP whose periods are all alike.
+    mdp
+        The problem.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+    endless
+        Continue after the last period, forever; for an MDP whose periods are all alike.
     """
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
@@ -144,7 +147,10 @@ WOOD: Colour = (176, 104, 48)
 class DeepSeaEnv(FiniteMDPEnv):
     """`rlsvi.mdp.deep_sea(size, ...)`: descend through N rows; only moving right every time finds the treasure.
 
-    options : arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+    Parameters
+    ----------
+    options
+        Arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
     """
 
     def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
@@ -212,7 +218,10 @@ BANK: Colour = (196, 214, 158)
 class RiverSwimEnv(FiniteMDPEnv):
     """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
 
-    horizon : the number of periods. If None, endless.
+    Parameters
+    ----------
+    horizon
+        The number of periods. If None, endless.
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:

@@ -32,8 +32,10 @@ class SwingUpEnv(Environment):
 
     Parameters
     ----------
-    height : the cosine of the angle above which the pole is up. The default is the behaviour suite's greatest.
-    cost : the cost of a push, >= 0.
+    height
+        The cosine of the angle above which the pole is up. The default is the behaviour suite's greatest.
+    cost
+        The cost of a push, >= 0.
     """
 
     def __init__(self, height: float = 0.95, cost: float = 0.1, *, render_mode: str | None = None) -> None:

@@ -133,9 +133,12 @@ class TetrisEnv(Environment):
 
     Parameters
     ----------
-    height, width, pieces, game_over : see `rlsvi.tetris.rules`.
-    max_pieces : a game is `truncated` after this many placements. If None, never.
-    render_mode : "ansi" for coloured text, "rgb_array" for pictures, or None.
+    height, width, pieces, game_over
+        See `rlsvi.tetris.rules`.
+    max_pieces
+        A game is `truncated` after this many placements. If None, never.
+    render_mode
+        "ansi" for coloured text, "rgb_array" for pictures, or None.
     """
 
     def __init__(

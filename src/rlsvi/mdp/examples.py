@@ -17,7 +17,10 @@ def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
     States 1..N (here 0..N-1), N - 1 steps per episode from the left end, reward 1 for ending at the right.
     Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls block moves.
 
-    deterministic : right always succeeds. Q* is then 0 or 1, as a footnote of section 6.1.2 says.
+    Parameters
+    ----------
+    deterministic
+        Right always succeeds. Q* is then 0 or 1, as a footnote of section 6.1.2 says.
     """
     N = whole("length", length, 2, 10**6)
     certain = flag("deterministic", deterministic)
@@ -86,11 +89,16 @@ def deep_sea(
 
     Parameters
     ----------
-    size : N, also the number of steps per episode.
-    stochastic : whether moves fail and rewards are noisy.
-    move_cost : total cost of the N moves to the right.
-    randomize_actions : draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
-    seed : seed of that draw.
+    size
+        N, also the number of steps per episode.
+    stochastic
+        Whether moves fail and rewards are noisy.
+    move_cost
+        Total cost of the N moves to the right.
+    randomize_actions
+        Draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
+    seed
+        Seed of that draw.
     """
     N = whole("size", size, 1, 10**4)
     shaped("move_cost", finite("move_cost", move_cost), ())
@@ -146,11 +154,16 @@ def dirichlet(
 
     Parameters
     ----------
-    alpha_P : a number, the weight of every state, or one weight for each state, (S,).
-    alpha_R : a number, or the two weights of the rewards -1 and 0.
-    homogeneous : draw once for all periods instead of for each.
-    start : the first state, or its distribution, (S,). If None, state 0.
-    seed : seed of the draw.
+    alpha_P
+        A number, the weight of every state, or one weight for each state, (S,).
+    alpha_R
+        A number, or the two weights of the rewards -1 and 0.
+    homogeneous
+        Draw once for all periods instead of for each.
+    start
+        The first state, or its distribution, (S,). If None, state 0.
+    seed
+        Seed of the draw.
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
         whole(key, count, 1, 2**31 - 1)

@@ -116,21 +116,29 @@ Successors = Sequence[tuple[float, int, float]]
 class FiniteMDP:
     """A finite-horizon MDP.
 
+    The arrays are copied and made read-only.
+
     Parameters
     ----------
-    horizon : number of periods H.
-    states, actions : S and A.
-    indptr, successor, probability, reward : the rows in compressed form. Row (h S + s) A + a, or s A + a
-        if all periods are alike, consists of the entries indptr[row] .. indptr[row + 1]; rows of illegal
-        actions are empty. `reward` is the mean reward of the transition.
-    start : distribution of s_0, (S,).
-    terminal_reward : reward of the last state, (S,), or None.
-    rewards : "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given;
-        "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
-    legal : action mask, (S, A) or (H, S, A). If None, all actions are legal.
-    absorbing : states that end the episode, (S,). If None, there are none.
-
-    The arrays are copied and made read-only.
+    horizon
+        Number of periods H.
+    states, actions
+        S and A.
+    indptr, successor, probability, reward
+        The rows in compressed form. Row (h S + s) A + a, or s A + a if all periods are alike, consists of the
+        entries indptr[row] .. indptr[row + 1]; rows of illegal actions are empty. `reward` is the mean reward of
+        the transition.
+    start
+        Distribution of s_0, (S,).
+    terminal_reward
+        Reward of the last state, (S,), or None.
+    rewards
+        "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given; "gaussian": with
+        standard deviation `reward_std` (a number, or one for each entry).
+    legal
+        Action mask, (S, A) or (H, S, A). If None, all actions are legal.
+    absorbing
+        States that end the episode, (S,). If None, there are none.
     """
 
     horizon: int
@@ -205,8 +213,12 @@ class FiniteMDP:
     def from_arrays(cls, P: ArrayLike, R: ArrayLike, *, horizon: int | None = None, **options: Any) -> "FiniteMDP":
         """Build from dense arrays.
 
-        P : (S, A, S) with `horizon`, or (H, S, A, S).
-        R : mean rewards, (S, A), (S, A, S) or with a leading H.
+        Parameters
+        ----------
+        P
+            (S, A, S) with `horizon`, or (H, S, A, S).
+        R
+            Mean rewards, (S, A), (S, A, S) or with a leading H.
         """
         p = finite("P", P)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:

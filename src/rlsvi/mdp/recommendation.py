@@ -40,11 +40,16 @@ def draw_taste(
 
     Parameters
     ----------
-    products : N.
-    beta : a number, or one per product.
-    gamma : (N, N). If None, drawn at random.
-    scale : the paper's c.
-    seed : seed of the draw.
+    products
+        N.
+    beta
+        A number, or one per product.
+    gamma
+        (N, N). If None, drawn at random.
+    scale
+        The paper's c.
+    seed
+        Seed of the draw.
     """
     N = whole("products", products, 1, 2**31 - 1)
     fits(f"the taste for {N} products", 2 * N * N, "take fewer")
@@ -81,7 +86,10 @@ def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) 
 
     It needs no table, so N can be arbitrary; for a table, `myopic_values` gives the same answer.
 
-    legal : which products may be shown, (N,). If None, those not seen yet.
+    Parameters
+    ----------
+    legal
+        Which products may be shown, (N,). If None, those not seen yet.
     """
     if not isinstance(taste, Taste):
         raise TypeError(f"taste must be what draw_taste returns, got {shown(taste)}")
@@ -111,9 +119,12 @@ def recommendation(
 
     Parameters
     ----------
-    products, slots : N and J <= N.
-    beta, gamma, scale, seed : as for `draw_taste`.
-    reward_values : rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
+    products, slots
+        N and J <= N.
+    beta, gamma, scale, seed
+        As for `draw_taste`.
+    reward_values
+        Rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
     """
     low, high = coding(reward_values)
     count_histories(products, slots)  # checks both

@@ -26,9 +26,12 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
 
     Parameters
     ----------
-    env : the environment; P[s][a] lists (probability, next state, reward, terminated).
-    horizon : number of steps per episode. If None, the environment's own time limit.
-    start : distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
+    env
+        The environment; `P[s][a]` lists (probability, next state, reward, terminated).
+    horizon
+        Number of steps per episode. If None, the environment's own time limit.
+    start
+        Distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
     """
     if not hasattr(env, "unwrapped") or not hasattr(env, "spec"):
         raise TypeError(f"env must be a Gymnasium environment, got {shown(env)}")

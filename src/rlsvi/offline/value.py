@@ -55,23 +55,34 @@ def value_of(
 
     Parameters
     ----------
-    policy : an agent, judged by its posterior mean; anything else with `predict`; or a function of an observation
-        that returns an action or the probabilities of all actions, (A,).
-    log, env, columns : as for `Agent.fit`.
-    gamma : the discount, in [0, 1].
-    horizon : the number of steps whose rewards count. If None, that of the environment or of the agent. If these
-        have none, all steps count, which needs gamma < 1.
-    per_period : whether what follows an action depends on the period, so that each period has its own regression.
-        If None, this is so if the environment itself states its number of periods, as a finite MDP does, if the
-        policy is an agent with periods, or if all episodes of the log terminate at the horizon and none before. A
-        time limit is no reason.
-    basis : features, as for agents. If None, a table for numbered observations and text; otherwise those of
+    policy
+        An agent, judged by its posterior mean; anything else with `predict`; or a function of an observation that
+        returns an action or the probabilities of all actions, (A,).
+    log, env, columns
+        As for `Agent.fit`.
+    gamma
+        The discount, in [0, 1].
+    horizon
+        The number of steps whose rewards count. If None, that of the environment or of the agent. If these have
+        none, all steps count, which needs gamma < 1.
+    per_period
+        Whether what follows an action depends on the period, so that each period has its own regression. If None,
+        this is so if the environment itself states its number of periods, as a finite MDP does, if the policy is
+        an agent with periods, or if all episodes of the log terminate at the horizon and none before. A time limit
+        is no reason.
+    basis
+        Features, as for agents. If None, a table for numbered observations and text; otherwise those of
         `bases.of`, over the range of the log.
-    ridge : the precision of the prior of the weights of features, in rows of the log. A table does not use it.
-    level : the probability of the intervals.
-    draws : the number of draws from the posterior of a table.
-    seed : determines these draws.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    ridge
+        The precision of the prior of the weights of features, in rows of the log. A table does not use it.
+    level
+        The probability of the intervals.
+    draws
+        The number of draws from the posterior of a table.
+    seed
+        Determines these draws.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
     Raises
     ------

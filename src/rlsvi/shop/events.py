@@ -30,18 +30,30 @@ class Event(NamedTuple):
 
     Attributes
     ----------
-    kind : "added" or "removed" (a product), "recommended", "answered" or "closed" (a visit).
-    visit : the visit of a customer.
-    product : the product.
-    slot : recommended: the slot that the product fills, from 0.
-    reward : answered: the reward.
-    propensity : recommended: the share of posterior draws that choose this product here.
-    explored : recommended: whether the posterior mean would have chosen another product.
-    sample : recommended: the last event that the draws had learned from.
-    features : added: the features of the product; recommended in slot 0: the context of the customer.
-    at : seconds since 1970.
-    id : the number of the event, in the order in which events were committed; 0 until then.
-    among : recommended: the products that the request allowed; None: all that were offered.
+    kind
+        "added" or "removed" (a product), "recommended", "answered" or "closed" (a visit).
+    visit
+        The visit of a customer.
+    product
+        The product.
+    slot
+        Recommended: the slot that the product fills, from 0.
+    reward
+        Answered: the reward.
+    propensity
+        Recommended: the share of posterior draws that choose this product here.
+    explored
+        Recommended: whether the posterior mean would have chosen another product.
+    sample
+        Recommended: the last event that the draws had learned from.
+    features
+        Added: the features of the product; recommended in slot 0: the context of the customer.
+    at
+        Seconds since 1970.
+    id
+        The number of the event, in the order in which events were committed; 0 until then.
+    among
+        Recommended: the products that the request allowed; None: all that were offered.
     """
 
     kind: Kind
@@ -155,8 +167,10 @@ class CatalogueCache:
 
         Parameters
         ----------
-        rows_after : returns the rows of the catalogue after the event of a number, in order.
-        keep : whether to remember what is new. A transaction that has written does not: it may be rolled back.
+        rows_after
+            Returns the rows of the catalogue after the event of a number, in order.
+        keep
+            Whether to remember what is new. A transaction that has written does not: it may be rolled back.
         """
         with self._lock:
             last, found = self._last, self._events.copy()
@@ -558,13 +572,18 @@ NONE = "{}: name the settings of a shop that was served, or import events first"
 class Events:
     """The table of events, for one process and all its threads.
 
-    url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
-    sync : SQLite: whether events survive a loss of power as soon as they are committed.
-    create : whether tables are created where there are none; if not, such a database is refused.
-
     `shop` is a name that this database has and no other: files of the learner tell by it what they belong to.
 
     Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
+
+    Parameters
+    ----------
+    url
+        "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
+    sync
+        SQLite: whether events survive a loss of power as soon as they are committed.
+    create
+        Whether tables are created where there are none; if not, such a database is refused.
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:

@@ -69,9 +69,12 @@ class Imported(NamedTuple):
 
     Attributes
     ----------
-    rows : the rows of the table.
-    visits, products : how many different ones the table names in the columns `visit` and `product`.
-    events : the events that were appended: several for a row of clicks, and one for each product that was added.
+    rows
+        The rows of the table.
+    visits, products
+        How many different ones the table names in the columns `visit` and `product`.
+    events
+        The events that were appended: several for a row of clicks, and one for each product that was added.
     """
 
     rows: int

@@ -76,9 +76,12 @@ def judge(
 
     Parameters
     ----------
-    settings : the settings of the shop.
-    events : the events, in order. If None, those of the shop's database.
-    level : the probability of the intervals.
+    settings
+        The settings of the shop.
+    events
+        The events, in order. If None, those of the shop's database.
+    level
+        The probability of the intervals.
 
     Returns
     -------

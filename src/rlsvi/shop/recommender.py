@@ -52,14 +52,20 @@ class Recommender:
 
     Parameters
     ----------
-    settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
-    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may
-        also be the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None:
-        then this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
-    every : number of visits that end in this process between two samples. If None, 3% of the visits learned from
-        or, if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
-    options : settings by name, such as `slots=3`, instead of `settings`.
+    settings
+        The shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
+    learning
+        Whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may also be
+        the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None: then
+        this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
+    every
+        Number of visits that end in this process between two samples. If None, 3% of the visits learned from or,
+        if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
+    options
+        Settings by name, such as `slots=3`, instead of `settings`.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
     >>> shop = Recommender(database=f"sqlite:///{folder.name}/shop.db", slots=2)
@@ -143,11 +149,16 @@ class Recommender:
 
         Parameters
         ----------
-        visit : the visit, a string or an integer.
-        context : what is known of the customer, by the names of the settings; with the first slot.
-        among : the products to choose from. If None, all that are offered.
-        count : return a list of so many products, for as many slots; fewer if no more slots or products are left.
-        slot : the slot to fill, from 0. If it is filled already, what it was filled with is returned again.
+        visit
+            The visit, a string or an integer.
+        context
+            What is known of the customer, by the names of the settings; with the first slot.
+        among
+            The products to choose from. If None, all that are offered.
+        count
+            Return a list of so many products, for as many slots; fewer if no more slots or products are left.
+        slot
+            The slot to fill, from 0. If it is filled already, what it was filled with is returned again.
         """
         among = None if among is None else list_of("among", among, "products")
         asked = Recommend.of(visit=visit, context=context, among=among, count=count, slot=slot)

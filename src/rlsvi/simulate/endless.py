@@ -44,7 +44,10 @@ def simulate_continual(
     It continues where the last call ended, also after saving and loading. An absorbing state pays its terminal
     reward and leads back to the start.
 
-    advance : called from time to time with the number of steps just done.
+    Parameters
+    ----------
+    advance
+        Called from time to time with the number of steps just done.
     """
     steps = whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):

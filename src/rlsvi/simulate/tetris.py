@@ -86,9 +86,14 @@ def simulate_tetris(
 ) -> Games:
     """Let `agent`, whose basis is `bases.Tetris`, learn `games` more games; mostly without the GIL.
 
-    rules : the rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
-    max_pieces : a game is truncated after this many pieces. If None, never.
-    advance : called with 1 after every game.
+    Parameters
+    ----------
+    rules
+        The rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
+    max_pieces
+        A game is truncated after this many pieces. If None, never.
+    advance
+        Called with 1 after every game.
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
     if not callable(advance):

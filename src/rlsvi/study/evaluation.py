@@ -84,13 +84,20 @@ def evaluate(
 
     Parameters
     ----------
-    agent : anything with a `predict` method: an agent of this library or of stable-baselines3.
-    env : the environment.
-    episodes : the number of episodes.
-    seed : determines where each episode begins, and all other randomness of the environment.
-    deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
-    limit : the maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    agent
+        Anything with a `predict` method: an agent of this library or of stable-baselines3.
+    env
+        The environment.
+    episodes
+        The number of episodes.
+    seed
+        Determines where each episode begins, and all other randomness of the environment.
+    deterministic
+        Act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
+    limit
+        The maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
     """
     check_player(agent)
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):

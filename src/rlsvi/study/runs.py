@@ -276,10 +276,14 @@ class Runs:
 
         If regret is not known, the mean returns of each tenth of the episodes are drawn instead.
 
-        path : a file to save the figure to, if any; its suffix determines the format.
-        ax : matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
-
         Returns the axes; their figure is `axes.figure`.
+
+        Parameters
+        ----------
+        path
+            A file to save the figure to, if any; its suffix determines the format.
+        ax
+            Matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
         """
         from matplotlib.axes import Axes
 

@@ -62,16 +62,18 @@ def bootstrap(
 ) -> Interval:
     """Return the percentile interval of a statistic under a stratified bootstrap over runs.
 
-    Parameters
-    ----------
-    statistic : a function that maps an argument like `strata` to a number, which may be infinite.
-    strata : the runs, an array; or a list of arrays, each with the runs of one setting. Runs are resampled with
-        replacement within each setting.
-
     A single run says nothing about the spread: if a setting has only one run, the ends are infinite. With few
     runs, intervals are too short, because no resample leaves the range of the runs: the nominal 95% interval of a
     median of one setting covers it in 50% of cases with two runs, 75% with three, 87% with four, and 92 to 94%
     with five to twenty. If all runs are equal, the interval has no width.
+
+    Parameters
+    ----------
+    statistic
+        A function that maps an argument like `strata` to a number, which may be infinite.
+    strata
+        The runs, an array; or a list of arrays, each with the runs of one setting. Runs are resampled with
+        replacement within each setting.
     """
     check_bootstrap(resamples, level)
     single = is_one(strata)
@@ -463,13 +465,15 @@ def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95,
 def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> list[Interval]:
     """Fit the exponents b_j of T ~ prod_j x_j^b_j by least squares on the logarithms of the cells' median times.
 
-    Parameters
-    ----------
-    X : the settings, (cells, regressors), positive.
-    cells : a list of arrays, the times of the runs of each setting, positive or infinite.
-
     The intervals come from a stratified bootstrap. If a cell's median is infinite, there is no exponent and the
     result is Interval(inf, -inf, inf), undecided. A resample with such a cell counts as beyond both ends.
+
+    Parameters
+    ----------
+    X
+        The settings, (cells, regressors), positive.
+    cells
+        A list of arrays, the times of the runs of each setting, positive or infinite.
     """
     check_bootstrap(resamples, level)
     runs = [measured(f"cells[{i}]", cell) for i, cell in enumerate(cells)]

@@ -32,11 +32,15 @@ def sweep(
 
     Parameters
     ----------
-    store : a Store, or its folder.
-    executor : "processes" (one per core), "gpu" (these and a graphics card), "serial", "ray", or a result of
+    store
+        A Store, or its folder.
+    executor
+        "processes" (one per core), "gpu" (these and a graphics card), "serial", "ray", or a result of
         `executors.executor`.
-    redo : compute all jobs, including those with stored results.
-    advance : called with each finished job, and whether it was computed now.
+    redo
+        Compute all jobs, including those with stored results.
+    advance
+        Called with each finished job, and whether it was computed now.
     """
     try:
         jobs = list(jobs)

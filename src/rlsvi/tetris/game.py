@@ -131,11 +131,14 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 
     Parameters
     ----------
-    height, width : rows and columns of the board.
-    pieces : letters of IOTSZJL. Each is drawn with the same probability, independently.
-    game_over : "top row", as in the paper: a game ends if a square of the top row is filled after full rows are
-        removed, so that height - 1 rows are usable. "overflow": a game ends if a square above the top row is
-        filled after full rows are removed, so that all rows are usable.
+    height, width
+        Rows and columns of the board.
+    pieces
+        Letters of IOTSZJL. Each is drawn with the same probability, independently.
+    game_over
+        "top row", as in the paper: a game ends if a square of the top row is filled after full rows are removed,
+        so that height - 1 rows are usable. "overflow": a game ends if a square above the top row is filled after
+        full rows are removed, so that all rows are usable.
     """
     if whole("height", height, 1) > HIGHEST:
         raise ValueError(f"height must be at most {HIGHEST}, got {shown(height)}")

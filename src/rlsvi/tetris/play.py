@@ -39,8 +39,12 @@ class Level(NamedTuple):
 def level(scores: Any, game_over: GameOver | None = None) -> Level:
     """Summarise the scores of games. The error is NaN for a single game.
 
-    scores : the result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
-    game_over : the rule, if scores are only rows.
+    Parameters
+    ----------
+    scores
+        The result of `play` or `simulate_tetris`, which include their rule; or the rows removed in each game.
+    game_over
+        The rule, if scores are only rows.
     """
     rows = finite("scores", getattr(scores, "rows", scores)).ravel()
     if rows.size == 0:
@@ -60,8 +64,12 @@ def play(
 ) -> Scores:
     """Play games with the player that maximises reward r + weights . features, for r rows removed by a placement.
 
-    kind : the kind of features, 0 (bertsekas) or 1 (dellacherie).
-    max_pieces : the number of pieces after which a game is stopped.
+    Parameters
+    ----------
+    kind
+        The kind of features, 0 (bertsekas) or 1 (dellacherie).
+    max_pieces
+        The number of pieces after which a game is stopped.
     """
     rules, kind = check_rules(rules), check_kind(kind)
     room, words, game = new_room(rules, kind), np.empty(4, dtype=np.uint64), new_game(rules)

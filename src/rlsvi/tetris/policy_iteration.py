@@ -88,11 +88,16 @@ def policy_iteration(
 
     Parameters
     ----------
-    weights : w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
-    games : M, the number of games per iteration.
-    lam, gamma : lambda and the discount, both between 0 and 1.
-    max_pieces : the number of pieces after which a game is stopped.
-    progress : called with t and the scores of mu_t, once it has played.
+    weights
+        w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
+    games
+        M, the number of games per iteration.
+    lam, gamma
+        lambda and the discount, both between 0 and 1.
+    max_pieces
+        The number of pieces after which a game is stopped.
+    progress
+        Called with t and the scores of mu_t, once it has played.
     """
     room, game = new_room(check_rules(rules), BERTSEKAS), new_game(rules)
     d = len(room.planes)

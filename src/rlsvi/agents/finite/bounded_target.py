@@ -25,15 +25,17 @@ from rlsvi.envs.task import Task
 class BoundedTargetRLSVI(RLSVI):
     """Randomized least-squares value iteration with values that are clipped to the returns that are possible.
 
+    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
+
     Parameters
     ----------
-    bounds : the lowest and the highest sum of rewards from a period to the end of the episode, of all policies:
-        two numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
-        rewards are between low and high, and episodes may end early, the bounds of period h are
-        (H - h) min(low, 0) and (H - h) max(high, 0).
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI. The offset counts as reward.
-
-    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
+    bounds
+        The lowest and the highest sum of rewards from a period to the end of the episode, of all policies: two
+        numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
+        rewards are between low and high, and episodes may end early, the bounds of period h are (H - h) min(low,
+        0) and (H - h) max(high, 0).
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI. The offset counts as reward.
     """
 
     bounds: tuple[float, float] | Floats | None = None

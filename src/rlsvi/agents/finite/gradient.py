@@ -40,12 +40,17 @@ class GradientRLSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; sigma is a number.
-    ensemble : the number of solutions. More are closer to independent samples, but learn more slowly.
-    updates : gradient steps per period and episode.
-    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI; sigma is a number.
+    ensemble
+        The number of solutions. More are closer to independent samples, but learn more slowly.
+    updates
+        Gradient steps per period and episode.
+    nu
+        How fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
         learned; with fixed targets, 0 samples from the posterior.
-    memory : the number of most recent transitions kept for each period.
+    memory
+        The number of most recent transitions kept for each period.
     """
 
     sigma: float = 0.1

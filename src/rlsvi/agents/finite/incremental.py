@@ -59,10 +59,13 @@ class IncrementalRLSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    nu : the fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
+    nu
+        The fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
         such as Linear or Exponential. 0 forgets nothing.
-    keep_prior : forget only the data. False: forget the prior too, as in the paper.
+    keep_prior
+        Forget only the data. False: forget the prior too, as in the paper.
     """
 
     sigma: Noise = 0.1

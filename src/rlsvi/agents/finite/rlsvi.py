@@ -140,19 +140,26 @@ class FiniteHorizonAgent(Agent):
 class RLSVI(FiniteHorizonAgent):
     """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
 
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+
     Parameters
     ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
-        InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
-        then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
-    basis : how states and actions map to weights. If None, the problem's own, or a table.
-    horizon : number of periods H. If None, that of the environment.
-    prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
-    reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
-    seed : determines all randomness, including the environment's.
-
-    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    lam
+        Prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma
+        Standard deviation of the noise of a target r + V, > 0; larger values explore longer. InverseGamma(shape,
+        scale) is a prior over its square, one for each period; the prior of the weights is then N(prior_mean,
+        sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
+    basis
+        How states and actions map to weights. If None, the problem's own, or a table.
+    horizon
+        Number of periods H. If None, that of the environment.
+    prior_mean
+        Prior mean of the weights: a number, (weights,) or (H, weights).
+    reward_offset
+        Added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
+    seed
+        Determines all randomness, including the environment's.
     """
 
     sigma: Noise | ByEvidence = 0.1
@@ -215,10 +222,13 @@ class LSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
-        RLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    lam
+        The ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to RLSVI's lam
+        sigma^2.
+    explore
+        Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
     """
 
     explore: Explore = Greedy()

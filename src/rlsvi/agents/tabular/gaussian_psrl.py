@@ -38,8 +38,10 @@ class GaussianPSRL(TabularAgent):
 
     Parameters
     ----------
-    scale : factor of the standard deviation. The proof requires 1; smaller values work best.
-    alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
+    scale
+        Factor of the standard deviation. The proof requires 1; smaller values work best.
+    alpha_P, alpha_R, reward_range, horizon, seed
+        As for PSRL.
     """
 
     _samples = True

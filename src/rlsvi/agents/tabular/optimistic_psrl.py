@@ -31,8 +31,10 @@ class OptimisticPSRL(TabularAgent):
 
     Parameters
     ----------
-    samples : J, the number of samples of every value. 1 is PSRL; more explore longer.
-    alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
+    samples
+        J, the number of samples of every value. 1 is PSRL; more explore longer.
+    alpha_P, alpha_R, reward_range, horizon, seed
+        As for PSRL.
     """
 
     _samples = True

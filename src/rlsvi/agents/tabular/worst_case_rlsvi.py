@@ -42,12 +42,18 @@ class WorstCaseRLSVI(TabularAgent):
 
     Parameters
     ----------
-    scale : factor of the standard deviation of the noise. The theory requires 1; much smaller values work best.
-    clip : give pairs that were rarely tried the largest return instead of noise.
-    delta : with `clip`, the probability that the regret exceeds its bound is at most this.
-    planned : with `clip`, the number of episodes that will be played, for T = planned H in the logarithm.
-    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
-    horizon, seed : as for RLSVI.
+    scale
+        Factor of the standard deviation of the noise. The theory requires 1; much smaller values work best.
+    clip
+        Give pairs that were rarely tried the largest return instead of noise.
+    delta
+        With `clip`, the probability that the regret exceeds its bound is at most this.
+    planned
+        With `clip`, the number of episodes that will be played, for T = planned H in the logarithm.
+    reward_range
+        (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
+    horizon, seed
+        As for RLSVI.
     """
 
     _samples = True

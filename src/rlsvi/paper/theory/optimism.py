@@ -202,9 +202,14 @@ def _dirichlet(weights: Floats, values: Floats, nodes: int) -> Callable[[Floats]
 class QGap(NamedTuple):
     """Estimated difference between the samples of Algorithm 1 and the posterior, with standard errors.
 
-    gap, error, t : E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points). >= 0: optimistic.
-    mean, mean_error : E[Q~] - E[Q*] for every pair, (H, S, A).
-    value, value_error : E[V~_0] - E[V*_0] for every first state, (S,): -E[Delta_opt].
+    Attributes
+    ----------
+    gap, error, t
+        E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points). >= 0: optimistic.
+    mean, mean_error
+        E[Q~] - E[Q*] for every pair, (H, S, A).
+    value, value_error
+        E[V~_0] - E[V*_0] for every first state, (S,): -E[Delta_opt].
     """
 
     gap: Floats
