@@ -97,9 +97,19 @@ def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
 
 
 class Agent:
-    """An agent: its arguments, its random streams, and its learner once the first episode has begun.
+    """What all agents have in common. You use one of its subclasses, or write your own.
 
     A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=5)
+    >>> agent = rlsvi.RLSVI(seed=0).learn(env, 50)
+    >>> observation, info = env.reset(seed=0)
+    >>> action, state = agent.predict(observation, deterministic=True)
+    >>> int(action)
+    1
     """
 
     seed: Seed = None
@@ -381,7 +391,13 @@ class Agent:
         return bound(basis, *size, example, factors=self._keeps_factors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a file, completely or not at all; `rlsvi.load` reads it."""
+        """Write the agent to a file, completely or not at all; `rlsvi.load` reads it.
+
+        Parameters
+        ----------
+        path
+            The file. It may have any name; `.npz` is usual.
+        """
         self._check_can_be_saved()
         self._settle()
         files.save(self, path)
@@ -393,7 +409,13 @@ class Agent:
         files.header_of(self)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md."""
+        """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
         files.export(self, path)
 
     # Learning by playing.
@@ -409,7 +431,13 @@ class Agent:
         self._surplus = self.steps, steps
 
     def diagnostics(self) -> dict[str, float]:
-        """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none."""
+        """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none.
+
+        Returns
+        -------
+        dict
+            The numbers by name.
+        """
         return {}
 
     def diagnose(self) -> Diagnosis:
@@ -418,6 +446,11 @@ class Agent:
         It tells the returns so far and, as far as the agent has them, the sweeps of its last plan and whether they
         converged, the part of values at their bounds, features against data, and how much recurs.
         docs/how-to/when-it-does-not-learn.md explains each line.
+
+        Returns
+        -------
+        Diagnosis
+            What was printed.
         """
         returns = self._returns()
         told = {"returns": returns_in_words(returns, self.episodes)} if len(returns) else {}
@@ -451,6 +484,12 @@ class Agent:
 
         Parameters
         ----------
+        env
+            The environment.
+        episodes
+            The number of episodes. Give either this or `steps`.
+        steps
+            The number of steps. The last episode is played to its end.
         progress
             Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
         on_episode
@@ -466,6 +505,11 @@ class Agent:
         checkpoint_every, checkpoint
             Save the agent to the file `checkpoint` whenever the number of episodes is a multiple of
             `checkpoint_every`: short for `callbacks.Checkpoint`.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         unit, amount = amount_of(episodes, steps)
         callbacks = callbacks_of(
@@ -535,6 +579,11 @@ class Agent:
             As for `learn`.
         chunk, executor
             For logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         if chunk is not None or executor is not None:
             raise ValueError(
@@ -632,6 +681,12 @@ class Agent:
 
         Parameters
         ----------
+        observation
+            An observation, or an array with one in each row.
+        state
+            What the call before returned. If None, an episode begins.
+        episode_start
+            Whether an episode begins, whatever `state` is.
         deterministic
             Act greedily on the posterior mean. Otherwise act as in learning: on a value function sampled at the
             start of the episode, or with the exploration given.
@@ -639,6 +694,11 @@ class Agent:
             Which actions are legal. By default all, or those that were legal in learning. If actions are not
             Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations, one
             for each value of the first part, then of the second, and so on.
+
+        Returns
+        -------
+        tuple
+            The action and the next state.
         """
         flag("deterministic", deterministic)
         if self._task is None or not self._can_predict():
@@ -711,6 +771,11 @@ class Agent:
         ----------
         deep
             Accepted because scikit-learn passes it. No argument has parameters of its own.
+
+        Returns
+        -------
+        dict
+            The arguments by name.
         """
         return self._arguments()
 
@@ -719,6 +784,16 @@ class Agent:
 
         An agent that has learned is not changed, because what it has learned depends on its arguments:
         `agent.clone(**params)` returns a new agent, as does `sklearn.base.clone(agent).set_params(**params)`.
+
+        Parameters
+        ----------
+        **params
+            The new arguments, by name.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         known = self._arguments()
         if unknown := sorted(set(params) - set(known)):
@@ -735,7 +810,18 @@ class Agent:
         return self
 
     def clone(self, **changes: Any) -> Self:
-        """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
+        """Return a new agent with the same arguments, except for `changes`, that has learned nothing.
+
+        Parameters
+        ----------
+        **changes
+            Arguments to change, by name.
+
+        Returns
+        -------
+        Self
+            The new agent.
+        """
         return type(self)(**{**self._arguments(), **changes})
 
     def __repr__(self) -> str:

@@ -56,6 +56,13 @@ class ContextualBandit(Agent):
         One regression for all periods, instead of one per period. No horizon is needed then.
     basis, horizon, prior_mean, reward_offset, seed
         As for RLSVI; prior_mean may have shape (weights,), or (H, weights) unless pooled.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContextualBandit(basis=rlsvi.bases.Recommendation(), pooled=True, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2), 50).episodes
+    50
     """
 
     lam: float = 1.0

@@ -194,6 +194,13 @@ class ContinualRLSVI(ContinualAgent):
         stored, and the cost of a step is proportional to their number.
     prior_mean, diverged_above, seed
         As for StationaryRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContinualRLSVI(gamma=0.9, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0", horizon=None), steps=200).steps
+    200
     """
 
     sigma: float = 1.0
@@ -218,6 +225,13 @@ class ContinualLSVI(ContinualAgent):
         Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the step.
     gamma, basis, prior_mean, diverged_above, seed
         As for ContinualRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContinualLSVI(gamma=0.9, explore=rlsvi.EpsilonGreedy(0.2), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0", horizon=None), steps=200).steps
+    200
     """
 
     explore: Explore = Greedy()

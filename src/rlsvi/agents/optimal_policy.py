@@ -39,6 +39,14 @@ class OptimalPolicy(Agent):
         The MDP that is played. If None, the problem's, or that of an environment of this package.
     seed
         Determines how ties are broken, and the environment's randomness.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/DeepSea-v0", size=10)
+    >>> agent = rlsvi.OptimalPolicy(seed=0).learn(env, 1)
+    >>> round(rlsvi.evaluate(agent, env, episodes=5).mean, 2)
+    0.99
     """
 
     myopic: bool = False

@@ -176,6 +176,13 @@ class StationaryRLSVI(StationaryAgent):
         DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
     seed
         Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(gamma=0.9, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=4), 20).episodes
+    20
     """
 
     sigma: Noise = 1.0
@@ -194,6 +201,13 @@ class StationaryLSVI(StationaryAgent):
         Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
     gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed
         As for StationaryRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryLSVI(gamma=0.9, explore=rlsvi.EpsilonGreedy(0.2), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=4), 20).episodes
+    20
     """
 
     explore: Explore = Greedy()

@@ -47,6 +47,13 @@ class ThompsonSampling(Agent):
         between 0 and 1 counts as that fraction of a success.
     seed
         Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ThompsonSampling(prior=(1, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2), 50).episodes
+    50
     """
 
     prior: tuple[float, float] = (1.0, 1.0)

@@ -72,6 +72,13 @@ class BootstrapRLSVI(FiniteHorizonAgent):
         explored before targets differ.
     basis, horizon, prior_mean, reward_offset, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BootstrapRLSVI(prior_weight=1.0, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     prior_weight: float = 1.0

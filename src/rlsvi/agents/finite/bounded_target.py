@@ -25,8 +25,6 @@ from rlsvi.envs.task import Task
 class BoundedTargetRLSVI(RLSVI):
     """Randomized least-squares value iteration with values that are clipped to the returns that are possible.
 
-    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
-
     Parameters
     ----------
     bounds
@@ -36,6 +34,15 @@ class BoundedTargetRLSVI(RLSVI):
         0) and (H - h) max(high, 0).
     lam, sigma, basis, horizon, prior_mean, reward_offset, seed
         As for RLSVI. The offset counts as reward.
+
+    Examples
+    --------
+    The chain pays at most 1 in an episode:
+
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BoundedTargetRLSVI(bounds=(0, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50).predict(0, deterministic=True)
+    (1, 1)
     """
 
     bounds: tuple[float, float] | Floats | None = None

@@ -46,6 +46,8 @@ def learn_concurrently(
         EnsembleRLSVI with as many members as there are environments.
     envs
         Copies of one environment, one for each agent.
+    rounds
+        The number of rounds. In each, every agent plays one episode.
     shared
         All agents of a round act on one sample.
     progress
@@ -53,7 +55,15 @@ def learn_concurrently(
 
     Returns
     -------
-    The sum of the rewards of every episode, (rounds, agents).
+    Floats
+        The sum of the rewards of every episode, (rounds, agents).
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> envs = [gymnasium.make("rlsvi/Chain-v0", length=5) for _ in range(3)]
+    >>> rlsvi.learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
+    (20, 3)
     """
     places = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, np.ndarray) else []
     if not places:

@@ -93,6 +93,13 @@ class EnsembleRLSVI(FiniteHorizonAgent):
     prior_scale
         Standard deviation of the members' prior draws, in units of RLSVI's prior, >= 0. 0: all members start from
         the prior mean, and differ only in what they make of the data.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.EnsembleRLSVI(members=10, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: float = 0.1

@@ -51,6 +51,13 @@ class GradientRLSVI(FiniteHorizonAgent):
         learned; with fixed targets, 0 samples from the posterior.
     memory
         The number of most recent transitions kept for each period.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.GradientRLSVI(ensemble=5, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).episodes
+    100
     """
 
     sigma: float = 0.1

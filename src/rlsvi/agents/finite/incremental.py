@@ -66,6 +66,13 @@ class IncrementalRLSVI(FiniteHorizonAgent):
         such as Linear or Exponential. 0 forgets nothing.
     keep_prior
         Forget only the data. False: forget the prior too, as in the paper.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.IncrementalRLSVI(nu=0.02, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: Noise = 0.1

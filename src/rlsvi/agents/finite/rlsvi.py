@@ -160,6 +160,15 @@ class RLSVI(FiniteHorizonAgent):
         Added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
     seed
         Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.RLSVI(sigma=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=10), 100)
+    RLSVI(lam=1.0, basis=None, horizon=None, prior_mean=0.0, reward_offset=0.0, seed=0, sigma=0.1)
+    >>> agent.predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: Noise | ByEvidence = 0.1
@@ -229,6 +238,13 @@ class LSVI(FiniteHorizonAgent):
         Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
     basis, horizon, prior_mean, reward_offset, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.LSVI(lam=0.01, explore=rlsvi.EpsilonGreedy(0.3), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     explore: Explore = Greedy()
@@ -891,11 +907,27 @@ class Data(NamedTuple):
 
 
 def evidence(agent: Any) -> Evidence:
-    """Return the lam and sigma with the largest evidence, given the experience of `agent`, which is not changed.
+    """Return the lam and sigma with the largest evidence, given the experience of an agent.
 
-    To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
     For LSVI the ridge is lam sigma^2. If the data fit without error, sigma would be 0; the search is limited to
     ridges from 1e-8 times the average diagonal of A'A to 1e8 times it, where features have no effect at all.
+
+    Parameters
+    ----------
+    agent
+        An agent that has learned. It is not changed.
+
+    Returns
+    -------
+    Evidence
+        The two numbers, `lam` and `sigma`, and their log evidence.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50)
+    >>> found = rlsvi.evidence(agent)
+    >>> better = agent.clone(lam=found.lam, sigma=found.sigma)
     """
     learner = getattr(agent, "_learner", None)
     if learner is None or agent.steps == 0:

@@ -144,6 +144,13 @@ class BoundedRLSVI(PracticeAgent):
         Prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
     seed
         Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BoundedRLSVI(basis=rlsvi.bases.Fourier(order=3), seed=0)
+    >>> agent.learn(gymnasium.make("CartPole-v1"), 5).episodes
+    5
     """
 
     lam: float | None = None

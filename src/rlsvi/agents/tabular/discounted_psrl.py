@@ -73,6 +73,13 @@ class DiscountedPSRL(Agent):
         Maximum number of updates of values after a step.
     seed
         Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.DiscountedPSRL(seed=0).learn(gymnasium.make("CliffWalking-v1", max_episode_steps=200), 50)
+    >>> agent.states
+    37
     """
 
     gamma: float = 0.99

@@ -37,6 +37,13 @@ class HomogeneousRLSVI(TabularAgent):
         As for RLSVI.
     prior_mean
         Prior mean of all values, a number.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.HomogeneousRLSVI(sigma=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=5), 100).episodes
+    100
     """
 
     _samples = True

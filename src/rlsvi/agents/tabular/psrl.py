@@ -47,6 +47,13 @@ class PSRL(TabularAgent):
         then not pay an additional r_H. This is checked where the problem is a FiniteMDP.
     horizon, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.PSRL(homogeneous=True, reward_range=(-1, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0"), 50).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True

@@ -46,6 +46,13 @@ class UCBVI(TabularAgent):
         (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
     horizon, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.UCBVI(scale=0.1, planned=100, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).episodes
+    100
     """
 
     _samples = False

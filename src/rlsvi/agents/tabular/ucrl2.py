@@ -58,6 +58,13 @@ class UCRL2(TabularAgent):
         As for PSRL.
     horizon, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.UCRL2(scale=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = False

@@ -54,6 +54,13 @@ class WorstCaseRLSVI(TabularAgent):
         (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
     horizon, seed
         As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.WorstCaseRLSVI(scale=0.02, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True
