@@ -18,7 +18,22 @@ from rlsvi.mdp import FiniteMDP, Solution
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A finite MDP, the basis that agents use to learn it, and its exact solution."""
+    """A finite MDP, the basis that agents use to learn it, and its exact solution.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    basis
+        The basis of agents that have none of their own.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> problem = rlsvi.Problem(rlsvi.mdp.deep_sea(10))
+    >>> round(float(problem.solution.V[0, 0]), 2)
+    0.99
+    """
 
     mdp: FiniteMDP
     basis: Basis = field(default_factory=Tabular)
@@ -70,13 +85,32 @@ def chain(
 
     Parameters
     ----------
+    length
+        N, the number of states.
     features
         None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an agnostic
-        one (section 6.1.2); `seed` draws it.
+        one (section 6.1.2).
+    rho
+        The noise of an agnostic basis.
     scale, per_period
-        See `rlsvi.bases.coherent`; `rho_is` : see `rlsvi.bases.agnostic`.
+        As for `rlsvi.bases.coherent`.
+    rho_is
+        As for `rlsvi.bases.agnostic`.
     deterministic
         Right always succeeds; see `rlsvi.mdp.chain`.
+    seed
+        Draws the basis.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.chain(10, features=5).name
+    'chain of length 10'
     """
     task = mdp.chain(length, deterministic=deterministic)
     if features is None:
@@ -99,11 +133,28 @@ def deep_sea(
 
     Parameters
     ----------
+    size
+        N, the number of rows and columns.
+    rho
+        The noise of an agnostic basis.
+    stochastic
+        Whether moves fail and rewards are noisy.
     seed
         Draws which action moves right, and the basis.
     features
         None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as for the
         chain. A state belongs to one period, its row, and all periods share the functions.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.deep_sea(10).mdp.horizon
+    10
     """
     task = mdp.deep_sea(size, stochastic=stochastic, seed=seed)
     if features is None:
@@ -126,12 +177,56 @@ def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """Swim against the current, with a table (PSRL is better at it than RLSVI)."""
+    """Swim against the current, with a table (PSRL is better at it than RLSVI).
+
+    Parameters
+    ----------
+    states
+        The number of states.
+    horizon
+        The number of periods.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.river_swim(states=6).mdp.states
+    6
+    """
     return Problem(mdp.river_swim(states, horizon))
 
 
 def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """An MDP drawn from the prior of Theorem 1, with a table."""
+    """An MDP drawn from the prior of Theorem 1, with a table.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    actions
+        A, the number of actions.
+    horizon
+        H, the number of periods.
+    seed
+        Seed of the draw.
+    **options
+        Other arguments of `rlsvi.mdp.dirichlet`.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.dirichlet(states=5, actions=3, seed=1).mdp.actions
+    3
+    """
     return Problem(mdp.dirichlet(states, actions, horizon, seed=seed, **options))
 
 
@@ -140,10 +235,25 @@ def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **optio
 
     Parameters
     ----------
+    products
+        N, the number of products.
+    slots
+        J, the number of products that a customer is shown.
     seed
         Draws the instance.
-    options
-        As for `mdp.recommendation`: scale, beta, gamma, reward_values.
+    **options
+        As for `rlsvi.mdp.recommendation`: scale, beta, gamma, reward_values.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.recommendation(products=4, slots=2).mdp.states
+    10
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
 
@@ -184,7 +294,28 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
 
 
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
-    """A toy-text environment of Gymnasium, such as FrozenLake-v1, with a table."""
+    """A toy-text environment of Gymnasium, such as FrozenLake-v1, with a table.
+
+    Parameters
+    ----------
+    env_id
+        The name of the environment.
+    horizon
+        The number of steps per episode. If None, the environment's own time limit.
+    **options
+        Arguments of `gymnasium.make`.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.gymnasium("FrozenLake-v1", horizon=20).mdp.states
+    16
+    """
     import gymnasium as gym
 
     if not isinstance(env_id, str):

@@ -36,6 +36,12 @@ class Fourier(MeasuredBasis):
     smoothness
         A feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions and a higher
         order adds detail only where the data require it. 0: all features alike, as published.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Fourier(order=2).rows(np.array([[0.0], [1.0]])).tolist()
+    [[1.0, 1.0, 0.25], [1.0, -1.0, 0.25]]
     """
 
     order: int | None = None

@@ -32,6 +32,13 @@ class HashedTiles(MeasuredBasis):
         The number of places.
     seed
         Seed for the places of tiles.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rows = rlsvi.bases.HashedTiles(grids=8, features=512).rows(np.full((1, 20), 0.5))
+    >>> rows.shape, rows.sum().item()
+    ((1, 512), 8.0)
     """
 
     grids: int = 8

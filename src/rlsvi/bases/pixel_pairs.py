@@ -44,6 +44,12 @@ class PixelPairs(MeasuredBasis):
     features
         The maximum number of sums of products. If there would be more, the largest displacements are not told
         apart.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.PixelPairs(10, 5).rows(np.full((1, 50), 0.5)).shape
+    (1, 89)
     """
 
     height: int

@@ -34,6 +34,13 @@ class Tetris:
     units
         Factors of the integer features. "scaled" divides all but the constant by the height of the board; "raw"
         leaves them unchanged; or a vector with one number per feature.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris("dellacherie"), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/MiniTetris-v0"), 2).episodes
+    2
     """
 
     features: Kind = "bertsekas"

@@ -42,6 +42,12 @@ class Waves(MeasuredBasis):
         agents it is n / 4.
     seed
         Seed for directions and phases.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Waves(features=100, length=1.0).rows(np.array([[0.5, 0.5]])).shape
+    (1, 103)
     """
 
     features: int = 400

@@ -32,6 +32,13 @@ class FiniteMDPEnv(Environment):
         "rgb_array" for pictures, "ansi" for a line of text, or None.
     endless
         Continue after the last period, forever; for an MDP whose periods are all alike.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> env = rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(5))
+    >>> env.reset(seed=0)
+    (0, {})
     """
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
@@ -106,7 +113,22 @@ class FiniteMDPEnv(Environment):
 
 
 class ChainEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way."""
+    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way.
+
+    Parameters
+    ----------
+    length
+        N, the number of states.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=10)
+    >>> env.observation_space, env.action_space
+    (Discrete(10), Discrete(2))
+    """
 
     def __init__(self, length: int = 50, render_mode: str | None = None) -> None:
         super().__init__(chain(length), render_mode)
@@ -149,8 +171,19 @@ class DeepSeaEnv(FiniteMDPEnv):
 
     Parameters
     ----------
-    options
+    size
+        N, the number of rows, and of steps in an episode.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+    **options
         Arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/DeepSea-v0", size=5, stochastic=True)
+    >>> env.observation_space
+    Discrete(26)
     """
 
     def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
@@ -220,8 +253,18 @@ class RiverSwimEnv(FiniteMDPEnv):
 
     Parameters
     ----------
+    states
+        The number of states.
     horizon
         The number of periods. If None, endless.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> gymnasium.make("rlsvi/RiverSwim-v0", horizon=None).observation_space
+    Discrete(6)
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:

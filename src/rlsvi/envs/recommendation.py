@@ -42,6 +42,14 @@ class RecommendationEnv(Environment):
     **taste
         What customers like: `beta`, `gamma`, `scale` and `seed`, as for `rlsvi.mdp.draw_taste`; `seed` draws it
         once.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2)
+    >>> observation, info = env.reset(seed=0)
+    >>> observation.tolist(), info["action_mask"].tolist()
+    ([0, 0, 0, 0], [1, 1, 1, 1])
     """
 
     metadata: dict[str, Any] = {**Environment.metadata, "render_fps": 4}  # noqa: RUF012

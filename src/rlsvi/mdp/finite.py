@@ -135,10 +135,27 @@ class FiniteMDP:
     rewards
         "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given; "gaussian": with
         standard deviation `reward_std` (a number, or one for each entry).
+    reward_values
+        The two rewards, if `rewards` is "bernoulli".
+    reward_std
+        The standard deviation of rewards, if `rewards` is "gaussian".
     legal
         Action mask, (S, A) or (H, S, A). If None, all actions are legal.
     absorbing
         States that end the episode, (S,). If None, there are none.
+    name
+        The name in tables and figures.
+
+    Examples
+    --------
+    Two states; action a leads to state a, and action 1 pays 1:
+
+    >>> import rlsvi
+    >>> def successors(s, a):
+    ...     return [(1.0, a, float(a))]
+    >>> mdp = rlsvi.FiniteMDP.from_function(successors, horizon=3, states=2, actions=2, start=[1.0, 0.0])
+    >>> rlsvi.mdp.backward_induction(mdp).V[0].tolist()
+    [3.0, 3.0]
     """
 
     horizon: int
@@ -179,9 +196,28 @@ class FiniteMDP:
         legal: Bools | None = None,
         **options: object,
     ) -> "FiniteMDP":
-        """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, reward), ...]`.
+        """Build a table whose periods are all alike.
 
-        `options` are the remaining arguments of FiniteMDP. `successors` is not called for illegal actions.
+        Parameters
+        ----------
+        successors
+            A function that lists what can happen: `successors(s, a) -> [(probability, next state, reward), ...]`.
+            It is not called for illegal actions.
+        horizon
+            The number of periods.
+        states
+            S, the number of states.
+        actions
+            A, the number of actions.
+        legal
+            Action mask, (S, A). If None, all actions are legal.
+        **options
+            The remaining arguments of FiniteMDP.
+
+        Returns
+        -------
+        FiniteMDP
+            The table.
         """
         for key, count in (("horizon", horizon), ("states", states), ("actions", actions)):
             whole(key, count, 1, 2**31 - 1)
@@ -216,9 +252,18 @@ class FiniteMDP:
         Parameters
         ----------
         P
-            (S, A, S) with `horizon`, or (H, S, A, S).
+            Transition probabilities, (S, A, S) with `horizon`, or (H, S, A, S).
         R
             Mean rewards, (S, A), (S, A, S) or with a leading H.
+        horizon
+            The number of periods, if P does not tell.
+        **options
+            The remaining arguments of FiniteMDP.
+
+        Returns
+        -------
+        FiniteMDP
+            The table.
         """
         p = finite("P", P)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:
