@@ -7,9 +7,12 @@ from importlib.util import find_spec
 
 import pytest
 
-from test_docs import ENTRIES, described
+from test_docs import ENTRIES, REFERENCE, described
 
 NAMES = [name for name in ENTRIES if callable(described(name))]
+MEMBERS = re.findall(r"^::: (\S+)\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE)
+METHODS = [f"{name}.{it}" for name, members in MEMBERS for it in members.split(", ")]
+METHODS = [name for name in METHODS if inspect.isroutine(described(name))]
 SLOW = {"rlsvi.study.executors.executor"}
 NEEDS = {"rlsvi.callbacks.TensorBoard": "tensorboard"}
 HEADING = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
@@ -26,6 +29,7 @@ def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     example = doctest.DocTestParser().get_doctest(sections(name).get("Examples", ""), {}, name, name, 0)
     assert example.examples, f"{name} has no example"
     failures = []
@@ -33,18 +37,19 @@ def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
     assert not failures, "".join(failures)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *METHODS])
 def test_parameters_and_results_are_described(name):
     found, value = sections(name), described(name)
     entries = re.findall(r"^\S.*$", found.get("Parameters", "") + found.get("Attributes", ""), flags=re.MULTILINE)
     known = {part.strip("* ") for entry in entries for part in entry.split(",")}
     signature = inspect.signature(value)
-    missing = signature.parameters.keys() - known
+    missing = signature.parameters.keys() - known - {"self", "args", "kwargs"}
     assert not missing, f"{name} does not describe {sorted(missing)}"
     assert inspect.isclass(value) or signature.return_annotation in (None, "None") or "Returns" in found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *METHODS])
 def test_formulas_are_code(name):
-    text = re.sub(r"`[^`]*`|^>>> .*\n", "", described(name).__doc__, flags=re.MULTILINE)
-    assert not re.findall(r"(?<!^)\*(?!\*?\w+$)", text), "Markdown would read * as emphasis: write `V*`"
+    text = inspect.cleandoc(described(name).__doc__).partition("\nExamples\n---")[0]
+    text = re.sub(r"`[^`]*`|^\*\*\w+$", "", text, flags=re.MULTILINE)
+    assert "*" not in text, "Markdown would read * as emphasis: write `V*`"

@@ -46,7 +46,7 @@ class Problem:
 
     @cached_property
     def solution(self) -> Solution:
-        """V* and Q*."""
+        """The optimal values `V*` and `Q*`."""
         return mdp.backward_induction(self.mdp)
 
     @cached_property
@@ -265,6 +265,26 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
     directions at random instead. The reward of 1 is for reaching the corner, where the episode ends.
 
     horizon : the number of steps; None for 4 (N - 1), twice what the shortest path takes.
+
+    Parameters
+    ----------
+    size
+        N, the number of rows and of columns.
+    slip
+        The probability of a move in a random direction.
+    horizon
+        The number of steps; None for 4 (N - 1), twice what the shortest path takes.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.grid(4).mdp.states
+    16
     """
     N, slips = whole("size", size, 2, 1000), in_unit_interval("slip", slip, closed=True)
 

@@ -118,7 +118,7 @@ class Learner(Protocol):
 
     Examples
     --------
-    An agent makes its learner when it begins its first episode. [How agents work](../concepts/agents.md) shows one that is written from scratch.
+    An agent makes its learner when it begins its first episode:
 
     >>> import gymnasium, rlsvi
     >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 3)

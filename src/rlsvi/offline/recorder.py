@@ -78,6 +78,18 @@ def record(
         The maximum number of steps of an episode. A longer one is cut off there.
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    pl.DataFrame
+        The log, with one row per step.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> log = rlsvi.record(gymnasium.make("rlsvi/Chain-v0", length=5), episodes=10)
+    >>> log.columns[:5], log.height
+    (['episode', 'step', 'observation', 'action', 'reward'], 40)
     """
     check_env(env)
     if steps is not None and (episodes is not None or not learning):

@@ -84,9 +84,24 @@ def value_of(
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
+    Returns
+    -------
+    OfflineValue
+        The estimates, each with its interval.
+
     Raises
     ------
-    ValueError, TypeError : an argument, the log or what the policy returns is wrong; the message names it.
+    ValueError, TypeError
+        An argument, the log or what the policy returns is wrong; the message names it.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=3)
+    >>> log = rlsvi.record(env, episodes=1000)  # at random
+    >>> value = rlsvi.value_of(lambda observation: 1, log, env)  # always to the right, which is worth 4/9
+    >>> value.fitted.low < 4 / 9 < value.fitted.high
+    True
     """
     _check_arguments(gamma, level, draws, horizon)
     replay = replay_of(log, env, columns)
@@ -155,7 +170,35 @@ def value_of(
 
 
 class OfflineValue(NamedTuple):
-    """Estimates of the value of a policy, each with its interval, from a log of other policies."""
+    """Estimates of the value of a policy, each with its interval, from a log of other policies.
+
+    Attributes
+    ----------
+    estimates
+        The estimates by name.
+    absent
+        Why an estimate is missing, by name.
+    level
+        The probability of the intervals.
+    gamma
+        The discount.
+    horizon
+        The number of steps whose rewards count; None: all.
+    episodes, steps
+        What the log consists of.
+    effective
+        The effective number of episodes of importance sampling; None without propensities.
+    untried
+        The share of the policy's actions never tried in the same state; with features, never at all.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=3)
+    >>> value = rlsvi.value_of(lambda observation: 1, rlsvi.record(env, episodes=1000), env)
+    >>> list(value.estimates)
+    ['fitted', 'weighted', 'robust']
+    """
 
     estimates: dict[str, Interval]
     absent: dict[str, str]  # why an estimate is missing
@@ -183,7 +226,13 @@ class OfflineValue(NamedTuple):
         return self.estimates.get(ROBUST)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values, with None for an end that is not known."""
+        """Return everything as plain values, with None for an end that is not known.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
         estimates = {
             name.replace(" ", "_"): {end: v if np.isfinite(v) else None for end, v in found._asdict().items()}
             for name, found in self.estimates.items()

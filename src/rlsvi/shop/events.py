@@ -54,6 +54,12 @@ class Event(NamedTuple):
         The number of the event, in the order in which events were committed; 0 until then.
     among
         Recommended: the products that the request allowed; None: all that were offered.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Event
+    >>> Event(kind="answered", visit="ann", product="tea", reward=1.0).slot is None
+    True
     """
 
     kind: Kind
@@ -186,7 +192,17 @@ class CatalogueCache:
 
 
 class StoreError(RuntimeError):
-    """The shop's database could not do what was asked; nothing of it was written."""
+    """The shop's database could not do what was asked; nothing of it was written.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Recommender, StoreError
+    >>> try:
+    ...     shop = Recommender(database="sqlite:////nowhere/shop.db")
+    ... except StoreError:
+    ...     print("there is no such folder")
+    there is no such folder
+    """
 
     reason = ""  # in general words, without names of this shop
     for_client = (
@@ -584,6 +600,17 @@ class Events:
         SQLite: whether events survive a loss of power as soon as they are committed.
     create
         Whether tables are created where there are none; if not, such a database is refused.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Events, Recommender
+    >>> shop = Recommender(database="sqlite:///shop.db")
+    >>> shop.add("tea")
+    >>> shop.stop()
+    >>> events = Events("sqlite:///shop.db")
+    >>> [event.kind for event in events.since(0, limit=10)]
+    ['added']
+    >>> events.close()
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
@@ -649,6 +676,11 @@ class Events:
 
         It is committed at the end, and rolled back if anything is raised; also after an error of the database that
         was caught.
+
+        Returns
+        -------
+        Iterator
+            A context manager whose value writes events.
         """
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
             writer = Writer(cursor, self._database, self._products)
@@ -684,16 +716,41 @@ class Events:
     # ---- reading ------------------------------------------------------------------------------------------
 
     def since(self, number: int, limit: int) -> list[Event]:
-        """Return the first `limit` events after the one of this number, in order."""
+        """Return the first `limit` events after the one of this number, in order.
+
+        Parameters
+        ----------
+        number
+            The number of an event; 0 for all.
+        limit
+            The most events to return.
+
+        Returns
+        -------
+        list
+            The events.
+        """
         asked = {"id": whole("number", number, 0, LARGEST), "limit": whole("limit", limit, 0, LARGEST)}
         return [event_of(row) for row in self._rows(SINCE, asked)]
 
     def last(self) -> int:
-        """Return the number of the last event, 0 if there is none."""
+        """Return the number of the last event, 0 if there is none.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._rows(LAST, {})[0][0] or 0
 
     def catalogue(self) -> dict[str, Event]:
-        """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
+        """Return the last event, "added" or "removed", of every product, in the order of their first addition.
+
+        Returns
+        -------
+        dict
+            The events by product.
+        """
         return self._products.current(lambda last: self._rows(CATALOGUE, {"id": last}))
 
     def learner_at(self) -> float | None:

@@ -104,6 +104,11 @@ class ServeSettings(BaseModel):
 class ShopSettings(BaseModel):
     """Everything that a shop's servers and its learner must agree on.
 
+    Parameters
+    ----------
+    **settings
+        The attributes below by name, each with a default.
+
     Attributes
     ----------
     database
@@ -129,6 +134,7 @@ class ShopSettings(BaseModel):
 
     Examples
     --------
+    >>> from rlsvi.shop import ShopSettings
     >>> settings = ShopSettings(slots=3, customer={"age": {"low": 0, "high": 100}})
     >>> settings.customer.width
     1

@@ -79,12 +79,31 @@ def simulate_concurrent(
     agent
         Has the data of all, and says what each acts on. EnsembleRLSVI(members=agents): agent k always acts on
         member k, which is seed sampling. RLSVI and others: on a sample of its own, new in each round.
+    problem
+        The problem.
+    rounds
+        The number of rounds.
+    agents
+        The number of agents.
     shared
         All agents of a round act on one sample, or on one member of an ensemble.
     regret, trace
         As for `simulate`.
     advance
         Called from time to time with the number of rounds just finished.
+
+    Returns
+    -------
+    History
+        The results of each episode.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.EnsembleRLSVI(members=4, seed=0)
+    >>> history = rlsvi.simulate.simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
+    >>> history.reward.shape
+    (40,)
     """
     rounds, agents = whole("rounds", rounds, 0), whole("agents", agents, 1)
     check_concurrent(agent, agents, shared)

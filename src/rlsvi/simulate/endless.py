@@ -46,8 +46,26 @@ def simulate_continual(
 
     Parameters
     ----------
+    agent
+        The agent, which goes on learning.
+    mdp
+        The MDP.
+    steps
+        The number of steps.
     advance
         Called from time to time with the number of steps just done.
+
+    Returns
+    -------
+    Floats
+        The reward of every step, (steps,).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.ContinualRLSVI(gamma=0.9, seed=0)
+    >>> rlsvi.simulate.simulate_continual(agent, rlsvi.mdp.river_swim(), 100).shape
+    (100,)
     """
     steps = whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):

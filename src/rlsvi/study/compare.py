@@ -78,6 +78,8 @@ def compare(
         takes `seed`, or requires an argument, is called with each seed; others are called without. It must make a
         new environment at every call, which is closed after the run; of an environment that is given, every run
         plays a copy.
+    episodes
+        The number of episodes of each run.
     seeds
         The number of seeds (0, 1, ..), or a list of seeds.
     workers
@@ -92,6 +94,19 @@ def compare(
         install ".[cuda]"`). It pays from about a thousand seeds on.
     progress
         Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    Runs
+        All runs, with a table, a figure and statistics.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agents = {"RLSVI": rlsvi.RLSVI(), "dithering": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.1))}
+    >>> runs = rlsvi.compare(agents, rlsvi.problems.chain(10), episodes=300, seeds=5)
+    >>> runs.summary()["learned"].to_list()
+    [5, 0]
     """
     numbers = _numbers(seeds)
     check_agents(agents)

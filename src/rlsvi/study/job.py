@@ -42,6 +42,12 @@ class Job:
     given
         An object that the function takes before its settings, if not None. It travels as it is, and its pickle is
         part of the name.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> print(rlsvi.Job("mine:area", {"side": 2}))
+    area(side=2)
     """
 
     function: str
@@ -75,7 +81,22 @@ class Job:
 
     @staticmethod
     def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
-        """Return the job of calling `function` with `settings`."""
+        """Return the job of calling `function` with `settings`.
+
+        Parameters
+        ----------
+        function
+            A function at the top level of a module.
+        cost
+            As for `Job`.
+        **settings
+            The settings.
+
+        Returns
+        -------
+        Job
+            The job.
+        """
         if not callable(function):
             raise TypeError(f"function must be a function at the top level of a module, got {shown(function)}")
         name = getattr(function, "__qualname__", repr(function))  # a partial does not have one

@@ -32,6 +32,8 @@ def sweep(
 
     Parameters
     ----------
+    jobs
+        The jobs.
     store
         A Store, or its folder.
     executor
@@ -41,6 +43,21 @@ def sweep(
         Compute all jobs, including those with stored results.
     advance
         Called with each finished job, and whether it was computed now.
+
+    Returns
+    -------
+    pl.DataFrame
+        The results of all jobs, in their order.
+
+    Examples
+    --------
+    Jobs call a function of a module, here that of a file `mine.py`:
+
+    >>> import pathlib, rlsvi
+    >>> _ = pathlib.Path("mine.py").write_text("def area(side): return {'area': side**2}")
+    >>> jobs = [rlsvi.Job("mine:area", {"side": side}) for side in (1, 2, 3)]
+    >>> rlsvi.sweep(jobs, "results", executor="serial")["area"].to_list()
+    [1, 4, 9]
     """
     try:
         jobs = list(jobs)
