@@ -296,8 +296,8 @@ class Runs:
 
         The columns are
 
-        - `regret`, `regret_low`, `regret_high`: total expected regret of all episodes, and the 95% bootstrap interval
-          of its median; null with a single seed, which gives no bounds.
+        - `regret`, `regret_low`, `regret_high`: total expected regret of all episodes, and the 95% bootstrap
+          interval of its median; null with a single seed, which gives no bounds.
         - `regret_iqm`: the mean of the middle half of the seeds.
         - `regret_left`: expected regret per episode over the last tenth, as a fraction of that of random play.
         - `reward`: total reward of all episodes.
