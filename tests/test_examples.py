@@ -13,7 +13,21 @@ NAMES = [name for name in ENTRIES if callable(described(name))]
 MEMBERS = re.findall(r"^::: (\S+)\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE)
 METHODS = [f"{name}.{it}" for name, members in MEMBERS for it in members.split(", ")]
 METHODS = [name for name in METHODS if inspect.isroutine(described(name))]
-SLOW = {"rlsvi.study.executors.executor"}
+AGENTS = "BoundedTarget Incremental Bootstrap Continual Homogeneous WorstCase".split()
+SLOW = {  # much to compile, which no other test of the first suite needs
+    *(f"rlsvi.{name}RLSVI" for name in AGENTS),
+    *(
+        f"rlsvi.{name}"
+        for name in ("ContinualLSVI", "UCRL2", "UCBVI", "LSVIUCB", "OptimisticPSRL", "GaussianPSRL")
+    ),
+    *("rlsvi.ContextualBandit", "rlsvi.evidence", "rlsvi.learn_concurrently", "rlsvi.bases.Tetris"),
+    *(
+        f"rlsvi.simulate.{name}"
+        for name in ("simulate_concurrent", "simulate_continual", "simulate_tetris", "play_mean")
+    ),
+    *("rlsvi.tetris.play.play", "rlsvi.tetris.policy_iteration.policy_iteration", "rlsvi.tetris.Policies"),
+    "rlsvi.shop.judge",
+}
 NEEDS = {"rlsvi.callbacks.TensorBoard": "tensorboard"}
 HEADING = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 

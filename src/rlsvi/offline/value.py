@@ -197,7 +197,7 @@ class OfflineValue(NamedTuple):
     >>> env = gymnasium.make("rlsvi/Chain-v0", length=3)
     >>> value = rlsvi.value_of(lambda observation: 1, rlsvi.record(env, episodes=1000), env)
     >>> list(value.estimates)
-    ['fitted', 'weighted', 'robust']
+    ['fitted Q evaluation', 'weighted importance sampling', 'doubly robust']
     """
 
     estimates: dict[str, Interval]

@@ -183,7 +183,7 @@ def proof_bound(
     --------
     >>> from rlsvi.theory import proof_bound
     >>> proof_bound(states=5, actions=2, horizon=3, steps=[1000, 4000]).round().tolist()
-    [2020.0, 3086.0]
+    [4749.0, 7036.0]
     """
     sizes = (("states", states), ("actions", actions), ("horizon", horizon))
     pairs = math.prod(whole(name, n, 1, MOST) for name, n in sizes)
