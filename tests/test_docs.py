@@ -72,8 +72,8 @@ def test_what_is_exported_and_has_no_place_is_described_at_the_end():
     assert hooks.with_all_exports(without, "reference/agents.md") == without + "\n## More\n\n::: rlsvi.PSRL\n"
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_what_is_described_exists(name):
+def described(name):
+    """What an entry of the reference describes."""
     parts = name.split(".")
     for last in range(len(parts) - 1, 0, -1):
         if find_spec(".".join(parts[:last])):
@@ -81,6 +81,12 @@ def test_what_is_described_exists(name):
     value = importlib.import_module(".".join(parts[:last]))
     for part in parts[last:]:
         value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_what_is_described_exists(name):
+    value = described(name)
     shown = re.search(
         rf"^::: {re.escape(name)}\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE
     )

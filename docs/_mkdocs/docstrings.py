@@ -1,26 +1,16 @@
-"""Docstrings as Markdown: parameters become a list, and the asterisk of V* stays an asterisk."""
+"""What a docstring says of `lam, sigma` together is shown for each of them, with its own type and default."""
 
 import re
 from typing import Any
 
 from griffe import Extension, Object
 
-PARAMETER = re.compile(r"^([a-zA-Z_][\w, ]*) : ", re.MULTILINE)
-SPECIAL = re.compile(r"(`[^`]*`)|([*\[\]])")
+TOGETHER = re.compile(r"^(\w+(?:, \w+)+)\n((?: {4}.*(?:\n|$))+)", re.MULTILINE)
 
 
-def markdown(text: str) -> str:
-    """The text of a docstring as Markdown."""
-    return "\n\n".join(paragraph(part) for part in text.split("\n\n"))
-
-
-def paragraph(text: str) -> str:
-    """One paragraph of it. An indented one is code."""
-    if text.startswith("    "):
-        return text
-    text = SPECIAL.sub(lambda found: found[1] or "\\" + found[2], text)
-    text = re.sub(r"^(\w+)\n-+\n", r"**\1**\n\n", text)
-    return PARAMETER.sub(r"\n- `\1`: ", text).lstrip("\n")
+def one_each(found: re.Match[str]) -> str:
+    """Parameters that share a description, as one entry each."""
+    return "".join(f"{name}\n{found[2].rstrip()}\n" for name in found[1].split(", "))
 
 
 class Docstrings(Extension):
@@ -29,4 +19,4 @@ class Docstrings(Extension):
     def on_object(self, *, obj: Object, **_: Any) -> None:
         """Rewrite one."""
         if obj.docstring is not None:
-            obj.docstring.value = markdown(obj.docstring.value)
+            obj.docstring.value = TOGETHER.sub(one_each, obj.docstring.value)

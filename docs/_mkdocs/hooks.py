@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 EXPORTS = {  # by page: the module that offers what is described there, and the package that exports it
     "reference/agents.md": ("rlsvi", "rlsvi.agents"),
     "reference/bases.md": ("rlsvi.bases", "rlsvi.bases"),
-    "reference/callbacks.md": ("rlsvi.callbacks", "rlsvi.callbacks"),
     "reference/envs.md": ("rlsvi.envs", "rlsvi.envs"),
     "reference/problems.md": ("rlsvi.problems", None),
 }

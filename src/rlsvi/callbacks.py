@@ -45,7 +45,16 @@ class CSV(Callback):
 
     Parameters
     ----------
-    path : the file.
+    path
+        The file.
+
+    Examples
+    --------
+    >>> import gymnasium, polars, rlsvi
+    >>> log = rlsvi.callbacks.CSV("log.csv")
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 20, on_episode=log)
+    >>> polars.read_csv("log.csv").height
+    20
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -111,8 +120,16 @@ class TensorBoard(Callback):
 
     Parameters
     ----------
-    folder : the folder, one for each run; it is created if necessary.
-    against : "episodes" or "steps", the horizontal axis.
+    folder
+        The folder, one for each run; it is created if necessary.
+    against
+        "episodes" or "steps", the horizontal axis.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> log = rlsvi.callbacks.TensorBoard("runs/first")
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 20, on_episode=log)
     """
 
     def __init__(self, folder: str | os.PathLike[str], against: Literal["episodes", "steps"] = "episodes") -> None:

@@ -18,7 +18,22 @@ from rlsvi.mdp import FiniteMDP, Solution
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A finite MDP, the basis that agents use to learn it, and its exact solution."""
+    """A finite MDP, the basis that agents use to learn it, and its exact solution.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    basis
+        The basis of agents that have none of their own.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> problem = rlsvi.Problem(rlsvi.mdp.deep_sea(10))
+    >>> round(float(problem.solution.V[0, 0]), 2)
+    0.99
+    """
 
     mdp: FiniteMDP
     basis: Basis = field(default_factory=Tabular)
@@ -31,7 +46,7 @@ class Problem:
 
     @cached_property
     def solution(self) -> Solution:
-        """V* and Q*."""
+        """The optimal values `V*` and `Q*`."""
         return mdp.backward_induction(self.mdp)
 
     @cached_property
@@ -68,10 +83,34 @@ def chain(
 ) -> Problem:
     """The paper's chain, Example 1: one reward, at the far end.
 
-    features : None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an
-        agnostic one (section 6.1.2); `seed` draws it.
-    scale, per_period : see `rlsvi.bases.coherent`; `rho_is` : see `rlsvi.bases.agnostic`.
-    deterministic : right always succeeds; see `rlsvi.mdp.chain`.
+    Parameters
+    ----------
+    length
+        N, the number of states.
+    features
+        None uses a table. K uses a random coherent basis of K functions (section 6.1.1), or with `rho` an agnostic
+        one (section 6.1.2).
+    rho
+        The noise of an agnostic basis.
+    scale, per_period
+        As for `rlsvi.bases.coherent`.
+    rho_is
+        As for `rlsvi.bases.agnostic`.
+    deterministic
+        Right always succeeds; see `rlsvi.mdp.chain`.
+    seed
+        Draws the basis.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.chain(10, features=5).name
+    'chain of length 10'
     """
     task = mdp.chain(length, deterministic=deterministic)
     if features is None:
@@ -92,9 +131,30 @@ def deep_sea(
 ) -> Problem:
     """The DeepSea of bsuite: one treasure in an N x N grid.
 
-    seed : draws which action moves right, and the basis.
-    features : None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as
-        for the chain. A state belongs to one period, its row, and all periods share the functions.
+    Parameters
+    ----------
+    size
+        N, the number of rows and columns.
+    rho
+        The noise of an agnostic basis.
+    stochastic
+        Whether moves fail and rewards are noisy.
+    seed
+        Draws which action moves right, and the basis.
+    features
+        None uses a table. K uses a random coherent basis of K functions, or with `rho` an agnostic one, as for the
+        chain. A state belongs to one period, its row, and all periods share the functions.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.deep_sea(10).mdp.horizon
+    10
     """
     task = mdp.deep_sea(size, stochastic=stochastic, seed=seed)
     if features is None:
@@ -117,20 +177,83 @@ def _with_table(task: FiniteMDP, rho: float | None) -> Problem:
 
 
 def river_swim(states: int = 6, horizon: int = 20) -> Problem:
-    """Swim against the current, with a table (PSRL is better at it than RLSVI)."""
+    """Swim against the current, with a table (PSRL is better at it than RLSVI).
+
+    Parameters
+    ----------
+    states
+        The number of states.
+    horizon
+        The number of periods.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.river_swim(states=6).mdp.states
+    6
+    """
     return Problem(mdp.river_swim(states, horizon))
 
 
 def dirichlet(states: int = 5, actions: int = 3, horizon: int = 5, *, seed: int = 0, **options: Any) -> Problem:
-    """An MDP drawn from the prior of Theorem 1, with a table."""
+    """An MDP drawn from the prior of Theorem 1, with a table.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    actions
+        A, the number of actions.
+    horizon
+        H, the number of periods.
+    seed
+        Seed of the draw.
+    **options
+        Other arguments of `rlsvi.mdp.dirichlet`.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.dirichlet(states=5, actions=3, seed=1).mdp.actions
+    3
+    """
     return Problem(mdp.dirichlet(states, actions, horizon, seed=seed, **options))
 
 
 def recommendation(products: int = 10, slots: int = 5, *, seed: int = 0, **options: Any) -> Problem:
     """The paper's recommendation engine, section 6.3: J of N products to a customer, with its own basis.
 
-    seed : draws the instance.
-    options : as for `mdp.recommendation`: scale, beta, gamma, reward_values.
+    Parameters
+    ----------
+    products
+        N, the number of products.
+    slots
+        J, the number of products that a customer is shown.
+    seed
+        Draws the instance.
+    **options
+        As for `rlsvi.mdp.recommendation`: scale, beta, gamma, reward_values.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.recommendation(products=4, slots=2).mdp.states
+    10
     """
     return Problem(mdp.recommendation(products, slots, seed=seed, **options), bases.Recommendation())
 
@@ -142,6 +265,26 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
     directions at random instead. The reward of 1 is for reaching the corner, where the episode ends.
 
     horizon : the number of steps; None for 4 (N - 1), twice what the shortest path takes.
+
+    Parameters
+    ----------
+    size
+        N, the number of rows and of columns.
+    slip
+        The probability of a move in a random direction.
+    horizon
+        The number of steps; None for 4 (N - 1), twice what the shortest path takes.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.grid(4).mdp.states
+    16
     """
     N, slips = whole("size", size, 2, 1000), in_unit_interval("slip", slip, closed=True)
 
@@ -171,7 +314,28 @@ def grid(size: int = 6, slip: float = 0.1, horizon: int | None = None) -> Proble
 
 
 def gymnasium(env_id: str, horizon: int | None = None, **options: Any) -> Problem:
-    """A toy-text environment of Gymnasium, such as FrozenLake-v1, with a table."""
+    """A toy-text environment of Gymnasium, such as FrozenLake-v1, with a table.
+
+    Parameters
+    ----------
+    env_id
+        The name of the environment.
+    horizon
+        The number of steps per episode. If None, the environment's own time limit.
+    **options
+        Arguments of `gymnasium.make`.
+
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.problems.gymnasium("FrozenLake-v1", horizon=20).mdp.states
+    16
+    """
     import gymnasium as gym
 
     if not isinstance(env_id, str):

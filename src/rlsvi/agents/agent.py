@@ -97,9 +97,19 @@ def explain_calls(learn: Callable[P, R]) -> Callable[P, R]:
 
 
 class Agent:
-    """An agent: its arguments, its random streams, and its learner once the first episode has begun.
+    """What all agents have in common. You use one of its subclasses, or write your own.
 
     A subclass is a dataclass with keyword arguments, or has an `__init__` that stores them and calls `_start`.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=5)
+    >>> agent = rlsvi.RLSVI(seed=0).learn(env, 50)
+    >>> observation, info = env.reset(seed=0)
+    >>> action, state = agent.predict(observation, deterministic=True)
+    >>> int(action)
+    1
     """
 
     seed: Seed = None
@@ -381,7 +391,13 @@ class Agent:
         return bound(basis, *size, example, factors=self._keeps_factors)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the agent to a file, completely or not at all; `rlsvi.load` reads it."""
+        """Write the agent to a file, completely or not at all; `rlsvi.load` reads it.
+
+        Parameters
+        ----------
+        path
+            The file. It may have any name; `.npz` is usual.
+        """
         self._check_can_be_saved()
         self._settle()
         files.save(self, path)
@@ -393,7 +409,13 @@ class Agent:
         files.header_of(self)
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md."""
+        """Write the policy of the posterior mean to a file that needs only NumPy; see docs/interoperability.md.
+
+        Parameters
+        ----------
+        path
+            The file.
+        """
         files.export(self, path)
 
     # Learning by playing.
@@ -409,7 +431,13 @@ class Agent:
         self._surplus = self.steps, steps
 
     def diagnostics(self) -> dict[str, float]:
-        """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none."""
+        """Return numbers about the last plan, by name, for callbacks that log them; an agent may have none.
+
+        Returns
+        -------
+        dict
+            The numbers by name.
+        """
         return {}
 
     def diagnose(self) -> Diagnosis:
@@ -418,6 +446,11 @@ class Agent:
         It tells the returns so far and, as far as the agent has them, the sweeps of its last plan and whether they
         converged, the part of values at their bounds, features against data, and how much recurs.
         docs/how-to/when-it-does-not-learn.md explains each line.
+
+        Returns
+        -------
+        Diagnosis
+            What was printed.
         """
         returns = self._returns()
         told = {"returns": returns_in_words(returns, self.episodes)} if len(returns) else {}
@@ -449,15 +482,34 @@ class Agent:
         a and then b equals learning a + b. After an error or interrupt, the agent is as after its last episode.
         Callbacks do not change what is learned.
 
-        progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
-        on_episode : a function that is called after each episode with the agent and the return, a
+        Parameters
+        ----------
+        env
+            The environment.
+        episodes
+            The number of episodes. Give either this or `steps`.
+        steps
+            The number of steps. The last episode is played to its end.
+        progress
+            Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+        on_episode
+            A function that is called after each episode with the agent and the return, a
             `rlsvi.callbacks.Callback`, or a list of these. Learning ends if one returns False.
-        evaluate_every : play fresh episodes on the posterior mean, without learning, whenever the number of
-            episodes learned from is a multiple of this: short for `callbacks.Evaluate`.
-        evaluation_env : the environment to evaluate in. If None, one like `env` is made from `env.spec`.
-        keep_best : a file that the agent is saved to whenever an evaluation is better than all before.
-        checkpoint_every, checkpoint : save the agent to the file `checkpoint` whenever the number of episodes is a
-            multiple of `checkpoint_every`: short for `callbacks.Checkpoint`.
+        evaluate_every
+            Play fresh episodes on the posterior mean, without learning, whenever the number of episodes learned
+            from is a multiple of this: short for `callbacks.Evaluate`.
+        evaluation_env
+            The environment to evaluate in. If None, one like `env` is made from `env.spec`.
+        keep_best
+            A file that the agent is saved to whenever an evaluation is better than all before.
+        checkpoint_every, checkpoint
+            Save the agent to the file `checkpoint` whenever the number of episodes is a multiple of
+            `checkpoint_every`: short for `callbacks.Checkpoint`.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         unit, amount = amount_of(episodes, steps)
         callbacks = callbacks_of(
@@ -507,19 +559,31 @@ class Agent:
         All of the log is checked first, and it fits into memory. After an error the agent is as before; after an
         interrupt, it is as after the last complete episode.
 
-        log : a polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
+        Parameters
+        ----------
+        log
+            A polars frame, the path of a Parquet file or of a folder of such files, a pandas or Arrow table, a
             Minari data set, or an iterator of such pieces. Its columns are episode, step, observation, action,
-            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts
-            as truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does
-            not matter: episodes are learned from in the order of their numbers. An observation of several numbers
-            is a list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a
-            Struct, or have a column for each part: observation_KEY. Numbers are those that the environment gives.
-            So are actions: if they are not Discrete, lists of numbers, or columns action_0, action_1, ..
-        env : the environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
+            reward, next_observation and terminated, and optionally truncated (an episode that just stops counts as
+            truncated), mask and next_mask (which actions are legal) and propensity. The order of its rows does not
+            matter: episodes are learned from in the order of their numbers. An observation of several numbers is a
+            list, or has a column for each: observation_0, observation_1, ..; one of several parts may be a Struct,
+            or have a column for each part: observation_KEY. Numbers are those that the environment gives. So are
+            actions: if they are not Discrete, lists of numbers, or columns action_0, action_1, ..
+        env
+            The environment that the log comes from, which is not played, or envs.Spaces(..). If None, the spaces
             are those of the log: states and actions up to the largest number met, or vectors without bounds.
-        columns : other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
-        progress : as for `learn`.
-        chunk, executor : for logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
+        columns
+            Other names of columns: {"reward": "r", "observation": ["position", "speed"]}.
+        progress
+            As for `learn`.
+        chunk, executor
+            For logs that do not fit into memory; see `BoundedRLSVI.fit`. Others do not take them.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         if chunk is not None or executor is not None:
             raise ValueError(
@@ -611,15 +675,30 @@ class Agent:
         Values may differ between periods, and each new episode uses a new sample of the value function, so pass
         the state on. Without it, every call acts as in period 0.
 
-        deterministic : act greedily on the posterior mean. Otherwise act as in learning: on a value function
-            sampled at the start of the episode, or with the exploration given.
-        action_mask : which actions are legal. By default all, or those that were legal in learning. If actions are
-            not Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations,
-            one for each value of the first part, then of the second, and so on.
-
         Observations of several environments, one in each row, return arrays, as in stable-baselines3. Each
         environment then plays its episode with its own sample, and `episode_start` says for each whether a new
         episode begins. With a single observation, `state` and `episode_start` may be arrays of size one.
+
+        Parameters
+        ----------
+        observation
+            An observation, or an array with one in each row.
+        state
+            What the call before returned. If None, an episode begins.
+        episode_start
+            Whether an episode begins, whatever `state` is.
+        deterministic
+            Act greedily on the posterior mean. Otherwise act as in learning: on a value function sampled at the
+            start of the episode, or with the exploration given.
+        action_mask
+            Which actions are legal. By default all, or those that were legal in learning. If actions are not
+            Discrete, one flag for each of those to choose among; if there are more than 1,000 combinations, one
+            for each value of the first part, then of the second, and so on.
+
+        Returns
+        -------
+        tuple
+            The action and the next state.
         """
         flag("deterministic", deterministic)
         if self._task is None or not self._can_predict():
@@ -688,7 +767,15 @@ class Agent:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor by name, as in scikit-learn.
 
-        deep : accepted because scikit-learn passes it. No argument has parameters of its own.
+        Parameters
+        ----------
+        deep
+            Accepted because scikit-learn passes it. No argument has parameters of its own.
+
+        Returns
+        -------
+        dict
+            The arguments by name.
         """
         return self._arguments()
 
@@ -697,6 +784,16 @@ class Agent:
 
         An agent that has learned is not changed, because what it has learned depends on its arguments:
         `agent.clone(**params)` returns a new agent, as does `sklearn.base.clone(agent).set_params(**params)`.
+
+        Parameters
+        ----------
+        **params
+            The new arguments, by name.
+
+        Returns
+        -------
+        Self
+            The agent itself.
         """
         known = self._arguments()
         if unknown := sorted(set(params) - set(known)):
@@ -713,7 +810,18 @@ class Agent:
         return self
 
     def clone(self, **changes: Any) -> Self:
-        """Return a new agent with the same arguments, except for `changes`, that has learned nothing."""
+        """Return a new agent with the same arguments, except for `changes`, that has learned nothing.
+
+        Parameters
+        ----------
+        **changes
+            Arguments to change, by name.
+
+        Returns
+        -------
+        Self
+            The new agent.
+        """
         return type(self)(**{**self._arguments(), **changes})
 
     def __repr__(self) -> str:

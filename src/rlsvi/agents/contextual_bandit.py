@@ -46,14 +46,23 @@ from rlsvi.mdp.finite import Table
 class ContextualBandit(Agent):
     """Thompson sampling for a linear model of the reward, with one model per period or one for all periods.
 
+    Like RLSVI, it plays the first episode with the prior mean.
+
     Parameters
     ----------
-    lam, sigma : prior precision of the weights and noise of a reward, as for RLSVI; both > 0.
-    pooled : one regression for all periods, instead of one per period. No horizon is needed then.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; prior_mean may have shape (weights,), or
-        (H, weights) unless pooled.
+    lam, sigma
+        Prior precision of the weights and noise of a reward, as for RLSVI; both > 0.
+    pooled
+        One regression for all periods, instead of one per period. No horizon is needed then.
+    basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI; prior_mean may have shape (weights,), or (H, weights) unless pooled.
 
-    Like RLSVI, it plays the first episode with the prior mean.
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContextualBandit(basis=rlsvi.bases.Recommendation(), pooled=True, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2), 50).episodes
+    50
     """
 
     lam: float = 1.0

@@ -179,15 +179,28 @@ class ContinualRLSVI(ContinualAgent):
 
     Parameters
     ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target, > 0. Larger values explore longer.
-    gamma : discount, in [0, 1).
-    noise : how w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of
-        only .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma;
-        "independent": drawn anew in every step. All have covariance Sigma.
-    basis : how states and actions map to weights. If None, a table. Observations that are not numbered states are
-        all stored, and the cost of a step is proportional to their number.
-    prior_mean, diverged_above, seed : as for StationaryRLSVI.
+    lam
+        Prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma
+        Standard deviation of the noise of a target, > 0. Larger values explore longer.
+    gamma
+        Discount, in [0, 1).
+    noise
+        How w evolves. "paper": N(sqrt(1 - gamma^2) w, gamma^2 Sigma), as printed, which has a correlation of only
+        .14 at gamma = .99; "whitened": an autoregression with correlation gamma in units of Sigma; "independent":
+        drawn anew in every step. All have covariance Sigma.
+    basis
+        How states and actions map to weights. If None, a table. Observations that are not numbered states are all
+        stored, and the cost of a step is proportional to their number.
+    prior_mean, diverged_above, seed
+        As for StationaryRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContinualRLSVI(gamma=0.9, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0", horizon=None), steps=200).steps
+    200
     """
 
     sigma: float = 1.0
@@ -206,9 +219,19 @@ class ContinualLSVI(ContinualAgent):
 
     Parameters
     ----------
-    lam : the ridge, > 0. It corresponds to ContinualRLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the step.
-    gamma, basis, prior_mean, diverged_above, seed : as for ContinualRLSVI.
+    lam
+        The ridge, > 0. It corresponds to ContinualRLSVI's lam sigma^2.
+    explore
+        Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the step.
+    gamma, basis, prior_mean, diverged_above, seed
+        As for ContinualRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ContinualLSVI(gamma=0.9, explore=rlsvi.EpsilonGreedy(0.2), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0", horizon=None), steps=200).steps
+    200
     """
 
     explore: Explore = Greedy()

@@ -40,7 +40,30 @@ class NothingLearned(RuntimeError):
 
 
 class Place(NamedTuple):
-    """An observation in its period, as a learner sees it."""
+    """An observation in its period, as a learner sees it.
+
+    Attributes
+    ----------
+    h
+        The period, or the number of steps since the episode began.
+    observation
+        The observation, checked; states count from 0.
+    legal
+        Which actions are legal, (A,).
+    row
+        The number of a state that the learner knows, or -1.
+    block
+        The blocks of weights of all actions, (A,), if there are features.
+    x
+        The features of all actions, (A, d), or any other description of the observation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.agents.contract import Place
+    >>> Place(h=0, observation=3, legal=np.array([True, False])).legal.sum()
+    np.int64(1)
+    """
 
     h: int  # the period, or the number of steps since the episode began
     observation: Any  # checked; states count from 0
@@ -62,7 +85,27 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An action at a place, its reward, and the place that followed, or None if the episode terminated."""
+    """An action at a place, its reward, and the place that followed, or None if the episode terminated.
+
+    Attributes
+    ----------
+    place
+        Where the action was taken.
+    action
+        The action.
+    reward
+        The reward.
+    following
+        The place that followed, or None if the episode terminated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.agents.contract import Place, Step
+    >>> legal = np.ones(2, bool)
+    >>> Step(Place(0, 3, legal), action=1, reward=0.5, following=None).reward
+    0.5
+    """
 
     place: Place
     action: int
@@ -71,7 +114,18 @@ class Step(NamedTuple):
 
 
 class Learner(Protocol):
-    """What was learned, and how to learn more."""
+    """What was learned, and how to learn more.
+
+    Examples
+    --------
+    An agent makes its learner when it begins its first episode:
+
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 3)
+    >>> learner = agent._learner
+    >>> learner.counters[:2].tolist()
+    [3, 12]
+    """
 
     @property
     def counters(self) -> Longs:
@@ -80,20 +134,84 @@ class Learner(Protocol):
     def look(self, h: int, observation: Any, mask: Any, learning: bool = True) -> Place:
         """Check an observation and its action mask, and find its features. Nothing is changed.
 
-        If legal actions must not change, `learning` refuses another mask; a prediction may restrict them.
+        Parameters
+        ----------
+        h
+            The period.
+        observation
+            The observation.
+        mask
+            Which actions are legal, or None if all are.
+        learning
+            Whether the place will be learned from. If legal actions must not change, another mask is then refused;
+            a prediction may restrict them.
+
+        Returns
+        -------
+        Place
+            The place.
         """
 
     def plan(self, sampled: bool, stream: Words, learning: bool = False) -> Any:
-        """Return a sample of the posterior to act on, or its mean. `learning`: the episode will be remembered."""
+        """Return what to act on: a sample of the posterior, or its mean.
+
+        Parameters
+        ----------
+        sampled
+            Whether it is a sample.
+        stream
+            The random stream to draw it from.
+        learning
+            Whether the episode will be remembered.
+
+        Returns
+        -------
+        Any
+            The plan, which only the learner looks into.
+        """
 
     def values(self, plan: Any, place: Place) -> Floats:
-        """Return Q(s, .) under a plan, (A,)."""
+        """Return Q(s, .) under a plan, (A,).
+
+        Parameters
+        ----------
+        plan
+            A plan.
+        place
+            Where to act.
+
+        Returns
+        -------
+        Floats
+            One value per action, (A,).
+        """
 
     def remember(self, steps: list[Step], plan: Any, ended: bool) -> Self:
-        """Learn from steps played with `plan`, all of them or none, and return the learner to continue with."""
+        """Learn from steps played with `plan`, all of them or none, and return the learner to continue with.
+
+        Parameters
+        ----------
+        steps
+            The steps.
+        plan
+            The plan they were played with.
+        ended
+            Whether the episode is over.
+
+        Returns
+        -------
+        Self
+            The learner to continue with.
+        """
 
     def state(self) -> dict[str, Any]:
-        """Return all arrays that a file must contain."""
+        """Return all arrays that a file must contain.
+
+        Returns
+        -------
+        dict
+            Arrays by name.
+        """
 
 
 def checked_values(Q: Floats, place: Place) -> Floats:
@@ -133,7 +251,15 @@ def diverged() -> FactorError:
 
 
 class DivergenceWarning(UserWarning):
-    """Targets have grown beyond what rewards and discount can explain."""
+    """Targets have grown beyond what rewards and discount can explain.
+
+    Examples
+    --------
+    To stop instead of going on:
+
+    >>> import warnings, rlsvi
+    >>> warnings.simplefilter("error", rlsvi.DivergenceWarning)
+    """
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

@@ -27,19 +27,35 @@ Default = RLSVI | DiscountedPSRL | TableOrFeatures | BoundedRLSVI
 def agent_for(env: Env[Any, Any], **arguments: Any) -> Default:
     """Return an agent that suits an environment and has learned nothing yet.
 
-    If observations are numbered and the environment itself defines the number of periods of an episode
-    (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a table. A time limit on
-    an environment does not define periods. Other numbered observations, and texts, are learned by DiscountedPSRL,
-    which samples a model. All others get TableOrFeatures, which learns likewise as long as observations recur, and
-    otherwise continues with BoundedRLSVI and features; a text that is a part of them is a category. If features
-    cannot be made of so many or so large numbers, a warning says so and the agent is DiscountedPSRL.
+    The choice depends on the observations. If they are numbered and the environment itself defines the number of
+    periods of an episode (`env.unwrapped.horizon`), values differ between periods and the agent is RLSVI with a
+    table. A time limit on an environment does not define periods. Other numbered observations, and texts, are
+    learned by DiscountedPSRL, which samples a model. All others get TableOrFeatures, which learns likewise as long
+    as observations recur, and otherwise continues with BoundedRLSVI and features; a text that is a part of them is
+    a category. If features cannot be made of so many or so large numbers, a warning says so and the agent is
+    DiscountedPSRL.
 
     Actions may be Discrete; MultiDiscrete or MultiBinary; or a Box of up to four bounded numbers, of which the
     agent tries a grid. If there are more than 1,000 combinations, the agent is BoundedRLSVI with features, and
     values are sums over the parts of an action. `predict` returns actions of the environment's own space.
 
-    `arguments`, such as `seed`, are passed to the agent. If that agent does not take them, it is BoundedRLSVI.
-    What the agent could not learn is refused here, with a remedy.
+    Parameters
+    ----------
+    env
+        A Gymnasium environment. What the agent could not learn is refused here, with a remedy.
+    **arguments
+        Arguments of the agent, such as `seed`. If the agent chosen does not take them, it is BoundedRLSVI.
+
+    Returns
+    -------
+    Agent
+        A new agent.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> rlsvi.agent_for(gymnasium.make("CartPole-v1"), seed=0)
+    TableOrFeatures(gamma=0.99, seed=0)
     """
     check_env(env)
     return preflight(_choice(env, **arguments), env)

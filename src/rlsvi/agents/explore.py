@@ -18,7 +18,22 @@ GREEDY, BOLTZMANN = 0, 1
 @storable
 @dataclass(frozen=True)
 class Linear:
-    """A schedule from `start` to `end` in equal steps over `episodes` episodes, then constant."""
+    """A schedule that goes from one value to another in equal steps, and then stays there.
+
+    Parameters
+    ----------
+    start, end
+        The first value and the last.
+    episodes
+        The number of episodes from the first to the last.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> epsilon = rlsvi.Linear(1.0, 0.5, episodes=10)
+    >>> [epsilon(episode) for episode in (0, 5, 10, 20)]
+    [1.0, 0.75, 0.5, 0.5]
+    """
 
     start: float
     end: float
@@ -37,7 +52,24 @@ class Linear:
 @storable
 @dataclass(frozen=True)
 class Exponential:
-    """A schedule of `start` times `decay` to the power of the episode, but at least `end`."""
+    """A schedule that is multiplied by a constant after every episode.
+
+    Parameters
+    ----------
+    start
+        The first value.
+    decay
+        The factor.
+    end
+        The lowest value.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> eta = rlsvi.Exponential(1.0, 0.5, end=0.2)
+    >>> [eta(episode) for episode in range(4)]
+    [1.0, 0.5, 0.25, 0.2]
+    """
 
     start: float
     decay: float
@@ -55,7 +87,14 @@ class Exponential:
 @storable
 @dataclass(frozen=True)
 class Greedy:
-    """Choose an action of the highest value, with ties broken uniformly."""
+    """Choose an action of the highest value, with ties broken uniformly.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.LSVI(explore=rlsvi.Greedy()).explore
+    Greedy()
+    """
 
     def parameters(self, first: int, episodes: int) -> tuple[int, Floats]:
         """Return the rule, and its parameter in `episodes` episodes from `first` on."""
@@ -65,7 +104,18 @@ class Greedy:
 @storable
 @dataclass(frozen=True)
 class EpsilonGreedy:
-    """Choose uniformly with probability `epsilon` (a number or a function of the episode), else greedily."""
+    """Choose uniformly with probability `epsilon`, and otherwise an action of the highest value.
+
+    Parameters
+    ----------
+    epsilon
+        The probability: a number, or a function of the episode such as Linear.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(rlsvi.Linear(1.0, 0.1, episodes=100)))
+    """
 
     epsilon: Schedule = 0.1
 
@@ -80,7 +130,19 @@ class EpsilonGreedy:
 @storable
 @dataclass(frozen=True)
 class Boltzmann:
-    """Choose action a with probability proportional to exp(Q(a) / eta); eta may be a function of the episode."""
+    """Choose action a with probability proportional to exp(Q(a) / eta).
+
+    Parameters
+    ----------
+    eta
+        The temperature: a number, or a function of the episode such as Exponential. With a high one, all actions
+        are almost equally likely.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.LSVI(explore=rlsvi.Boltzmann(0.05))
+    """
 
     eta: Schedule = 1.0
 

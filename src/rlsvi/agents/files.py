@@ -55,7 +55,28 @@ def header_of(agent: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def load(path: str | os.PathLike[str], basis: Any = None) -> Any:
-    """Read an agent from a file. `basis` is required if it was a Python function, which files do not contain."""
+    """Read an agent from a file that `agent.save` has written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    basis
+        The basis, which is required if it was a Python function: files do not contain functions.
+
+    Returns
+    -------
+    Agent
+        The agent, which continues as if it had never been saved.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=5)
+    >>> rlsvi.RLSVI(seed=0).learn(env, 20).save("agent.npz")
+    >>> rlsvi.load("agent.npz").episodes
+    20
+    """
     with archive.opened(path) as file:
         return _checked_agent(file, basis)
 

@@ -37,7 +37,15 @@ WIDER = 0.1  # of the range of an observed number
 
 
 class NoProgressWarning(UserWarning):
-    """Recent episodes earn no more than the first ones, played almost at random, or none has ever had a reward."""
+    """Recent episodes earn no more than the first ones, played almost at random, or none has ever had a reward.
+
+    Examples
+    --------
+    If you know that rewards are rare, and do not want to be told:
+
+    >>> import warnings, rlsvi
+    >>> warnings.simplefilter("ignore", rlsvi.NoProgressWarning)
+    """
 
 
 def is_checked(episodes: int) -> bool:

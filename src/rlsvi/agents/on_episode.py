@@ -24,17 +24,45 @@ class Callback:
 
     Callbacks are called in the order in which they are given, so that one that logs evaluations comes after the
     one that evaluates. An error in a callback ends learning; the agent is then as after its last episode.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> class Stop(rlsvi.callbacks.Callback):
+    ...     def episode(self, agent, numbers):
+    ...         return numbers["episodes"] < 10
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=5)
+    >>> rlsvi.RLSVI(seed=0).learn(env, 100, on_episode=Stop()).episodes
+    10
     """
 
     def begin(self, agent: Any, env: Env[Any, Any]) -> None:
-        """Called before the first episode. Whatever can be refused should be refused here."""
+        """Called before the first episode. Whatever can be refused should be refused here.
+
+        Parameters
+        ----------
+        agent
+            The agent.
+        env
+            The environment it learns in.
+        """
 
     def episode(self, agent: Any, numbers: Numbers) -> object:
         """Called after every episode. If it returns False, learning ends once all callbacks were called.
 
-        numbers : the episodes and steps learned from so far; the return and length of this episode, and the
-            seconds by the clock (`seconds`) and of the processor (`cpu_seconds`) for playing and learning it; what
+        Parameters
+        ----------
+        agent
+            The agent.
+        numbers
+            The episodes and steps learned from so far; the return and length of this episode, and the seconds by
+            the clock (`seconds`) and of the processor (`cpu_seconds`) for playing and learning it; what
             `agent.diagnostics()` tells; and what callbacks before this one have added.
+
+        Returns
+        -------
+        object
+            False to end learning; anything else, such as None, to go on.
         """
 
     def end(self) -> None:
@@ -53,14 +81,28 @@ class Evaluate(Callback):
 
     Parameters
     ----------
-    every : the number of episodes of learning between evaluations.
-    env : the environment to evaluate in, not the one that the agent learns in. If None, another one is made from
-        its `spec`, with the same wrappers.
-    episodes : the number of fresh episodes of an evaluation.
-    seed : determines where each of them begins, as for `rlsvi.evaluate`.
-    keep_best : a file that the agent is saved to if the mean return is larger than in all evaluations before; of
-        equals, the first is kept. If an agent that has learned before goes on and the file exists, the agent in
-        the file is evaluated first and is replaced only by a better one.
+    every
+        The number of episodes of learning between evaluations.
+    env
+        The environment to evaluate in, not the one that the agent learns in. If None, another one is made from its
+        `spec`, with the same wrappers.
+    episodes
+        The number of fresh episodes of an evaluation.
+    seed
+        Determines where each of them begins, as for `rlsvi.evaluate`.
+    keep_best
+        A file that the agent is saved to if the mean return is larger than in all evaluations before; of equals,
+        the first is kept. If an agent that has learned before goes on and the file exists, the agent in the file
+        is evaluated first and is replaced only by a better one.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> evaluate = rlsvi.callbacks.Evaluate(25, episodes=5, keep_best="best.npz")
+    >>> agent = rlsvi.RLSVI(seed=0)
+    >>> agent = agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=5), 100, on_episode=evaluate)
+    >>> len(evaluate.results)
+    4
     """
 
     def __init__(
@@ -161,8 +203,18 @@ class Checkpoint(Callback):
 
     Parameters
     ----------
-    every : the number of episodes between checkpoints.
-    path : the file. If its name contains `{episodes}`, the number of episodes takes its place, and all are kept.
+    every
+        The number of episodes between checkpoints.
+    path
+        The file. If its name contains `{episodes}`, the number of episodes takes its place, and all are kept.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> save = rlsvi.callbacks.Checkpoint(10, "agent.npz")
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 25, on_episode=save)
+    >>> rlsvi.load("agent.npz").episodes
+    20
     """
 
     def __init__(self, every: int, path: str | os.PathLike[str]) -> None:

@@ -33,9 +33,20 @@ class OptimalPolicy(Agent):
 
     Parameters
     ----------
-    myopic : take the action with the highest expected immediate reward, the paper's optimal myopic policy.
-    mdp : the MDP that is played. If None, the problem's, or that of an environment of this package.
-    seed : determines how ties are broken, and the environment's randomness.
+    myopic
+        Take the action with the highest expected immediate reward, the paper's optimal myopic policy.
+    mdp
+        The MDP that is played. If None, the problem's, or that of an environment of this package.
+    seed
+        Determines how ties are broken, and the environment's randomness.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/DeepSea-v0", size=10)
+    >>> agent = rlsvi.OptimalPolicy(seed=0).learn(env, 1)
+    >>> round(rlsvi.evaluate(agent, env, episodes=5).mean, 2)
+    0.99
     """
 
     myopic: bool = False

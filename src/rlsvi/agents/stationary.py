@@ -148,24 +148,41 @@ class StationaryAgent(DiscountedAgent):
 class StationaryRLSVI(StationaryAgent):
     """Randomized least-squares value iteration without a fixed number of periods.
 
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+
     Parameters
     ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its
-        square, in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
-    gamma : discount, in [0, 1].
-    basis : how states and actions map to weights. If None, a table. Features with `numbers` are stored in few
-        bytes; features with `rewards` can be used in the afterstate form.
-    form : "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a)
-        with r(s, a) known, where phi describes the result of the action.
-    memory : the number of most recent transitions to learn from. If None, all.
-    regressions : number of sweeps of value iteration per episode, all with the same noise.
-    prior_mean : prior mean of the weights: a number or (weights,).
-    diverged_above : a target larger than this multiple of what rewards, prior and discount explain is reported by
-        a DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
-    seed : determines all randomness, including the environment's.
+    lam
+        Prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma
+        Standard deviation of the noise of a target, > 0; or InverseGamma(shape, scale), a prior over its square,
+        in which case the prior of the weights is N(prior_mean, sigma^2 I / lam).
+    gamma
+        Discount, in [0, 1].
+    basis
+        How states and actions map to weights. If None, a table. Features with `numbers` are stored in few bytes;
+        features with `rewards` can be used in the afterstate form.
+    form
+        "literal", Q(s, a) = theta . phi(s, a), or "afterstate", Q(s, a) = r(s, a) + gamma theta . phi(s, a) with
+        r(s, a) known, where phi describes the result of the action.
+    memory
+        The number of most recent transitions to learn from. If None, all.
+    regressions
+        Number of sweeps of value iteration per episode, all with the same noise.
+    prior_mean
+        Prior mean of the weights: a number or (weights,).
+    diverged_above
+        A target larger than this multiple of what rewards, prior and discount explain is reported by a
+        DivergenceWarning and the attributes `diverged` and `excess`. It is not changed.
+    seed
+        Determines all randomness, including the environment's.
 
-    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(gamma=0.9, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=4), 20).episodes
+    20
     """
 
     sigma: Noise = 1.0
@@ -177,10 +194,20 @@ class StationaryLSVI(StationaryAgent):
 
     Parameters
     ----------
-    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
+    lam
+        The ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
         StationaryRLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
-    gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed : as for StationaryRLSVI.
+    explore
+        Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    gamma, basis, form, memory, regressions, prior_mean, diverged_above, seed
+        As for StationaryRLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryLSVI(gamma=0.9, explore=rlsvi.EpsilonGreedy(0.2), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=4), 20).episodes
+    20
     """
 
     explore: Explore = Greedy()

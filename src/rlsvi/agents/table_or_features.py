@@ -78,8 +78,17 @@ class TableOrFeatures(PracticeAgent):
 
     Parameters
     ----------
-    gamma : discount, in [0, 1).
-    seed : determines all randomness, including the environment's.
+    gamma
+        Discount, in [0, 1).
+    seed
+        Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.TableOrFeatures(seed=0).learn(gymnasium.make("CartPole-v1"), 5)
+    >>> agent.episodes
+    5
     """
 
     gamma: float = 0.99
@@ -173,7 +182,13 @@ class TableOrFeatures(PracticeAgent):
         super()._take_on(task, env)
 
     def explain(self) -> str:
-        """Return whether it learns with a table or with features, and the numbers that decided it."""
+        """Return whether it learns with a table or with features, and the numbers that decided it.
+
+        Returns
+        -------
+        str
+            One or two sentences.
+        """
         return (self._learner.choice if self._learner else Judgement()).told(self.uses_table)
 
     def _repr_html_(self) -> str:

@@ -40,10 +40,20 @@ class ThompsonSampling(Agent):
 
     Parameters
     ----------
-    prior : prior alpha and beta of every action, each at least 0.1; (1, 1) is uniform.
-    reward_offset : added to every reward before learning. The result must lie in [0, 1]: use 1 for rewards {-1,
-        0}. A reward between 0 and 1 counts as that fraction of a success.
-    seed : determines all randomness, including the environment's.
+    prior
+        Prior alpha and beta of every action, each at least 0.1; (1, 1) is uniform.
+    reward_offset
+        Added to every reward before learning. The result must lie in [0, 1]: use 1 for rewards {-1, 0}. A reward
+        between 0 and 1 counts as that fraction of a success.
+    seed
+        Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.ThompsonSampling(prior=(1, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2), 50).episodes
+    50
     """
 
     prior: tuple[float, float] = (1.0, 1.0)

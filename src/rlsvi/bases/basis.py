@@ -20,7 +20,22 @@ At = Callable[[int, Any], tuple[Ints, Floats]]
 
 
 class FeatureTable(NamedTuple):
-    """Features of finitely many states, in the form that compiled code uses."""
+    """Features of finitely many states, in the form that compiled code uses.
+
+    Attributes
+    ----------
+    phi
+        The features, (H, S, A, d), or (1, S, A, d) if all periods share them.
+    block
+        The blocks, (S, A).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> features = rlsvi.bases.Tabular().bind(states=10, actions=2, horizon=5, example=0)
+    >>> features.table.block.shape
+    (10, 2)
+    """
 
     phi: Floats  # (H, or 1 if all periods share them; S, A, d)
     block: Ints  # (S, A)
@@ -36,12 +51,33 @@ def same_table(first: FeatureTable | None, second: FeatureTable | None) -> bool:
 class Features(NamedTuple):
     """A basis bound to a problem.
 
-    `at(h, observation)` returns the blocks (A,) and the features (A, d) of every action; `table` contains all
-    of them if the observations are 0..S-1. If known, `rewards(observation)` returns the deterministic reward of
-    every action, (A,). If there is one block and phi consists of small integers times `units`, (d,),
-    `numbers(observation)` returns these integers, (A, d): they need few bytes, and their sums are exact. `setting`
-    names anything else the features depend on, such as the size of a board; a saved stationary agent continues
-    only with the same setting.
+    Attributes
+    ----------
+    blocks
+        The number of blocks of weights.
+    dim
+        The number of weights in each.
+    at
+        `at(h, observation)` returns the blocks, (A,), and the features, (A, d), of every action.
+    table
+        All of them, if the observations are 0..S-1.
+    rewards
+        If known, `rewards(observation)` returns the deterministic reward of every action, (A,).
+    units
+        If there is one block and the features are small integers times constants, these constants, (d,).
+    numbers
+        `numbers(observation)` returns these integers, (A, d): they need few bytes, and their sums are exact.
+    setting
+        Anything else the features depend on, such as the size of a board; a saved stationary agent continues only
+        with the same setting.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> features = rlsvi.bases.Tabular().bind(states=10, actions=2, horizon=5, example=0)
+    >>> blocks, x = features.at(0, 3)
+    >>> blocks.tolist(), x.tolist()
+    ([6, 7], [[1.0], [1.0]])
     """
 
     blocks: int
@@ -55,15 +91,50 @@ class Features(NamedTuple):
 
 
 class Basis(Protocol):
-    """Anything that can be bound to a problem. The constructor only stores its arguments."""
+    """Anything that can be bound to a problem. The constructor only stores its arguments.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> class Table:
+    ...     def bind(self, states, actions, horizon, example):
+    ...         return rlsvi.bases.Tabular().bind(states, actions, horizon, example)
+    >>> agent = rlsvi.RLSVI(basis=Table())
+    """
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
-        """Return features of the states 0..states-1, or of observations like `example` if `states` is None."""
+        """Return features of the states 0..states-1, or of observations like `example` if `states` is None.
+
+        Parameters
+        ----------
+        states
+            The number of states, or None if observations are not numbered.
+        actions
+            The number of actions.
+        horizon
+            The number of periods, or 0 if there are none.
+        example
+            One of the observations.
+
+        Returns
+        -------
+        Features
+            The features.
+        """
         ...
 
 
 class RowBasis(Protocol):
-    """Features of numbers in [0, 1]: those of this package, such as Fourier, or your own."""
+    """Features of numbers in [0, 1]: those of this package, such as Fourier, or your own.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> class Cubes:
+    ...     def rows(self, x):
+    ...         return np.hstack([np.ones((len(x), 1)), x, x**3])
+    >>> agent = rlsvi.BoundedRLSVI(basis=Cubes())
+    """
 
     def rows(self, x: Floats) -> Floats:
         """Return the features (N, d) of x (N, n)."""
@@ -75,19 +146,58 @@ class MeasuredBasis:
 
     Agents do not know its subclasses. They ask for what is below, and use these defaults for any other object that
     has a method `rows`. The rows of a subclass may be computed by several threads at once.
+
+    Attributes
+    ----------
+    centred
+        Whether numbers are scaled by the mean and spread of all data, by `spread`.
+    trace
+        The lambda of BoundedRLSVI that suits these features, if actions are not held.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> class Cubes(rlsvi.bases.MeasuredBasis):
+    ...     def rows(self, x):
+    ...         return np.hstack([np.ones((len(x), 1)), x, x**3])
+    >>> Cubes().size(n=2, most=100)
+    5
     """
 
     centred: ClassVar[bool] = False  # whether numbers are scaled by the mean and spread of all data, by `spread`
     trace: ClassVar[float] = 0.5  # the lambda of BoundedRLSVI that suits these features, if actions are not held
 
     def rows(self, x: Floats) -> Floats:
-        """Return the features (N, d) of x (N, n) in [0, 1]. No row depends on the others."""
+        """Return the features (N, d) of x (N, n) in [0, 1]. No row depends on the others.
+
+        Parameters
+        ----------
+        x
+            The numbers, (N, n), each between 0 and 1.
+
+        Returns
+        -------
+        Floats
+            The features, (N, d).
+        """
         raise NotImplementedError
 
     def size(self, n: int, most: int) -> int:
         """Return the number of features of n numbers; where it is above `most`, any number above will do.
 
         A damaged file may ask for billions of features: not many more than `most` are made to count them.
+
+        Parameters
+        ----------
+        n
+            The number of numbers.
+        most
+            How far to count.
+
+        Returns
+        -------
+        int
+            The number of features.
         """
         basis: Any = self
         if getattr(self, "features", 0) > most:  # as many as it makes within a smaller budget, or more
@@ -98,11 +208,34 @@ class MeasuredBasis:
         """Return the arrays that define features of n numbers in an exported policy; None: it cannot be exported.
 
         They have one of the forms that docs/interoperability.md reads.
+
+        Parameters
+        ----------
+        n
+            The number of numbers.
+
+        Returns
+        -------
+        dict or None
+            Arrays by name.
         """
         return None
 
     def spread(self, ranges: Ranges, seen: Seen) -> Ranges:
-        """Return the ranges that are scaled to [0, 1], given what all data have in common, if `centred`."""
+        """Return the ranges that are scaled to [0, 1], given what all data have in common, if `centred`.
+
+        Parameters
+        ----------
+        ranges
+            The ranges observed.
+        seen
+            What all data have in common.
+
+        Returns
+        -------
+        Ranges
+            The ranges to use.
+        """
         return ranges
 
     def tune(self, n: int, steps: int, error: Callable[[Self], float] | None) -> Self:
@@ -110,16 +243,45 @@ class MeasuredBasis:
 
         Called if `centred`, whenever the data have doubled.
 
-        error : a function that returns the error of predictions with a basis; None if there are none yet.
+        Parameters
+        ----------
+        n
+            The number of numbers.
+        steps
+            The number of steps kept.
+        error
+            A function that returns the error of predictions with a basis; None if there are none yet.
+
+        Returns
+        -------
+        Self
+            The basis to use from now on.
         """
         return self
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays by which a file remembers what `tune` has changed."""
+        """Return the arrays by which a file remembers what `tune` has changed.
+
+        Returns
+        -------
+        dict
+            Arrays by name.
+        """
         return {}
 
     def read(self, file: Archive) -> Self:
-        """Return the basis as it was tuned, given the arrays of `state` in a file."""
+        """Return the basis as it was tuned, given the arrays of `state` in a file.
+
+        Parameters
+        ----------
+        file
+            The file.
+
+        Returns
+        -------
+        Self
+            The basis.
+        """
         return self
 
 
@@ -228,12 +390,30 @@ def bound(
 
     Parameters
     ----------
-    states, actions, horizon, example : as in `Basis.bind`.
-    factors : whether the agent keeps a matrix (d, d) for each block and period, which must fit in memory.
+    basis
+        The basis.
+    states, actions, horizon, example
+        As in `Basis.bind`.
+    factors
+        Whether the agent keeps a matrix (d, d) for each block and period, which must fit in memory.
+
+    Returns
+    -------
+    Features
+        The features, checked.
 
     Raises
     ------
-    TypeError, ValueError : `basis` is not a basis, or breaks the rules of `Basis` and `Features`.
+    TypeError
+        `basis` is not a basis.
+    ValueError
+        It breaks the rules of `Basis` and `Features`.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.bases.bound(rlsvi.bases.Tabular(), states=10, actions=2, horizon=5, example=0).blocks
+    20
     """
     if isinstance(basis, type) or not callable(getattr(basis, "bind", None)):
         remedy = f"{basis.__name__}(..)" if isinstance(basis, type) else "one of rlsvi.bases, such as Tabular()"

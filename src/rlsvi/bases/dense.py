@@ -15,7 +15,20 @@ from rlsvi.core.random import Seed, sequence
 @storable
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """Phi_h in R^{SA x K} as an array, (H, S, A, K), or (S, A, K) if all periods share it."""
+    """Features of all states and actions as an array.
+
+    Parameters
+    ----------
+    phi
+        The features, (H, S, A, K), or (S, A, K) if all periods share them.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> basis = rlsvi.bases.Dense(np.ones((10, 2, 3)))
+    >>> basis.bind(states=10, actions=2, horizon=5, example=0).dim
+    3
+    """
 
     phi: Floats
 
@@ -39,19 +52,36 @@ def coherent(
     per_period: bool = False,
     seed: Seed = 0,
 ) -> Dense:
-    """Return a random basis whose span contains 1 and Q* but which is not otherwise informative.
+    """Return a random basis whose span contains 1 and `Q*` but which is not otherwise informative.
 
     This is the algorithm "Generating a random coherent basis" (appendix C), step by step.
 
     Parameters
     ----------
-    Q : the optimal values, (H, S, A); illegal entries (-inf) count as 0.
-    features : K, from 2 to HSA.
-    scale : the 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
-    per_period : run the algorithm for every period on its own, with H = 1, instead of stacking the periods. So
-        section 6.1.1 describes it: the functions of Phi_h are drawn in R^SA, projected onto a subspace V_hK of
-        their own and scaled to equal 2-norms, here SA (or sqrt(SA)).
-    seed : seed for drawing Psi and W.
+    Q
+        The optimal values, (H, S, A); illegal entries (-inf) count as 0.
+    features
+        K, from 2 to HSA.
+    scale
+        The 2-norm to which every column, stacked over all periods, is scaled. "HSA" is the paper's text.
+    per_period
+        Run the algorithm for every period on its own, with H = 1, instead of stacking the periods. So section
+        6.1.1 describes it: the functions of Phi_h are drawn in R^SA, projected onto a subspace V_hK of their own
+        and scaled to equal 2-norms, here SA (or sqrt(SA)).
+    seed
+        Seed for drawing Psi and W.
+
+    Returns
+    -------
+    Dense
+        The basis, with `features` functions.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> Q = rlsvi.problems.chain(10).solution.Q
+    >>> rlsvi.bases.coherent(Q, features=5, seed=1).phi.shape
+    (9, 10, 2, 5)
     """
     q = _optimal_values(Q)
     whole("features", features, 2)
@@ -95,9 +125,32 @@ def _optimal_values(Q: Floats) -> Floats:
 def agnostic(
     Q: Floats, features: int, rho: float, *, rho_is: Literal["variance", "std"] = "variance", seed: Seed = 0
 ) -> Dense:
-    """Return basis functions phi_hk ~ N(Q*_h, rho I): the true values with added noise (section 6.1.2).
+    """Return basis functions `phi_hk ~ N(Q*_h, rho I)`: the true values with added noise (section 6.1.2).
 
-    rho = 0 is coherent. Taken literally, rho is a variance; `rho_is="std"` makes it a standard deviation.
+    Parameters
+    ----------
+    Q
+        The optimal values, (H, S, A).
+    features
+        K, the number of functions.
+    rho
+        The noise; 0 is coherent.
+    rho_is
+        "variance", taken literally, or "std": rho is a standard deviation.
+    seed
+        Seed of the noise.
+
+    Returns
+    -------
+    Dense
+        The basis.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> Q = rlsvi.problems.chain(10).solution.Q
+    >>> rlsvi.bases.agnostic(Q, features=5, rho=0.1).phi.shape
+    (9, 10, 2, 5)
     """
     q = _optimal_values(Q)
     fits("features", q.size * whole("features", features, 1), "draw fewer")

@@ -24,14 +24,24 @@ class Fourier(MeasuredBasis):
 
     Parameters
     ----------
-    order : the highest frequency. If None, the highest up to 5 for which all products fit the budget. If those of
+    order
+        The highest frequency. If None, the highest up to 5 for which all products fit the budget. If those of
         order 3 do not fit, the smoothest waves in all numbers that do: all c up to some length. If these leave no
         room for combinations of two numbers, each number has its own waves.
-    features : the budget. With a given order, it determines how many numbers the frequencies combine: all, three,
-        two, or one.
-    together : the maximum number of numbers to combine, whatever the budget.
-    smoothness : a feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions and a
-        higher order adds detail only where the data require it. 0: all features alike, as published.
+    features
+        The budget. With a given order, it determines how many numbers the frequencies combine: all, three, two, or
+        one.
+    together
+        The maximum number of numbers to combine, whatever the budget.
+    smoothness
+        A feature is divided by max(1, |c|)^smoothness, so that the prior expects smooth functions and a higher
+        order adds detail only where the data require it. 0: all features alike, as published.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Fourier(order=2).rows(np.array([[0.0], [1.0]])).tolist()
+    [[1.0, 1.0, 0.25], [1.0, -1.0, 0.25]]
     """
 
     order: int | None = None

@@ -14,7 +14,21 @@ from rlsvi.core.compile import Floats, Ints
 
 @dataclass(frozen=True)
 class StateFeatures:
-    """`function(observation) -> (d,)`, with a block of weights for every action."""
+    """Features of an observation, with a block of weights for every action.
+
+    Parameters
+    ----------
+    function
+        A function of an observation that returns its features, (d,).
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> basis = rlsvi.bases.StateFeatures(lambda observation: [1.0, observation / 10])
+    >>> agent = rlsvi.RLSVI(basis=basis, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 20).episodes
+    20
+    """
 
     function: Callable[[Any], Any]
 
@@ -34,7 +48,21 @@ class StateFeatures:
 
 @dataclass(frozen=True)
 class ActionFeatures:
-    """`function(observation, action) -> (K,)`, with one block of weights for all actions."""
+    """Features of an observation and an action, with one block of weights for all actions.
+
+    Parameters
+    ----------
+    function
+        A function of an observation and an action that returns their features, (K,).
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> basis = rlsvi.bases.ActionFeatures(lambda observation, action: [1.0, observation * action])
+    >>> agent = rlsvi.RLSVI(basis=basis, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 20).episodes
+    20
+    """
 
     function: Callable[[Any, int], Any]
 
@@ -54,7 +82,20 @@ class ActionFeatures:
 
 @dataclass(frozen=True)
 class Transformer:
-    """A fitted scikit-learn transformer of observation vectors, with a block of weights for every action."""
+    """A fitted scikit-learn transformer of observation vectors, with a block of weights for every action.
+
+    Parameters
+    ----------
+    transformer
+        Anything with the method `transform` of scikit-learn, already fitted.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from sklearn.preprocessing import PolynomialFeatures
+    >>> transformer = PolynomialFeatures(degree=2).fit([[0.0, 0.0]])
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Transformer(transformer))
+    """
 
     transformer: Any
 

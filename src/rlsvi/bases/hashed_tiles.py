@@ -24,10 +24,21 @@ class HashedTiles(MeasuredBasis):
 
     Parameters
     ----------
-    grids : the number of grids.
-    tiles : the number of tiles along each number.
-    features : the number of places.
-    seed : seed for the places of tiles.
+    grids
+        The number of grids.
+    tiles
+        The number of tiles along each number.
+    features
+        The number of places.
+    seed
+        Seed for the places of tiles.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rows = rlsvi.bases.HashedTiles(grids=8, features=512).rows(np.full((1, 20), 0.5))
+    >>> rows.shape, rows.sum().item()
+    ((1, 512), 8.0)
     """
 
     grids: int = 8

@@ -37,6 +37,24 @@ class Observed:
 
     Measured numbers are scaled to [0, 1] by `low` and `high` and passed to `basis`. Discrete ones become zeros and
     ones, which are crossed with the measured features if that gives at most 1024, and appended otherwise.
+
+    Parameters
+    ----------
+    tree
+        The structure of an observation, as plain data.
+    low, high
+        Bounds of the measured numbers, None where they are not known.
+    counts
+        The number of values of each discrete number.
+    basis
+        Features of the measured numbers in [0, 1].
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> basis = rlsvi.bases.of(gymnasium.spaces.Box(-2.0, 2.0, (1,)))
+    >>> basis.low, basis.high
+    ([-2.0], [2.0])
     """
 
     tree: Any
@@ -86,10 +104,24 @@ def of(space: Any, basis: RowBasis | None = None, *, low: Any = None, high: Any 
 
     Parameters
     ----------
-    space : a Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, Text, or Dict or Tuple of them; or an
+    space
+        A Gymnasium space: Box, Discrete, MultiDiscrete, MultiBinary, Text, or Dict or Tuple of them; or an
         environment.
-    basis : features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
-    low, high : bounds of the measured numbers, (m,). If None, those of the space.
+    basis
+        Features of the measured numbers in [0, 1]. If None, Radial() for up to two, Fourier() for more.
+    low, high
+        Bounds of the measured numbers, (m,). If None, those of the space.
+
+    Returns
+    -------
+    Observed
+        The basis, which any agent takes as `basis`.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> basis = rlsvi.bases.of(gymnasium.make("MountainCar-v0"), rlsvi.bases.Fourier(order=3))
+    >>> agent = rlsvi.StationaryRLSVI(basis=basis)
     """
     space = getattr(space, "observation_space", space)
     if not isinstance(space, Space):
@@ -126,9 +158,23 @@ def usual(n: int) -> RowBasis:
 def default(env: Any) -> Tabular | Observed:
     """Return a table if observations are numbered, otherwise radial (up to two numbers) or Fourier features.
 
-    There are at most 256 features.
+    There are at most 256 features. If all numbers are discrete, the features are zeros and ones.
 
-    `env` is an environment or its observation space. If all numbers are discrete, the features are zeros and ones.
+    Parameters
+    ----------
+    env
+        An environment or its observation space.
+
+    Returns
+    -------
+    Tabular | Observed
+        The basis.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> rlsvi.bases.default(gymnasium.make("CliffWalking-v1"))
+    Tabular()
     """
     space = getattr(env, "observation_space", env)
     if not isinstance(space, Space):

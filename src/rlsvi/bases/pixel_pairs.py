@@ -37,10 +37,19 @@ class PixelPairs(MeasuredBasis):
 
     Parameters
     ----------
-    height, width, channels : the shape of a picture; pairs are also made between channels.
-    channels_first : whether the shape is (channels, height, width) rather than (height, width, channels).
-    features : the maximum number of sums of products. If there would be more, the largest displacements are not
-        told apart.
+    height, width, channels
+        The shape of a picture; pairs are also made between channels.
+    channels_first
+        Whether the shape is (channels, height, width) rather than (height, width, channels).
+    features
+        The maximum number of sums of products. If there would be more, the largest displacements are not told
+        apart.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.PixelPairs(10, 5).rows(np.full((1, 50), 0.5)).shape
+    (1, 89)
     """
 
     height: int

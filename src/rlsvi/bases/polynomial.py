@@ -24,8 +24,16 @@ class Polynomial(MeasuredBasis):
 
     Parameters
     ----------
-    degree : the total degree. If None, the highest up to 8 that fits the budget.
-    features : the maximum number of features.
+    degree
+        The total degree. If None, the highest up to 8 that fits the budget.
+    features
+        The maximum number of features.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Polynomial(degree=2).rows(np.array([[0.0], [1.0]])).tolist()
+    [[1.0, -1.0, 1.0], [1.0, 1.0, 1.0]]
     """
 
     degree: int | None = None

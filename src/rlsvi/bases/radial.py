@@ -21,9 +21,18 @@ class Radial(MeasuredBasis):
 
     Parameters
     ----------
-    features : the maximum number of features, including the 1.
-    width : width of a function. If None, the distance between neighbouring centres.
-    seed : seed for random centres, used if a grid with three per side exceeds the budget.
+    features
+        The maximum number of features, including the 1.
+    width
+        Width of a function. If None, the distance between neighbouring centres.
+    seed
+        Seed for random centres, used if a grid with three per side exceeds the budget.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Radial(features=4).rows(np.array([[0.5]])).round(2).tolist()
+    [[1.0, 0.61, 1.0, 0.61]]
     """
 
     features: int = 256

@@ -21,7 +21,15 @@ from rlsvi.mdp.recommendation import count_histories, histories
 @storable
 @dataclass(frozen=True)
 class Recommendation:
-    """One block of N weights per product, for histories or their numbers in the table of `mdp.recommendation`."""
+    """One block of N weights per product, for histories or their numbers in the table of `mdp.recommendation`.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2)
+    >>> rlsvi.RLSVI(basis=rlsvi.bases.Recommendation(), seed=0).learn(env, 20).episodes
+    20
+    """
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with one block per product."""

@@ -13,7 +13,15 @@ from rlsvi.core.checks import shown
 @storable
 @dataclass(frozen=True)
 class Tabular:
-    """One weight per state and action, for observations 0..S-1."""
+    """One weight per state and action, for observations 0..S-1.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> features = rlsvi.bases.Tabular().bind(states=10, actions=2, horizon=5, example=0)
+    >>> features.blocks, features.dim
+    (20, 1)
+    """
 
     def bind(self, states: int | None, actions: int, horizon: int, example: Any) -> Features:
         """Return features with a block of one number for each state and action."""

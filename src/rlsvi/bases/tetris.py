@@ -29,9 +29,18 @@ class Tetris:
 
     Parameters
     ----------
-    features : "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
-    units : factors of the integer features. "scaled" divides all but the constant by the height of the board;
-        "raw" leaves them unchanged; or a vector with one number per feature.
+    features
+        "bertsekas", the 22 of the paper, or "dellacherie", those of the best linear players.
+    units
+        Factors of the integer features. "scaled" divides all but the constant by the height of the board; "raw"
+        leaves them unchanged; or a vector with one number per feature.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris("dellacherie"), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/MiniTetris-v0"), 2).episodes
+    2
     """
 
     features: Kind = "bertsekas"

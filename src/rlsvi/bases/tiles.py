@@ -20,9 +20,18 @@ class Tiles(MeasuredBasis):
 
     Parameters
     ----------
-    grids : the number of grids.
-    tiles : the number of tiles along each number. If None, the most up to 8 that fits the budget.
-    features : the maximum number of features.
+    grids
+        The number of grids.
+    tiles
+        The number of tiles along each number. If None, the most up to 8 that fits the budget.
+    features
+        The maximum number of features.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Tiles(grids=2, tiles=2).rows(np.array([[0.1], [0.9]])).tolist()
+    [[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]]
     """
 
     grids: int = 4

@@ -35,10 +35,19 @@ class Waves(MeasuredBasis):
 
     Parameters
     ----------
-    features : the number of waves.
-    length : the length scale of the waves. If None, BoundedRLSVI chooses it by the evidence of its data; for all
-        other agents it is n / 4.
-    seed : seed for directions and phases.
+    features
+        The number of waves.
+    length
+        The length scale of the waves. If None, BoundedRLSVI chooses it by the evidence of its data; for all other
+        agents it is n / 4.
+    seed
+        Seed for directions and phases.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> rlsvi.bases.Waves(features=100, length=1.0).rows(np.array([[0.5, 0.5]])).shape
+    (1, 103)
     """
 
     features: int = 400

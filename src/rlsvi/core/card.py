@@ -24,7 +24,18 @@ Array = NDArray[Any]
 
 
 class NoCard(RuntimeError):
-    """There is no graphics card that can be used."""
+    """There is no graphics card that can be used.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from rlsvi.core.card import NoCard
+    >>> def best_device(agents, problem):
+    ...     try:
+    ...         return rlsvi.compare(agents, problem, episodes=1000, seeds=1000, device="cuda")
+    ...     except NoCard:
+    ...         return rlsvi.compare(agents, problem, episodes=1000, seeds=100)
+    """
 
 
 class TooLittleMemory(NoCard):

@@ -6,7 +6,21 @@ import numpy as np
 
 
 class Interval(NamedTuple):
-    """An estimate and its interval. If both ends are infinite, the data do not bound it."""
+    """An estimate and its interval. If both ends are infinite, the data do not bound it.
+
+    Attributes
+    ----------
+    value
+        The estimate.
+    low, high
+        The ends of its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import Interval
+    >>> Interval(0.5, 0.25, 0.75).high
+    0.75
+    """
 
     value: float
     low: float

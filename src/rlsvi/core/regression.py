@@ -28,10 +28,23 @@ from rlsvi.core.random import Seed, normal, stream
 @storable
 @dataclass(frozen=True)
 class InverseGamma:
-    """sigma^2 ~ InverseGamma(shape, scale): density proportional to v^(-shape - 1) exp(-scale / v).
+    """A prior over the noise: sigma^2 ~ InverseGamma(shape, scale), with density proportional to v^(-shape - 1)
+    exp(-scale / v).
 
     Given sigma^2, the weights are N(prior_mean, sigma^2 I / lam). This is the conjugate prior, in which lam is the
-    ridge, measured in transitions. A small shape is a weak prior; sigma^2 is about scale / shape.
+    ridge, measured in transitions.
+
+    Parameters
+    ----------
+    shape
+        A small shape is a weak prior.
+    scale
+        sigma^2 is about scale / shape.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.RLSVI(sigma=rlsvi.InverseGamma(1.0, 0.01))
     """
 
     shape: float = 1.0
@@ -48,8 +61,20 @@ class ByEvidence:
     """Use the lam and sigma that all data so far support best, as found by `rlsvi.evidence`.
 
     They are updated at the start of episodes first, 2 first, 4 first, ..; before that, and as long as all targets
-    are 0, lam is the given one and sigma is `sigma`. Data say nothing about what they do not contain: if rewards
-    are rare, begin with a `sigma` that explores.
+    are 0, lam is the given one. Data say nothing about what they do not contain: if rewards are rare, begin with a
+    `sigma` that explores.
+
+    Parameters
+    ----------
+    sigma
+        The noise before the first update.
+    first
+        The episode of the first update.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.RLSVI(sigma=rlsvi.ByEvidence(sigma=0.5))
     """
 
     sigma: float = 0.1
@@ -292,10 +317,22 @@ class Posterior:
 
     Parameters
     ----------
-    blocks, dim : number of blocks, and of weights in each.
-    lam : prior precision of every weight, > 0.
-    sigma : standard deviation of the noise of a target, > 0.
-    prior_mean : prior mean of the weights; a number or an array (blocks, dim).
+    blocks, dim
+        Number of blocks, and of weights in each.
+    lam
+        Prior precision of every weight, > 0.
+    sigma
+        Standard deviation of the noise of a target, > 0.
+    prior_mean
+        Prior mean of the weights; a number or an array (blocks, dim).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> posterior = rlsvi.Posterior(blocks=1, dim=2)
+    >>> posterior.observe(0, [1.0, 0.0], 2.0)
+    >>> posterior.mean().round(6).tolist(), round(posterior.variance(0, [1.0, 0.0]), 6)
+    ([[1.0, 0.0]], 0.5)
     """
 
     def __init__(
@@ -313,7 +350,17 @@ class Posterior:
         self.counts = np.zeros(blocks, dtype=np.int64)
 
     def observe(self, block: int, x: Floats, target: float) -> None:
-        """Add one target of one block."""
+        """Add one target of one block.
+
+        Parameters
+        ----------
+        block
+            The block.
+        x
+            Its features, (dim,).
+        target
+            The target.
+        """
         b, row = self._place(block, x)
         value = number("target", target)
         if not rank_one(self.factor.U[b], self.factor.inv[b], row.copy()):
@@ -323,14 +370,31 @@ class Posterior:
         self.counts[b] += 1
 
     def mean(self) -> Floats:
-        """Return the posterior mean of the weights, (blocks, dim)."""
+        """Return the posterior mean of the weights, (blocks, dim).
+
+        Returns
+        -------
+        Floats
+            (blocks, dim).
+        """
         theta = self._y()
         for b, (U, inv) in enumerate(zip(*self.factor, strict=True)):
             solve(U, inv, theta[b])
         return _checked(theta)
 
     def sample(self, rng: Words | Seed = None) -> Floats:
-        """Return one exact sample of the weights, (blocks, dim); `rng` is a seed or a stream to draw from."""
+        """Return one exact sample of the weights, (blocks, dim); `rng` is a seed or a stream to draw from.
+
+        Parameters
+        ----------
+        rng
+            A seed, or a stream to draw from.
+
+        Returns
+        -------
+        Floats
+            (blocks, dim).
+        """
         if isinstance(rng, np.ndarray) and (rng.shape != (4,) or rng.dtype != np.uint64):
             raise ValueError(f"rng must be a seed or a stream of four 64-bit words, got {shown(rng)}")
         if not isinstance(rng, np.ndarray | np.random.SeedSequence | None):
@@ -342,7 +406,13 @@ class Posterior:
         return _checked(theta)
 
     def log_evidence(self) -> float:
-        """Return the log marginal likelihood of all targets seen, under the given prior and noise."""
+        """Return the log marginal likelihood of all targets seen, under the given prior and noise.
+
+        Returns
+        -------
+        float
+            The logarithm.
+        """
         w = self._y()
         for b, (U, inv) in enumerate(zip(*self.factor, strict=True)):
             solve_lower(U, inv, w[b])
@@ -352,7 +422,20 @@ class Posterior:
         return float(_checked(noise + log_det - 0.5 * energy / self.sigma**2).sum())
 
     def variance(self, block: int, x: Floats) -> float:
-        """Return the posterior variance of x . theta[block]."""
+        """Return the posterior variance of x . theta[block].
+
+        Parameters
+        ----------
+        block
+            The block.
+        x
+            Its features, (dim,).
+
+        Returns
+        -------
+        float
+            The variance, without the noise of a target.
+        """
         b, row = self._place(block, x)
         w = row.copy()
         solve_lower(self.factor.U[b], self.factor.inv[b], w)

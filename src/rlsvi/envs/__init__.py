@@ -41,7 +41,17 @@ __all__ += ["register"]
 
 
 def register() -> None:
-    """Register the environments with Gymnasium, skipping those already registered."""
+    """Register the environments with Gymnasium, skipping those already registered.
+
+    `import rlsvi` does this. Call it if you have cleared Gymnasium's registry.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> rlsvi.envs.register()
+    >>> "rlsvi/Chain-v0" in gymnasium.registry
+    True
+    """
     import gymnasium
 
     for name, entry_point in IDS.items():

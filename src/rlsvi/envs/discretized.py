@@ -20,9 +20,18 @@ class Discretized(gymnasium.ActionWrapper[Any, Any, Any], RecordConstructorArgs)
 
     Parameters
     ----------
-    env : the environment.
-    choices : for a Box, the number of evenly spaced values of each component of an action, including its bounds;
-        or a list of actions. For the other spaces, which have their own values, None.
+    env
+        The environment.
+    choices
+        For a Box, the number of evenly spaced values of each component of an action, including its bounds; or a
+        list of actions. For the other spaces, which have their own values, None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = rlsvi.envs.Discretized(gymnasium.make("Pendulum-v1"), 5)
+    >>> [float(action[0]) for action in env.actions]
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], choices: int | Any | None = None) -> None:

@@ -26,9 +26,19 @@ class FiniteMDPEnv(Environment):
 
     Parameters
     ----------
-    mdp : the problem.
-    render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
-    endless : continue after the last period, forever; for an MDP whose periods are all alike.
+    mdp
+        The problem.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+    endless
+        Continue after the last period, forever; for an MDP whose periods are all alike.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> env = rlsvi.envs.FiniteMDPEnv(rlsvi.mdp.chain(5))
+    >>> env.reset(seed=0)
+    (0, {})
     """
 
     def __init__(self, mdp: FiniteMDP, render_mode: str | None = None, endless: bool = False) -> None:
@@ -103,7 +113,22 @@ class FiniteMDPEnv(Environment):
 
 
 class ChainEnv(FiniteMDPEnv):
-    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way."""
+    """`rlsvi.mdp.chain(length)`: move right N - 1 times, without any reward on the way.
+
+    Parameters
+    ----------
+    length
+        N, the number of states.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=10)
+    >>> env.observation_space, env.action_space
+    (Discrete(10), Discrete(2))
+    """
 
     def __init__(self, length: int = 50, render_mode: str | None = None) -> None:
         super().__init__(chain(length), render_mode)
@@ -144,7 +169,21 @@ WOOD: Colour = (176, 104, 48)
 class DeepSeaEnv(FiniteMDPEnv):
     """`rlsvi.mdp.deep_sea(size, ...)`: descend through N rows; only moving right every time finds the treasure.
 
-    options : arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+    Parameters
+    ----------
+    size
+        N, the number of rows, and of steps in an episode.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+    **options
+        Arguments of `rlsvi.mdp.deep_sea`: stochastic, move_cost, randomize_actions and seed.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/DeepSea-v0", size=5, stochastic=True)
+    >>> env.observation_space
+    Discrete(26)
     """
 
     def __init__(self, size: int = 10, *, render_mode: str | None = None, **options: Any) -> None:
@@ -212,7 +251,20 @@ BANK: Colour = (196, 214, 158)
 class RiverSwimEnv(FiniteMDPEnv):
     """`rlsvi.mdp.river_swim(states, horizon)`: drift to a small reward, or swim up to a large one.
 
-    horizon : the number of periods. If None, endless.
+    Parameters
+    ----------
+    states
+        The number of states.
+    horizon
+        The number of periods. If None, endless.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> gymnasium.make("rlsvi/RiverSwim-v0", horizon=None).observation_space
+    Discrete(6)
     """
 
     def __init__(self, states: int = 6, horizon: int | None = 20, render_mode: str | None = None) -> None:

@@ -30,12 +30,26 @@ class RecommendationEnv(Environment):
 
     Parameters
     ----------
-    products, slots : N and J.
-    beta, gamma, scale, seed : what customers like, as for `rlsvi.mdp.draw_taste`; `seed` draws it once.
-    reward_values : rewards of a dislike and of a like.
-    numbered : observe the number of the history, as in the table of `rlsvi.mdp.recommendation`, which is then the
+    products, slots
+        N and J.
+    reward_values
+        Rewards of a dislike and of a like.
+    numbered
+        Observe the number of the history, as in the table of `rlsvi.mdp.recommendation`, which is then the
         attribute `mdp`. If the histories can be enumerated, OptimalPolicy and tables can then play too.
-    render_mode : "rgb_array" for pictures, "ansi" for a line of text, or None.
+    render_mode
+        "rgb_array" for pictures, "ansi" for a line of text, or None.
+    **taste
+        What customers like: `beta`, `gamma`, `scale` and `seed`, as for `rlsvi.mdp.draw_taste`; `seed` draws it
+        once.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Recommendation-v0", products=4, slots=2)
+    >>> observation, info = env.reset(seed=0)
+    >>> observation.tolist(), info["action_mask"].tolist()
+    ([0, 0, 0, 0], [1, 1, 1, 1])
     """
 
     metadata: dict[str, Any] = {**Environment.metadata, "render_fps": 4}  # noqa: RUF012

@@ -12,8 +12,16 @@ class Spaces(Env[Any, Any]):
 
     Parameters
     ----------
-    observation_space : a space of Gymnasium, such as Box(-1, 1, (4,)).
-    action_space : a Discrete space, or any other that agents can choose from, such as Box(-2, 2, (1,)).
+    observation_space
+        A space of Gymnasium, such as Box(-1, 1, (4,)).
+    action_space
+        A Discrete space, or any other that agents can choose from, such as Box(-2, 2, (1,)).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from gymnasium.spaces import Box, Discrete
+    >>> spaces = rlsvi.envs.Spaces(Box(-1, 1, (4,)), Discrete(2))
     """
 
     def __init__(self, observation_space: Space[Any], action_space: Space[Any]) -> None:

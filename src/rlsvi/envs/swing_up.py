@@ -32,8 +32,19 @@ class SwingUpEnv(Environment):
 
     Parameters
     ----------
-    height : the cosine of the angle above which the pole is up. The default is the behaviour suite's greatest.
-    cost : the cost of a push, >= 0.
+    height
+        The cosine of the angle above which the pole is up. The default is the behaviour suite's greatest.
+    cost
+        The cost of a push, >= 0.
+    render_mode
+        "rgb_array" for pictures, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/SwingUp-v0", height=0.5)
+    >>> env.reset(seed=0)[0].shape
+    (5,)
     """
 
     def __init__(self, height: float = 0.95, cost: float = 0.1, *, render_mode: str | None = None) -> None:

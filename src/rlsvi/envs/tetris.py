@@ -133,9 +133,20 @@ class TetrisEnv(Environment):
 
     Parameters
     ----------
-    height, width, pieces, game_over : see `rlsvi.tetris.rules`.
-    max_pieces : a game is `truncated` after this many placements. If None, never.
-    render_mode : "ansi" for coloured text, "rgb_array" for pictures, or None.
+    height, width, pieces, game_over
+        See `rlsvi.tetris.rules`.
+    max_pieces
+        A game is `truncated` after this many placements. If None, never.
+    render_mode
+        "ansi" for coloured text, "rgb_array" for pictures, or None.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Tetris-v0", height=10, max_pieces=100)
+    >>> observation, info = env.reset(seed=0)
+    >>> observation["board"].shape
+    (10, 10)
     """
 
     def __init__(

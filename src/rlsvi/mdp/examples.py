@@ -17,7 +17,24 @@ def chain(length: int = 50, *, deterministic: bool = False) -> FiniteMDP:
     States 1..N (here 0..N-1), N - 1 steps per episode from the left end, reward 1 for ending at the right.
     Left always succeeds; right succeeds with probability 1 - 1/N and goes left otherwise. Walls block moves.
 
-    deterministic : right always succeeds. Q* is then 0 or 1, as a footnote of section 6.1.2 says.
+    Parameters
+    ----------
+    length
+        N, the number of states.
+    deterministic
+        Right always succeeds. `Q*` is then 0 or 1, as a footnote of section 6.1.2 says.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> mdp = rlsvi.mdp.chain(10)
+    >>> mdp.horizon, mdp.states, mdp.actions
+    (9, 10, 2)
     """
     N = whole("length", length, 2, 10**6)
     certain = flag("deterministic", deterministic)
@@ -45,6 +62,25 @@ def river_swim(states: int = 6, horizon: int = 20) -> FiniteMDP:
     Left, with the current, always succeeds. Right, against it, advances with probability 0.35, stays with 0.6
     and goes back with 0.05; in the first state it advances with 0.6 or stays, and in the last it stays with
     0.6 or goes back. Left pays 0.005 in the first state, and right 1 in the last.
+
+    Parameters
+    ----------
+    states
+        The number of states.
+    horizon
+        The number of periods.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> mdp = rlsvi.mdp.river_swim(states=6, horizon=20)
+    >>> mdp.states, mdp.horizon
+    (6, 20)
     """
     last = whole("states", states, 2, 10**7) - 1
 
@@ -78,19 +114,35 @@ def deep_sea(
     """The hard-exploration problem of the behaviour suite for reinforcement learning (Osband et al. 2020).
 
     A single path of N moves to the right, each with a small cost, leads to the treasure: without deep exploration
-    it takes about 2^N episodes to find it. An N x N grid is descended row by row from (0, 0); the state is
-    row * N + column, and N * N is the end.
+    it takes about 2^N episodes to find it. An N x N grid is descended row by row from (0, 0); the state is `row *
+    N + column`, and `N * N` is the end.
 
     Right costs move_cost / N and, in the last column, finds the treasure of 1. If stochastic, right fails with
     probability 1/N and the diver sinks straight down; the two corners at the bottom add N(0, 1) noise.
 
     Parameters
     ----------
-    size : N, also the number of steps per episode.
-    stochastic : whether moves fail and rewards are noisy.
-    move_cost : total cost of the N moves to the right.
-    randomize_actions : draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
-    seed : seed of that draw.
+    size
+        N, also the number of steps per episode.
+    stochastic
+        Whether moves fail and rewards are noisy.
+    move_cost
+        Total cost of the N moves to the right.
+    randomize_actions
+        Draw for each cell which of the two actions is right; otherwise action 1 is, everywhere.
+    seed
+        Seed of that draw.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.deep_sea(5).states
+    26
     """
     N = whole("size", size, 1, 10**4)
     shaped("move_cost", finite("move_cost", move_cost), ())
@@ -146,11 +198,33 @@ def dirichlet(
 
     Parameters
     ----------
-    alpha_P : a number, the weight of every state, or one weight for each state, (S,).
-    alpha_R : a number, or the two weights of the rewards -1 and 0.
-    homogeneous : draw once for all periods instead of for each.
-    start : the first state, or its distribution, (S,). If None, state 0.
-    seed : seed of the draw.
+    states
+        S, the number of states.
+    actions
+        A, the number of actions.
+    horizon
+        H, the number of periods.
+    alpha_P
+        A number, the weight of every state, or one weight for each state, (S,).
+    alpha_R
+        A number, or the two weights of the rewards -1 and 0.
+    homogeneous
+        Draw once for all periods instead of for each.
+    start
+        The first state, or its distribution, (S,). If None, state 0.
+    seed
+        Seed of the draw.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.dirichlet(states=5, actions=3, horizon=4, seed=1).actions
+    3
     """
     for key, count in (("states", states), ("actions", actions), ("horizon", horizon)):
         whole(key, count, 1, 2**31 - 1)

@@ -116,21 +116,46 @@ Successors = Sequence[tuple[float, int, float]]
 class FiniteMDP:
     """A finite-horizon MDP.
 
+    The arrays are copied and made read-only.
+
     Parameters
     ----------
-    horizon : number of periods H.
-    states, actions : S and A.
-    indptr, successor, probability, reward : the rows in compressed form. Row (h S + s) A + a, or s A + a
-        if all periods are alike, consists of the entries indptr[row] .. indptr[row + 1]; rows of illegal
-        actions are empty. `reward` is the mean reward of the transition.
-    start : distribution of s_0, (S,).
-    terminal_reward : reward of the last state, (S,), or None.
-    rewards : "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given;
-        "gaussian": with standard deviation `reward_std` (a number, or one for each entry).
-    legal : action mask, (S, A) or (H, S, A). If None, all actions are legal.
-    absorbing : states that end the episode, (S,). If None, there are none.
+    horizon
+        Number of periods H.
+    states, actions
+        S and A.
+    indptr, successor, probability, reward
+        The rows in compressed form. Row (h S + s) A + a, or s A + a if all periods are alike, consists of the
+        entries indptr[row] .. indptr[row + 1]; rows of illegal actions are empty. `reward` is the mean reward of
+        the transition.
+    start
+        Distribution of s_0, (S,).
+    terminal_reward
+        Reward of the last state, (S,), or None.
+    rewards
+        "deterministic"; "bernoulli": one of the two `reward_values`, with the mean given; "gaussian": with
+        standard deviation `reward_std` (a number, or one for each entry).
+    reward_values
+        The two rewards, if `rewards` is "bernoulli".
+    reward_std
+        The standard deviation of rewards, if `rewards` is "gaussian".
+    legal
+        Action mask, (S, A) or (H, S, A). If None, all actions are legal.
+    absorbing
+        States that end the episode, (S,). If None, there are none.
+    name
+        The name in tables and figures.
 
-    The arrays are copied and made read-only.
+    Examples
+    --------
+    Two states; action a leads to state a, and action 1 pays 1:
+
+    >>> import rlsvi
+    >>> def successors(s, a):
+    ...     return [(1.0, a, float(a))]
+    >>> mdp = rlsvi.FiniteMDP.from_function(successors, horizon=3, states=2, actions=2, start=[1.0, 0.0])
+    >>> rlsvi.mdp.backward_induction(mdp).V[0].tolist()
+    [3.0, 3.0]
     """
 
     horizon: int
@@ -171,9 +196,28 @@ class FiniteMDP:
         legal: Bools | None = None,
         **options: object,
     ) -> "FiniteMDP":
-        """Build a time-homogeneous table from `successors(s, a) -> [(probability, next state, reward), ...]`.
+        """Build a table whose periods are all alike.
 
-        `options` are the remaining arguments of FiniteMDP. `successors` is not called for illegal actions.
+        Parameters
+        ----------
+        successors
+            A function that lists what can happen: `successors(s, a) -> [(probability, next state, reward), ...]`.
+            It is not called for illegal actions.
+        horizon
+            The number of periods.
+        states
+            S, the number of states.
+        actions
+            A, the number of actions.
+        legal
+            Action mask, (S, A). If None, all actions are legal.
+        **options
+            The remaining arguments of FiniteMDP.
+
+        Returns
+        -------
+        FiniteMDP
+            The table.
         """
         for key, count in (("horizon", horizon), ("states", states), ("actions", actions)):
             whole(key, count, 1, 2**31 - 1)
@@ -205,8 +249,21 @@ class FiniteMDP:
     def from_arrays(cls, P: ArrayLike, R: ArrayLike, *, horizon: int | None = None, **options: Any) -> "FiniteMDP":
         """Build from dense arrays.
 
-        P : (S, A, S) with `horizon`, or (H, S, A, S).
-        R : mean rewards, (S, A), (S, A, S) or with a leading H.
+        Parameters
+        ----------
+        P
+            Transition probabilities, (S, A, S) with `horizon`, or (H, S, A, S).
+        R
+            Mean rewards, (S, A), (S, A, S) or with a leading H.
+        horizon
+            The number of periods, if P does not tell.
+        **options
+            The remaining arguments of FiniteMDP.
+
+        Returns
+        -------
+        FiniteMDP
+            The table.
         """
         p = finite("P", P)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1]:

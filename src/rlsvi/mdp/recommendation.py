@@ -25,7 +25,21 @@ History = NDArray[np.int8]
 
 
 class Taste(NamedTuple):
-    """The preferences of customers: beta (N,), and gamma (N, N), the effect of products seen on new ones."""
+    """The preferences of customers.
+
+    Attributes
+    ----------
+    beta
+        How much each product is liked, (N,).
+    gamma
+        The effect of products seen on new ones, (N, N).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.draw_taste(3).gamma.shape
+    (3, 3)
+    """
 
     beta: Floats
     gamma: Floats
@@ -34,17 +48,34 @@ class Taste(NamedTuple):
 def draw_taste(
     products: int = 10, *, beta: ArrayLike = 0.0, gamma: ArrayLike | None = None, scale: float = 2, seed: Seed = 0
 ) -> Taste:
-    """Return a problem instance; if gamma is not given, gamma_an ~ N(0, scale^2) independently for each a and n.
+    """Return a problem instance.
 
-    The diagonal is drawn too, but has no effect: x_a = 0 while a is new.
+    If gamma is not given, gamma_an ~ N(0, scale^2) independently for each a and n. The diagonal is drawn too, but
+    has no effect: x_a = 0 while a is new.
 
     Parameters
     ----------
-    products : N.
-    beta : a number, or one per product.
-    gamma : (N, N). If None, drawn at random.
-    scale : the paper's c.
-    seed : seed of the draw.
+    products
+        N.
+    beta
+        A number, or one per product.
+    gamma
+        (N, N). If None, drawn at random.
+    scale
+        The paper's c.
+    seed
+        Seed of the draw.
+
+    Returns
+    -------
+    Taste
+        What customers like.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.draw_taste(3, beta=0.5).beta.tolist()
+    [0.5, 0.5, 0.5]
     """
     N = whole("products", products, 1, 2**31 - 1)
     fits(f"the taste for {N} products", 2 * N * N, "take fewer")
@@ -81,7 +112,26 @@ def myopic_products(taste: Taste, x: ArrayLike, legal: ArrayLike | None = None) 
 
     It needs no table, so N can be arbitrary; for a table, `myopic_values` gives the same answer.
 
-    legal : which products may be shown, (N,). If None, those not seen yet.
+    Parameters
+    ----------
+    taste
+        What customers like.
+    x
+        The history: 1 for a product liked, -1 for one disliked, 0 for one not seen, (N,).
+    legal
+        Which products may be shown, (N,). If None, those not seen yet.
+
+    Returns
+    -------
+    Longs
+        The products; several if they are equally likely to be liked.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> taste = rlsvi.mdp.draw_taste(3, beta=[0.0, 1.0, 2.0])
+    >>> rlsvi.mdp.myopic_products(taste, [0, 0, 0]).tolist()
+    [2]
     """
     if not isinstance(taste, Taste):
         raise TypeError(f"taste must be what draw_taste returns, got {shown(taste)}")
@@ -111,9 +161,23 @@ def recommendation(
 
     Parameters
     ----------
-    products, slots : N and J <= N.
-    beta, gamma, scale, seed : as for `draw_taste`.
-    reward_values : rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
+    products, slots
+        N and J <= N.
+    beta, gamma, scale, seed
+        As for `draw_taste`.
+    reward_values
+        Rewards of a dislike and of a like; (-1, 0) is the same problem, but makes 0 optimistic.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.recommendation(products=4, slots=2).states
+    10
     """
     low, high = coding(reward_values)
     count_histories(products, slots)  # checks both

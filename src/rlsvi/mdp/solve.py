@@ -12,9 +12,21 @@ ROUNDS = 1_000_000  # maximum number of iterations of relative value iteration
 
 
 class Solution(NamedTuple):
-    """Exact values. V : (H + 1, S), where V[H] is the terminal reward. Q : (H, S, A), -inf if illegal.
+    """Exact values. In absorbing states both are the terminal reward.
 
-    In absorbing states both are the terminal reward.
+    Attributes
+    ----------
+    V
+        Values of states, (H + 1, S), where V[H] is the terminal reward.
+    Q
+        Values of actions, (H, S, A), -inf if illegal.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> solution = rlsvi.mdp.backward_induction(rlsvi.mdp.chain(4))
+    >>> solution.V.shape, solution.Q.shape
+    ((4, 4), (3, 4, 2))
     """
 
     V: Floats
@@ -29,7 +41,25 @@ class Solution(NamedTuple):
 
 
 def backward_induction(mdp: FiniteMDP) -> Solution:
-    """Compute V*_h(s) = max_a Q*_h(s, a) and Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]."""
+    """Compute `V*_h(s) = max_a Q*_h(s, a)` and `Q*_h(s, a) = E[r_h + V*_{h+1}(s_{h+1})]`.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+
+    Returns
+    -------
+    Solution
+        The optimal values.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> solution = rlsvi.mdp.backward_induction(rlsvi.mdp.deep_sea(10))
+    >>> round(float(solution.V[0, 0]), 2)
+    0.99
+    """
     t = check_mdp(mdp).table
     V, Q = np.empty((t.horizon + 1, t.states)), np.empty((t.horizon, t.states, t.actions))
     V[-1] = t.terminal
@@ -44,6 +74,22 @@ def myopic_values(mdp: FiniteMDP) -> Floats:
     """Return the expected immediate reward of every period, state and action, (H, S, A), -inf if illegal.
 
     It includes the terminal reward, which is paid with the last step, if the step may end the episode.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+
+    Returns
+    -------
+    Floats
+        (H, S, A), -inf if illegal.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.mdp.myopic_values(rlsvi.mdp.river_swim(states=3, horizon=2))[0].round(3).tolist()
+    [[0.005, 0.0], [0.0, 0.0], [0.0, 1.0]]
     """
     t = check_mdp(mdp).table
     Q = np.empty((t.horizon, t.states, t.actions))
@@ -56,7 +102,29 @@ def myopic_values(mdp: FiniteMDP) -> Floats:
 
 
 def evaluate(mdp: FiniteMDP, policy: Floats) -> Floats:
-    """Return V^mu, (H + 1, S), of `policy`: actions (H, S), or their probabilities (H, S, A)."""
+    """Return the value of a policy.
+
+    Parameters
+    ----------
+    mdp
+        The MDP.
+    policy
+        Actions, (H, S), or their probabilities, (H, S, A).
+
+    Returns
+    -------
+    Floats
+        `V^mu`, (H + 1, S).
+
+    Examples
+    --------
+    Always to the right, on a chain where that always succeeds:
+
+    >>> import numpy as np, rlsvi
+    >>> mdp = rlsvi.mdp.chain(4, deterministic=True)
+    >>> rlsvi.mdp.evaluate(mdp, np.ones((3, 4), int))[0].tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
     t = check_mdp(mdp).table
     try:
         mu = np.asarray(policy)
@@ -103,7 +171,25 @@ def average_reward(mdp: FiniteMDP, tolerance: float = 1e-10) -> float:
     """Return the largest average reward per step of an MDP without end whose states all reach each other.
 
     This is relative value iteration, made aperiodic by staying in place half of the time (Puterman 1994, section
-    8.5). The increments of all states enclose the answer, which is accurate to `tolerance`.
+    8.5). The increments of all states enclose the answer.
+
+    Parameters
+    ----------
+    mdp
+        The MDP. Its horizon does not count.
+    tolerance
+        How accurate the answer is.
+
+    Returns
+    -------
+    float
+        The average reward.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> round(rlsvi.mdp.average_reward(rlsvi.mdp.river_swim()), 3)
+    0.429
     """
     check_alike(mdp)
     if positive("tolerance", tolerance) < 1e-14:

@@ -26,9 +26,24 @@ def from_gymnasium(env: "Env", horizon: int | None = None, *, start: ArrayLike |
 
     Parameters
     ----------
-    env : the environment; P[s][a] lists (probability, next state, reward, terminated).
-    horizon : number of steps per episode. If None, the environment's own time limit.
-    start : distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
+    env
+        The environment; `P[s][a]` lists (probability, next state, reward, terminated).
+    horizon
+        Number of steps per episode. If None, the environment's own time limit.
+    start
+        Distribution of the first state, (S,). If None, the environment's `initial_state_distrib`.
+
+    Returns
+    -------
+    FiniteMDP
+        The table.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> mdp = rlsvi.mdp.from_gymnasium(gymnasium.make("FrozenLake-v1"))
+    >>> mdp.horizon, mdp.states
+    (100, 16)
     """
     if not hasattr(env, "unwrapped") or not hasattr(env, "spec"):
         raise TypeError(f"env must be a Gymnasium environment, got {shown(env)}")

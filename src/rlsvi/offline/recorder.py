@@ -51,22 +51,45 @@ def record(
 
     Parameters
     ----------
-    env : the environment. Actions that are not Discrete are recorded as lists of their numbers.
-    policy : anything with a `predict` method, or a function of an observation. Either returns an action, or the
+    env
+        The environment. Actions that are not Discrete are recorded as lists of their numbers.
+    policy
+        Anything with a `predict` method, or a function of an observation. Either returns an action, or the
         probabilities of all actions, one of which is then drawn. If None, all legal actions are equally likely; of
         a Box, all those that agents choose among.
-    episodes : the number of episodes; by default 100.
-    steps : with learning=True, the number of steps instead, for agents whose `learn` takes that.
-    epsilon : the probability of a random legal action instead of the policy's.
-    deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode. The
-        propensities are not known then.
-    learning : let the agent `policy` learn while it plays, and record what it lives through. Its own seed decides
+    episodes
+        The number of episodes; by default 100.
+    steps
+        With learning=True, the number of steps instead, for agents whose `learn` takes that.
+    epsilon
+        The probability of a random legal action instead of the policy's.
+    deterministic
+        Act greedily on the posterior mean; otherwise as in learning, with one sample per episode. The propensities
+        are not known then.
+    learning
+        Let the agent `policy` learn while it plays, and record what it lives through. Its own seed decides
         everything, and `epsilon`, `deterministic`, `seed` and `limit` do not apply.
-    seed : determines where each episode begins, and all other randomness of the environment and of `epsilon`.
-    path : a Parquet file to write the log to as well, completely or not at all. If the environment fails, or after
-        an interrupt, it contains the episodes that were finished.
-    limit : the maximum number of steps of an episode. A longer one is cut off there.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    seed
+        Determines where each episode begins, and all other randomness of the environment and of `epsilon`.
+    path
+        A Parquet file to write the log to as well, completely or not at all. If the environment fails, or after an
+        interrupt, it contains the episodes that were finished.
+    limit
+        The maximum number of steps of an episode. A longer one is cut off there.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    pl.DataFrame
+        The log, with one row per step.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> log = rlsvi.record(gymnasium.make("rlsvi/Chain-v0", length=5), episodes=10)
+    >>> log.columns[:5], log.height
+    (['episode', 'step', 'observation', 'action', 'reward'], 40)
     """
     check_env(env)
     if steps is not None and (episodes is not None or not learning):

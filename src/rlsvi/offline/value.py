@@ -55,27 +55,53 @@ def value_of(
 
     Parameters
     ----------
-    policy : an agent, judged by its posterior mean; anything else with `predict`; or a function of an observation
-        that returns an action or the probabilities of all actions, (A,).
-    log, env, columns : as for `Agent.fit`.
-    gamma : the discount, in [0, 1].
-    horizon : the number of steps whose rewards count. If None, that of the environment or of the agent. If these
-        have none, all steps count, which needs gamma < 1.
-    per_period : whether what follows an action depends on the period, so that each period has its own regression.
-        If None, this is so if the environment itself states its number of periods, as a finite MDP does, if the
-        policy is an agent with periods, or if all episodes of the log terminate at the horizon and none before. A
-        time limit is no reason.
-    basis : features, as for agents. If None, a table for numbered observations and text; otherwise those of
+    policy
+        An agent, judged by its posterior mean; anything else with `predict`; or a function of an observation that
+        returns an action or the probabilities of all actions, (A,).
+    log, env, columns
+        As for `Agent.fit`.
+    gamma
+        The discount, in [0, 1].
+    horizon
+        The number of steps whose rewards count. If None, that of the environment or of the agent. If these have
+        none, all steps count, which needs gamma < 1.
+    per_period
+        Whether what follows an action depends on the period, so that each period has its own regression. If None,
+        this is so if the environment itself states its number of periods, as a finite MDP does, if the policy is
+        an agent with periods, or if all episodes of the log terminate at the horizon and none before. A time limit
+        is no reason.
+    basis
+        Features, as for agents. If None, a table for numbered observations and text; otherwise those of
         `bases.of`, over the range of the log.
-    ridge : the precision of the prior of the weights of features, in rows of the log. A table does not use it.
-    level : the probability of the intervals.
-    draws : the number of draws from the posterior of a table.
-    seed : determines these draws.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    ridge
+        The precision of the prior of the weights of features, in rows of the log. A table does not use it.
+    level
+        The probability of the intervals.
+    draws
+        The number of draws from the posterior of a table.
+    seed
+        Determines these draws.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    OfflineValue
+        The estimates, each with its interval.
 
     Raises
     ------
-    ValueError, TypeError : an argument, the log or what the policy returns is wrong; the message names it.
+    ValueError, TypeError
+        An argument, the log or what the policy returns is wrong; the message names it.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=3)
+    >>> log = rlsvi.record(env, episodes=1000)  # at random
+    >>> value = rlsvi.value_of(lambda observation: 1, log, env)  # always to the right, which is worth 4/9
+    >>> value.fitted.low < 4 / 9 < value.fitted.high
+    True
     """
     _check_arguments(gamma, level, draws, horizon)
     replay = replay_of(log, env, columns)
@@ -144,7 +170,35 @@ def value_of(
 
 
 class OfflineValue(NamedTuple):
-    """Estimates of the value of a policy, each with its interval, from a log of other policies."""
+    """Estimates of the value of a policy, each with its interval, from a log of other policies.
+
+    Attributes
+    ----------
+    estimates
+        The estimates by name.
+    absent
+        Why an estimate is missing, by name.
+    level
+        The probability of the intervals.
+    gamma
+        The discount.
+    horizon
+        The number of steps whose rewards count; None: all.
+    episodes, steps
+        What the log consists of.
+    effective
+        The effective number of episodes of importance sampling; None without propensities.
+    untried
+        The share of the policy's actions never tried in the same state; with features, never at all.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/Chain-v0", length=3)
+    >>> value = rlsvi.value_of(lambda observation: 1, rlsvi.record(env, episodes=1000), env)
+    >>> list(value.estimates)
+    ['fitted Q evaluation', 'weighted importance sampling', 'doubly robust']
+    """
 
     estimates: dict[str, Interval]
     absent: dict[str, str]  # why an estimate is missing
@@ -172,7 +226,13 @@ class OfflineValue(NamedTuple):
         return self.estimates.get(ROBUST)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values, with None for an end that is not known."""
+        """Return everything as plain values, with None for an end that is not known.
+
+        Returns
+        -------
+        dict
+            Values by name.
+        """
         estimates = {
             name.replace(" ", "_"): {end: v if np.isfinite(v) else None for end, v in found._asdict().items()}
             for name, found in self.estimates.items()

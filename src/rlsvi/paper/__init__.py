@@ -35,7 +35,24 @@ FIGURES = {name: words for figures in TOPICS.values() for name, words in figures
 
 
 def figure_called(name: str) -> "Figure":
-    """The figure called `name`, from the file of that name in the folder of its topic."""
+    """Return a figure of the paper by its name.
+
+    Parameters
+    ----------
+    name
+        One of FIGURES.
+
+    Returns
+    -------
+    Figure
+        The figure: its jobs, its claims and its plot.
+
+    Examples
+    --------
+    >>> import rlsvi.paper
+    >>> rlsvi.paper.figure_called("chain-regret").name
+    'chain-regret'
+    """
     if not isinstance(name, str):
         raise TypeError(f"name must be the name of a figure, got {shown(name)}")
     for topic, figures in TOPICS.items():

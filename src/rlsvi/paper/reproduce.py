@@ -61,12 +61,16 @@ def reproduce(
 
     Parameters
     ----------
-    seeds : runs per setting. If None, those of the scale. If "auto", those of the scale first, then twice as many,
+    seeds
+        Runs per setting. If None, those of the scale. If "auto", those of the scale first, then twice as many,
         until the claims are decided, more seeds would not help, or the budget is used up: see `SeedSearch`.
-    budget : with seeds="auto", the most minutes of computing for a figure, all its jobs together. If None, 30.
-    progress : called with the jobs that are to be computed, by figure. In the context that it returns, a function
-        is called with each finished job, and whether it was computed now.
-    judging : called with the name of each figure before it is judged and drawn.
+    budget
+        With seeds="auto", the most minutes of computing for a figure, all its jobs together. If None, 30.
+    progress
+        Called with the jobs that are to be computed, by figure. In the context that it returns, a function is
+        called with each finished job, and whether it was computed now.
+    judging
+        Called with the name of each figure before it is judged and drawn.
     """
     folder = Path(out)
     fixed = fixed_seeds(seeds, budget)

@@ -30,18 +30,36 @@ class Event(NamedTuple):
 
     Attributes
     ----------
-    kind : "added" or "removed" (a product), "recommended", "answered" or "closed" (a visit).
-    visit : the visit of a customer.
-    product : the product.
-    slot : recommended: the slot that the product fills, from 0.
-    reward : answered: the reward.
-    propensity : recommended: the share of posterior draws that choose this product here.
-    explored : recommended: whether the posterior mean would have chosen another product.
-    sample : recommended: the last event that the draws had learned from.
-    features : added: the features of the product; recommended in slot 0: the context of the customer.
-    at : seconds since 1970.
-    id : the number of the event, in the order in which events were committed; 0 until then.
-    among : recommended: the products that the request allowed; None: all that were offered.
+    kind
+        "added" or "removed" (a product), "recommended", "answered" or "closed" (a visit).
+    visit
+        The visit of a customer.
+    product
+        The product.
+    slot
+        Recommended: the slot that the product fills, from 0.
+    reward
+        Answered: the reward.
+    propensity
+        Recommended: the share of posterior draws that choose this product here.
+    explored
+        Recommended: whether the posterior mean would have chosen another product.
+    sample
+        Recommended: the last event that the draws had learned from.
+    features
+        Added: the features of the product; recommended in slot 0: the context of the customer.
+    at
+        Seconds since 1970.
+    id
+        The number of the event, in the order in which events were committed; 0 until then.
+    among
+        Recommended: the products that the request allowed; None: all that were offered.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Event
+    >>> Event(kind="answered", visit="ann", product="tea", reward=1.0).slot is None
+    True
     """
 
     kind: Kind
@@ -155,8 +173,10 @@ class CatalogueCache:
 
         Parameters
         ----------
-        rows_after : returns the rows of the catalogue after the event of a number, in order.
-        keep : whether to remember what is new. A transaction that has written does not: it may be rolled back.
+        rows_after
+            Returns the rows of the catalogue after the event of a number, in order.
+        keep
+            Whether to remember what is new. A transaction that has written does not: it may be rolled back.
         """
         with self._lock:
             last, found = self._last, self._events.copy()
@@ -172,7 +192,17 @@ class CatalogueCache:
 
 
 class StoreError(RuntimeError):
-    """The shop's database could not do what was asked; nothing of it was written."""
+    """The shop's database could not do what was asked; nothing of it was written.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Recommender, StoreError
+    >>> try:
+    ...     shop = Recommender(database="sqlite:////nowhere/shop.db")
+    ... except StoreError:
+    ...     print("there is no such folder")
+    there is no such folder
+    """
 
     reason = ""  # in general words, without names of this shop
     for_client = (
@@ -558,13 +588,29 @@ NONE = "{}: name the settings of a shop that was served, or import events first"
 class Events:
     """The table of events, for one process and all its threads.
 
-    url : "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
-    sync : SQLite: whether events survive a loss of power as soon as they are committed.
-    create : whether tables are created where there are none; if not, such a database is refused.
-
     `shop` is a name that this database has and no other: files of the learner tell by it what they belong to.
 
     Whatever the database cannot do raises a StoreError; nothing of the transaction is then written.
+
+    Parameters
+    ----------
+    url
+        "sqlite:///shop.db", or "postgresql+psycopg://user@host/shop".
+    sync
+        SQLite: whether events survive a loss of power as soon as they are committed.
+    create
+        Whether tables are created where there are none; if not, such a database is refused.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Events, Recommender
+    >>> shop = Recommender(database="sqlite:///shop.db")
+    >>> shop.add("tea")
+    >>> shop.stop()
+    >>> events = Events("sqlite:///shop.db")
+    >>> [event.kind for event in events.since(0, limit=10)]
+    ['added']
+    >>> events.close()
     """
 
     def __init__(self, url: str, sync: bool = False, create: bool = True) -> None:
@@ -630,6 +676,11 @@ class Events:
 
         It is committed at the end, and rolled back if anything is raised; also after an error of the database that
         was caught.
+
+        Returns
+        -------
+        Iterator
+            A context manager whose value writes events.
         """
         with self._turn, self._database.turn(), self._cursor("write", self._database.begin) as cursor:
             writer = Writer(cursor, self._database, self._products)
@@ -665,16 +716,41 @@ class Events:
     # ---- reading ------------------------------------------------------------------------------------------
 
     def since(self, number: int, limit: int) -> list[Event]:
-        """Return the first `limit` events after the one of this number, in order."""
+        """Return the first `limit` events after the one of this number, in order.
+
+        Parameters
+        ----------
+        number
+            The number of an event; 0 for all.
+        limit
+            The most events to return.
+
+        Returns
+        -------
+        list
+            The events.
+        """
         asked = {"id": whole("number", number, 0, LARGEST), "limit": whole("limit", limit, 0, LARGEST)}
         return [event_of(row) for row in self._rows(SINCE, asked)]
 
     def last(self) -> int:
-        """Return the number of the last event, 0 if there is none."""
+        """Return the number of the last event, 0 if there is none.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return self._rows(LAST, {})[0][0] or 0
 
     def catalogue(self) -> dict[str, Event]:
-        """Return the last event, "added" or "removed", of every product, in the order of their first addition."""
+        """Return the last event, "added" or "removed", of every product, in the order of their first addition.
+
+        Returns
+        -------
+        dict
+            The events by product.
+        """
         return self._products.current(lambda last: self._rows(CATALOGUE, {"id": last}))
 
     def learner_at(self) -> float | None:

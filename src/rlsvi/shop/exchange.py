@@ -28,6 +28,26 @@ def events_frame(events: Events, after: int = 0) -> "pl.DataFrame":
     """Return the events after a number, all by default, as a polars frame with the columns of the table.
 
     `visit` and `product` are "" where an event has none; `features` and `among` are texts of JSON.
+
+    Parameters
+    ----------
+    events
+        The table of events.
+    after
+        The number of the last event to leave out.
+
+    Returns
+    -------
+    pl.DataFrame
+        One row per event.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Events, events_frame
+    >>> events = Events("sqlite:///shop.db")
+    >>> events_frame(events).height
+    0
+    >>> events.close()
     """
     import polars as pl
 
@@ -49,7 +69,28 @@ def _json(value: Any) -> Any:
 
 
 def export_events(events: Events, path: str | Path) -> int:
-    """Write all events to a CSV or Parquet file, which then exists completely or not at all; return how many."""
+    """Write all events to a CSV or Parquet file, which then exists completely or not at all.
+
+    Parameters
+    ----------
+    events
+        The table of events.
+    path
+        The file; its suffix determines the format.
+
+    Returns
+    -------
+    int
+        The number of events.
+
+    Examples
+    --------
+    >>> from rlsvi.shop import Events, export_events
+    >>> events = Events("sqlite:///shop.db")
+    >>> export_events(events, "events.csv")
+    0
+    >>> events.close()
+    """
     check_type("events", events, Events, OPENED)
     path = path_of(path)
     if path.suffix not in tables.ENDINGS:
@@ -69,9 +110,12 @@ class Imported(NamedTuple):
 
     Attributes
     ----------
-    rows : the rows of the table.
-    visits, products : how many different ones the table names in the columns `visit` and `product`.
-    events : the events that were appended: several for a row of clicks, and one for each product that was added.
+    rows
+        The rows of the table.
+    visits, products
+        How many different ones the table names in the columns `visit` and `product`.
+    events
+        The events that were appended: several for a row of clicks, and one for each product that was added.
     """
 
     rows: int
@@ -85,22 +129,51 @@ class Imported(NamedTuple):
 
 
 def import_events(events: Events, settings: ShopSettings, source: Any) -> Imported:
-    """Append what a polars frame, a CSV file or a Parquet file holds; return how much that was.
+    """Append what a polars frame, a CSV file or a Parquet file holds.
 
     A table with a column `kind` is one of events, as `export_events` writes it; it is imported into a database
-    that has no events yet. Another is one of clicks, with a row for each recommendation:
+    that has no events yet. Another is one of clicks, with a row for each recommendation and these columns:
 
-    visit, product : the visit of a customer and what was recommended.
-    reward : the answer, or nothing.
-    slot : optional, the place of the recommendation in its visit, from 0; otherwise they are in order.
-    at : optional, seconds (not milliseconds) since 1970, or a date and time.
-    propensity : optional, the probability with which the product was chosen.
-    among : optional, the products that could have been shown, as a list of JSON; if empty, all.
-    every other column : a feature of the customer, declared in the settings.
+    - `visit`, `product`: the visit of a customer and what was recommended.
+    - `reward`: the answer, or nothing.
+    - `slot`: optional, the place of the recommendation in its visit, from 0; otherwise they are in order.
+    - `at`: optional, seconds (not milliseconds) since 1970, or a date and time.
+    - `propensity`: optional, the probability with which the product was chosen.
+    - `among`: optional, the products that could have been shown, as a list of JSON; if empty, all.
+    - Every other column is a feature of the customer, declared in the settings.
 
     Products that the catalogue never had are added, with their features if the file `serve.products` of the
-    settings has them. All visits are closed. Nothing is imported if any row is wrong: a ValueError names the rows,
-    counted from 1.
+    settings has them. All visits are closed.
+
+    Parameters
+    ----------
+    events
+        The table of events to append to.
+    settings
+        The settings of the shop.
+    source
+        The frame, or the path of the file.
+
+    Returns
+    -------
+    Imported
+        How much was imported.
+
+    Raises
+    ------
+    ValueError
+        A row is wrong. The message names the rows, counted from 1, and nothing is imported.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from rlsvi.shop import Events, ShopSettings, import_events
+    >>> settings = ShopSettings(database="sqlite:///shop.db")
+    >>> events = Events(settings.database)
+    >>> clicks = polars.DataFrame({"visit": ["ann", "bob"], "product": ["tea", "tea"], "reward": [1.0, 0.0]})
+    >>> import_events(events, settings, clicks).visits
+    2
+    >>> events.close()
     """
     check_type("events", events, Events, OPENED)
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')

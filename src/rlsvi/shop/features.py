@@ -153,9 +153,13 @@ class Encoder(RootModel[dict[str, Feature]]):
 
     Attributes
     ----------
-    root : the features by name.
-    width : how many numbers encode a customer or product; 0 without features.
+    root
+        The features by name.
+    width
+        How many numbers encode a customer or product; 0 without features.
 
+    Examples
+    --------
     >>> encoder = Encoder({"age": {"low": 0, "high": 100}, "country": {"values": ["at", "de"]}})
     >>> encoder.encode({"age": 75, "country": "de"})
     array([0.5, 0. , 1. ])

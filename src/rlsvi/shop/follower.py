@@ -74,12 +74,14 @@ class LearnerReplaced(StoreError):
 class Follower:
     """The one learner of a shop: it takes events in order, and draws samples of the posterior.
 
+    A second learner of the same shop is refused with a StoreError.
+
     Parameters
     ----------
-    settings : the shop's settings.
-    events : the shop's events. If None, they are opened, and closed by `stop`.
-
-    A second learner of the same shop is refused with a StoreError.
+    settings
+        The shop's settings.
+    events
+        The shop's events. If None, they are opened, and closed by `stop`.
     """
 
     def __init__(self, settings: ShopSettings, events: Events | None = None) -> None:

@@ -76,15 +76,33 @@ def judge(
 
     Parameters
     ----------
-    settings : the settings of the shop.
-    events : the events, in order. If None, those of the shop's database.
-    level : the probability of the intervals.
+    settings
+        The settings of the shop.
+    events
+        The events, in order. If None, those of the shop's database.
+    level
+        The probability of the intervals.
 
     Returns
     -------
-    Estimates by importance sampling and by its doubly robust form, or, in `why`, the reason why this log cannot
-    judge the recommender. It needs a log that chose products at random, with the probability of each as its
-    propensity, and enough visits in which the recommender would have shown the same products.
+    ShopValue
+        Estimates by importance sampling and by its doubly robust form, or, in `why`, the reason why this log
+        cannot judge the recommender. It needs a log that chose products at random, with the probability of each as
+        its propensity, and enough visits in which the recommender would have shown the same products.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from rlsvi.shop import Events, ShopSettings, import_events, judge
+    >>> settings = ShopSettings(database="sqlite:///shop.db", slots=1)
+    >>> products = ["tea", "coffee"] * 100
+    >>> clicks = {"visit": range(200), "product": products, "reward": [1.0, 0.0] * 100, "propensity": 0.5}
+    >>> events = Events(settings.database)
+    >>> _ = import_events(events, settings, polars.DataFrame(clicks).with_columns(polars.col("visit").cast(str)))
+    >>> value = judge(settings, events)
+    >>> value.logged.value, value.visits
+    (0.5, 200)
+    >>> events.close()
     """
     check_type("settings", settings, ShopSettings, 'a ShopSettings, such as ShopSettings.from_toml("shop.toml")')
     if isinstance(level, bool) or not isinstance(level, int | float | np.number) or not 0 < level < 1:

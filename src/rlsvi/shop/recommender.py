@@ -52,26 +52,29 @@ class Recommender:
 
     Parameters
     ----------
-    settings : the shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
-    learning : whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may
-        also be the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None:
-        then this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
-    every : number of visits that end in this process between two samples. If None, 3% of the visits learned from
-        or, if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
-    options : settings by name, such as `slots=3`, instead of `settings`.
+    settings
+        The shop's settings: a `ShopSettings`, the path of a file shop.toml, or None for `options` alone.
+    learning
+        Whether this process learns. If not, it takes the samples that `rlsvi learn-shop` writes. It may also be
+        the section of the settings of this name, such as `learning={"draws": 32}`, if `settings` is None: then
+        this process learns. One that does not learn needs `ShopSettings(learning={...})` for it.
+    every
+        Number of visits that end in this process between two samples. If None, 3% of the visits learned from or,
+        if they are fewer, of those that `learning.remember` allows. `learn` draws one at any time.
+    options
+        Settings by name, such as `slots=3`, instead of `settings`.
 
-    >>> import tempfile, pathlib
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> shop = Recommender(database=f"sqlite:///{folder.name}/shop.db", slots=2)
-    >>> shop.add("tea"), shop.add("coffee"), shop.add("cocoa")
-    (None, None, None)
+    Examples
+    --------
+    >>> from rlsvi.shop import Recommender
+    >>> shop = Recommender(database="sqlite:///shop.db", slots=2)
+    >>> shop.add_all({"tea": None, "coffee": None, "cocoa": None})
     >>> product = shop.recommend("ann")
     >>> shop.feedback("ann", product, 1.0)
-    >>> len({product, shop.recommend("ann")})
-    2
+    >>> shop.recommend("ann") == product
+    False
     >>> shop.close("ann")
     >>> shop.stop()
-    >>> folder.cleanup()
     """
 
     def __init__(
@@ -143,11 +146,21 @@ class Recommender:
 
         Parameters
         ----------
-        visit : the visit, a string or an integer.
-        context : what is known of the customer, by the names of the settings; with the first slot.
-        among : the products to choose from. If None, all that are offered.
-        count : return a list of so many products, for as many slots; fewer if no more slots or products are left.
-        slot : the slot to fill, from 0. If it is filled already, what it was filled with is returned again.
+        visit
+            The visit, a string or an integer.
+        context
+            What is known of the customer, by the names of the settings; with the first slot.
+        among
+            The products to choose from. If None, all that are offered.
+        count
+            Return a list of so many products, for as many slots; fewer if no more slots or products are left.
+        slot
+            The slot to fill, from 0. If it is filled already, what it was filled with is returned again.
+
+        Returns
+        -------
+        str, int or list
+            The product, or the list of them if `count` is given.
         """
         among = None if among is None else list_of("among", among, "products")
         asked = Recommend.of(visit=visit, context=context, among=among, count=count, slot=slot)
@@ -155,15 +168,42 @@ class Recommender:
         return products[0] if count is None else products
 
     def feedback(self, visit: Id, product: Id, reward: float) -> None:
-        """Store the reward of a product that was recommended. The same answer may be repeated, and counts once."""
+        """Store the reward of a product that was recommended. The same answer may be repeated, and counts once.
+
+        Parameters
+        ----------
+        visit
+            The visit.
+        product
+            The product.
+        reward
+            The reward.
+        """
         self._answer(Feedback.of(visit=visit, product=product, reward=reward))
 
     def close(self, visit: Id) -> None:
-        """End a visit, so that it is learned from. Slots without an answer teach nothing."""
+        """End a visit, so that it is learned from. Slots without an answer teach nothing.
+
+        Parameters
+        ----------
+        visit
+            The visit.
+        """
         self._answer(Close.of(visit=visit))
 
     def handle(self, requests: Sequence[VisitRequest]) -> list[Any]:
-        """Answer several requests in one transaction: for each its result, or the exception that it raises."""
+        """Answer several requests in one transaction: for each its result, or the exception that it raises.
+
+        Parameters
+        ----------
+        requests
+            The requests.
+
+        Returns
+        -------
+        list
+            One result or exception for each.
+        """
         requests = list_of("requests", requests, "Recommend, Feedback and Close")
         for request in requests:
             check_type("requests", request, (Recommend, Feedback, Close), "Recommend, Feedback or Close")
@@ -226,11 +266,25 @@ class Recommender:
         return [self.product_id(product) for product, event in current if event.kind == "added"]
 
     def add(self, product: Id, features: Mapping[str, Any] | None = None) -> None:
-        """Offer a product from now on, with features by the names of the settings, or change its features."""
+        """Offer a product from now on, with features by the names of the settings, or change its features.
+
+        Parameters
+        ----------
+        product
+            The product, a string or an integer.
+        features
+            Its features, by the names of the settings.
+        """
         self._offer([ProductRequest.of(product=product, features=features)])
 
     def add_all(self, products: Mapping[Id, Mapping[str, Any] | None]) -> None:
-        """Offer several products: all of them, or none if one is refused."""
+        """Offer several products: all of them, or none if one is refused.
+
+        Parameters
+        ----------
+        products
+            The features of each product, or None for one that has none.
+        """
         example = "a dictionary of products and their features, such as {'tea': {'price': 3}, 'water': None}"
         check_type("products", products, Mapping, example)
         asked = []
@@ -245,7 +299,13 @@ class Recommender:
         self._change(lambda catalogue: additions(asked, catalogue, self.settings))
 
     def remove(self, product: Id) -> None:
-        """Stop offering a product. What was learned of it is kept."""
+        """Stop offering a product. What was learned of it is kept.
+
+        Parameters
+        ----------
+        product
+            The product.
+        """
         name = text_of("product", plain(product), self.settings.ids)
         self._change(lambda catalogue: removal(name, catalogue))
 

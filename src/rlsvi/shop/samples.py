@@ -22,12 +22,18 @@ class ServedDraws(NamedTuple):
 
     Attributes
     ----------
-    draws : the samples, and which products are offered now.
-    names : the products, in the order of the samples' numbers for them.
-    place : the number of each product.
-    last : the last event that the samples have learned from.
-    at : when they were drawn, in seconds since 1970.
-    behind : how long before that the first visit had ended that the samples before did not know, in seconds.
+    draws
+        The samples, and which products are offered now.
+    names
+        The products, in the order of the samples' numbers for them.
+    place
+        The number of each product.
+    last
+        The last event that the samples have learned from.
+    at
+        When they were drawn, in seconds since 1970.
+    behind
+        How long before that the first visit had ended that the samples before did not know, in seconds.
     """
 
     draws: Draws

@@ -29,9 +29,12 @@ class RewardSettings(BaseModel):
 
     Attributes
     ----------
-    liked_above : the customer liked what got a reward above this; later recommendations of the visit know it.
-    unit : the size of a usual reward; None: learned from the rewards.
-    unanswered : what a product without an answer earned when its visit is closed; None: that is not known.
+    liked_above
+        The customer liked what got a reward above this; later recommendations of the visit know it.
+    unit
+        The size of a usual reward; None: learned from the rewards.
+    unanswered
+        What a product without an answer earned when its visit is closed; None: that is not known.
     """
 
     model_config = FROZEN
@@ -45,13 +48,20 @@ class LearningSettings(BaseModel):
 
     Attributes
     ----------
-    draws : how many samples of the posterior serve the customers.
-    history : how many numbers describe the answers known in a visit.
-    remember : of how many latest visits the targets are computed anew.
-    exploration : what the standard deviation of samples, which the data determine, is multiplied by; 0: none.
-    refresh : after how many seconds, at the latest, a service draws samples that know the visits ended meanwhile.
-    seed : what samples are drawn from.
-    lam, sigma : the precision of the prior and the standard deviation of the noise; None: chosen by evidence.
+    draws
+        How many samples of the posterior serve the customers.
+    history
+        How many numbers describe the answers known in a visit.
+    remember
+        Of how many latest visits the targets are computed anew.
+    exploration
+        What the standard deviation of samples, which the data determine, is multiplied by; 0: none.
+    refresh
+        After how many seconds, at the latest, a service draws samples that know the visits ended meanwhile.
+    seed
+        What samples are drawn from.
+    lam, sigma
+        The precision of the prior and the standard deviation of the noise; None: chosen by evidence.
     """
 
     model_config = FROZEN
@@ -70,11 +80,16 @@ class ServeSettings(BaseModel):
 
     Attributes
     ----------
-    host, port : the address.
-    workers : how many processes serve.
-    token_variable : the environment variable that holds the token which requests must show.
-    largest_body : the most bytes of a request.
-    products : a CSV file of products; those that the catalogue never had are added when the service starts.
+    host, port
+        The address.
+    workers
+        How many processes serve.
+    token_variable
+        The environment variable that holds the token which requests must show.
+    largest_body
+        The most bytes of a request.
+    products
+        A CSV file of products; those that the catalogue never had are added when the service starts.
     """
 
     model_config = FROZEN
@@ -89,19 +104,37 @@ class ServeSettings(BaseModel):
 class ShopSettings(BaseModel):
     """Everything that a shop's servers and its learner must agree on.
 
+    Parameters
+    ----------
+    **settings
+        The attributes below by name, each with a default.
+
     Attributes
     ----------
-    database : the URL of the database: SQLite, or PostgreSQL, whose password is best left to PGPASSWORD.
-    slots : the most recommendations of a visit.
-    ids : whether products and visits are named by strings or by integers.
-    idle : after how many seconds without an event a visit is closed.
-    sync : SQLite: whether events also survive a loss of power the moment they are acknowledged (slower).
-    folder : where samples and snapshots are kept; None: beside the SQLite file, or beside shop.toml.
-    share_draws : whether samples also travel through the database, for servers on several machines.
-    customer, product : the features of customers and products: `settings.customer.encode({"age": 30})`.
-    reward, learning, serve : the sections of the same names.
-    reference : numbers that the page shows as lines, by name: known rewards per visit.
+    database
+        The URL of the database: SQLite, or PostgreSQL, whose password is best left to PGPASSWORD.
+    slots
+        The most recommendations of a visit.
+    ids
+        Whether products and visits are named by strings or by integers.
+    idle
+        After how many seconds without an event a visit is closed.
+    sync
+        SQLite: whether events also survive a loss of power the moment they are acknowledged (slower).
+    folder
+        Where samples and snapshots are kept; None: beside the SQLite file, or beside shop.toml.
+    share_draws
+        Whether samples also travel through the database, for servers on several machines.
+    customer, product
+        The features of customers and products: `settings.customer.encode({"age": 30})`.
+    reward, learning, serve
+        The sections of the same names.
+    reference
+        Numbers that the page shows as lines, by name: known rewards per visit.
 
+    Examples
+    --------
+    >>> from rlsvi.shop import ShopSettings
     >>> settings = ShopSettings(slots=3, customer={"age": {"low": 0, "high": 100}})
     >>> settings.customer.width
     1

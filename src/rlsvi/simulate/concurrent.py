@@ -74,11 +74,36 @@ def simulate_concurrent(
     In each round every agent plans from what all have learned before the round, and plays an episode. The history
     has the episodes round by round: agent k played number `round * agents + k`.
 
-    agent : has the data of all, and says what each acts on. EnsembleRLSVI(members=agents): agent k always acts on
+    Parameters
+    ----------
+    agent
+        Has the data of all, and says what each acts on. EnsembleRLSVI(members=agents): agent k always acts on
         member k, which is seed sampling. RLSVI and others: on a sample of its own, new in each round.
-    shared : all agents of a round act on one sample, or on one member of an ensemble.
-    regret, trace : as for `simulate`.
-    advance : called from time to time with the number of rounds just finished.
+    problem
+        The problem.
+    rounds
+        The number of rounds.
+    agents
+        The number of agents.
+    shared
+        All agents of a round act on one sample, or on one member of an ensemble.
+    regret, trace
+        As for `simulate`.
+    advance
+        Called from time to time with the number of rounds just finished.
+
+    Returns
+    -------
+    History
+        The results of each episode.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.EnsembleRLSVI(members=4, seed=0)
+    >>> history = rlsvi.simulate.simulate_concurrent(agent, rlsvi.problems.chain(5), rounds=10, agents=4)
+    >>> history.reward.shape
+    (40,)
     """
     rounds, agents = whole("rounds", rounds, 0), whole("agents", agents, 1)
     check_concurrent(agent, agents, shared)

@@ -44,7 +44,28 @@ def simulate_continual(
     It continues where the last call ended, also after saving and loading. An absorbing state pays its terminal
     reward and leads back to the start.
 
-    advance : called from time to time with the number of steps just done.
+    Parameters
+    ----------
+    agent
+        The agent, which goes on learning.
+    mdp
+        The MDP.
+    steps
+        The number of steps.
+    advance
+        Called from time to time with the number of steps just done.
+
+    Returns
+    -------
+    Floats
+        The reward of every step, (steps,).
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.ContinualRLSVI(gamma=0.9, seed=0)
+    >>> rlsvi.simulate.simulate_continual(agent, rlsvi.mdp.river_swim(), 100).shape
+    (100,)
     """
     steps = whole("steps", steps, 0)
     if not isinstance(agent, ContinualAgent):

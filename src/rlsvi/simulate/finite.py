@@ -48,7 +48,24 @@ from rlsvi.problems import Problem
 
 
 class Trace(NamedTuple):
-    """All steps, as arrays of shape (episodes, H); -1, or NaN for rewards, after the end of an episode."""
+    """All steps, as arrays of shape (episodes, H); -1, or NaN for rewards, after the end of an episode.
+
+    Attributes
+    ----------
+    states
+        The states.
+    actions
+        The actions.
+    rewards
+        The rewards.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> history = rlsvi.simulate.simulate(rlsvi.RLSVI(seed=0), rlsvi.problems.chain(5), 10, trace=True)
+    >>> history.trace.states[:, 0].tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    """
 
     states: Ints
     actions: Ints
@@ -58,11 +75,26 @@ class Trace(NamedTuple):
 class History(NamedTuple):
     """The results of each episode.
 
-    reward : the sum of its rewards.
-    regret : expected regret V*_0(s_0) - V^mu_0(s_0) of the policy mu it was played with; NaN if not requested.
-    realised : realised regret V*_0(s_0) - reward.
-    path_regret : sum over its steps of V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a), the cost of mu in the states
-        visited. Its expectation is `regret`, which is slow to compute if a random policy reaches many states.
+    Attributes
+    ----------
+    reward
+        The sum of its rewards.
+    regret
+        Expected regret `V*_0(s_0) - V^mu_0(s_0)` of the policy mu it was played with; NaN if not requested.
+    realised
+        Realised regret `V*_0(s_0) - reward`.
+    path_regret
+        Sum over its steps of `V*_h(s_h) - sum_a mu(a | s_h) Q*_h(s_h, a)`, the cost of mu in the states visited.
+        Its expectation is `regret`, which is slow to compute if a random policy reaches many states.
+    trace
+        Every step, if requested.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> history = rlsvi.simulate.simulate(rlsvi.RLSVI(seed=0), rlsvi.problems.chain(5), 100)
+    >>> bool((history.regret >= 0).all())
+    True
     """
 
     reward: Floats
@@ -146,9 +178,32 @@ def simulate(
     If a class outside of this library overrides a method, such as `reward` or `predict`, and does not declare
     `_fused`, the agent is stepped through an environment instead, and `regret` is that of the actions taken.
 
-    regret : evaluate the policy of every episode exactly.
-    trace : record every step.
-    advance : called from time to time with the number of episodes just finished.
+    Parameters
+    ----------
+    agent
+        The agent, which goes on learning.
+    problem
+        The problem.
+    episodes
+        The number of episodes.
+    regret
+        Evaluate the policy of every episode exactly.
+    trace
+        Record every step.
+    advance
+        Called from time to time with the number of episodes just finished.
+
+    Returns
+    -------
+    History
+        The results of each episode.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> history = rlsvi.simulate.simulate(rlsvi.RLSVI(seed=0), rlsvi.problems.chain(5), 100)
+    >>> history.regret.shape
+    (100,)
     """
     episodes = whole("episodes", episodes, 0)
     if not isinstance(agent, Agent):

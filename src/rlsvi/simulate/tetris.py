@@ -86,9 +86,31 @@ def simulate_tetris(
 ) -> Games:
     """Let `agent`, whose basis is `bases.Tetris`, learn `games` more games; mostly without the GIL.
 
-    rules : the rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
-    max_pieces : a game is truncated after this many pieces. If None, never.
-    advance : called with 1 after every game.
+    Parameters
+    ----------
+    agent
+        The agent, which goes on learning.
+    rules
+        The rules of the game, from `rlsvi.tetris.rules`; they must not change for an agent (see `setting`).
+    games
+        The number of games.
+    max_pieces
+        A game is truncated after this many pieces. If None, never.
+    advance
+        Called with 1 after every game.
+
+    Returns
+    -------
+    Games
+        The rows removed and pieces placed in each game, and more.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), seed=0)
+    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> rlsvi.simulate.simulate_tetris(agent, rules, 3).rows.shape
+    (3,)
     """
     limit = FOREVER if max_pieces is None else whole("max_pieces", max_pieces, 1, FOREVER)
     if not callable(advance):
@@ -122,6 +144,33 @@ def play_mean(
     """Play games with the posterior mean of `agent`, without learning; `level` summarises the scores.
 
     The agent acts as `predict` with deterministic=True.
+
+    Parameters
+    ----------
+    agent
+        The agent.
+    rules
+        The rules of the game.
+    games
+        The number of games.
+    max_pieces
+        A game is stopped after this many pieces. If None, never.
+    seed
+        Determines the pieces.
+
+    Returns
+    -------
+    Scores
+        The rows removed and pieces placed in each game.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agent = rlsvi.StationaryRLSVI(basis=rlsvi.bases.Tetris(), seed=0)
+    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> games = rlsvi.simulate.simulate_tetris(agent, rules, 3)
+    >>> rlsvi.simulate.play_mean(agent, rules, games=2, max_pieces=50).rows.shape
+    (2,)
     """
     kind = _kind(agent)
     if agent.episodes == 0:

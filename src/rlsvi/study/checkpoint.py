@@ -29,6 +29,20 @@ def checkpoint() -> Path | None:
     """Return the checkpoint folder of the current job, or None if there is none.
 
     There is none outside of a sweep, or on a cluster machine that has no access to the store.
+
+    Returns
+    -------
+    Path | None
+        The folder.
+
+    Examples
+    --------
+    A long function can store how far it is:
+
+    >>> from rlsvi.study.checkpoint import checkpoint
+    >>> folder = checkpoint()
+    >>> print(folder)  # outside of a sweep
+    None
     """
     place = _set_aside.get()
     if place is None or not place.folder.parents[1].is_dir():

@@ -66,26 +66,47 @@ def compare(
 
     Parameters
     ----------
-    agents : agents by name. An agent serves as a template: every run learns with a new clone. A class, or a
-        function of `env` and `seed` (or one of them, by these names), makes the agent of each run. It may be
-        anything with a method `learn`, such as a model of stable-baselines3:
-        `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`. `learn` may take the environment as its first
-        argument, and `episodes`, or a number of steps called `steps`, `total_timesteps` or `timesteps`. Steps are
-        enough for all episodes: it is stopped when the last one is over.
-        `rlsvi.agent_for` makes the default agent.
-    problem : a problem, a Gymnasium environment or its id, or a function that returns one of these. A function
-        that takes `seed`, or requires an argument, is called with each seed; others are called without. It must
-        make a new environment at every call, which is closed after the run; of an environment that is given,
-        every run plays a copy.
-    seeds : the number of seeds (0, 1, ..), or a list of seeds.
-    workers : number of threads or processes. If None, one per core. The results do not depend on it.
-    executor : None for threads, which suit the compiled loop. Agents that are stepped have to take turns in them,
-        and use all cores with "processes"; "serial", "ray" and results of `study.executors.executor` are possible
-        too. Agents and problem must then be defined at the top level of a module (for "ray" they need not), and a
+    agents
+        Agents by name. An agent serves as a template: every run learns with a new clone. A class, or a function of
+        `env` and `seed` (or one of them, by these names), makes the agent of each run. It may be anything with a
+        method `learn`, such as a model of stable-baselines3: `lambda env, seed: PPO("MlpPolicy", env, seed=seed)`.
+        `learn` may take the environment as its first argument, and `episodes`, or a number of steps called
+        `steps`, `total_timesteps` or `timesteps`. Steps are enough for all episodes: it is stopped when the last
+        one is over. `rlsvi.agent_for` makes the default agent.
+    problem
+        A problem, a Gymnasium environment or its id, or a function that returns one of these. A function that
+        takes `seed`, or requires an argument, is called with each seed; others are called without. It must make a
+        new environment at every call, which is closed after the run; of an environment that is given, every run
+        plays a copy.
+    episodes
+        The number of episodes of each run.
+    seeds
+        The number of seeds (0, 1, ..), or a list of seeds.
+    workers
+        Number of threads or processes. If None, one per core. The results do not depend on it.
+    executor
+        None for threads, which suit the compiled loop. Agents that are stepped have to take turns in them, and use
+        all cores with "processes"; "serial", "ray" and results of `study.executors.executor` are possible too.
+        Agents and problem must then be defined at the top level of a module (for "ray" they need not), and a
         script must compare under `if __name__ == "__main__":`.
-    device : "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results
-        (`pip install ".[cuda]"`). It pays from about a thousand seeds on.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    device
+        "cpu", or "cuda" for a graphics card, which runs all seeds of an agent at once, with the same results (`pip
+        install ".[cuda]"`). It pays from about a thousand seeds on.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    Runs
+        All runs, with a table, a figure and statistics.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> agents = {"RLSVI": rlsvi.RLSVI(), "dithering": rlsvi.LSVI(explore=rlsvi.EpsilonGreedy(0.1))}
+    >>> runs = rlsvi.compare(agents, rlsvi.problems.chain(10), episodes=300, seeds=5)
+    >>> runs.summary()["learned"].to_list()
+    [5, 0]
     """
     numbers = _numbers(seeds)
     check_agents(agents)

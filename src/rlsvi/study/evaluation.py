@@ -14,7 +14,24 @@ from rlsvi.study.statistics import Interval, mean
 
 
 class Evaluation(NamedTuple):
-    """The returns of new episodes."""
+    """The returns of new episodes.
+
+    Attributes
+    ----------
+    returns
+        The sum of the rewards of each episode, (n,).
+    steps
+        The number of steps of all episodes.
+    cut
+        The number of episodes that were cut off at the limit.
+
+    Examples
+    --------
+    >>> import numpy as np, rlsvi
+    >>> result = rlsvi.Evaluation(returns=np.array([1.0, 2.0, 3.0]), steps=30, cut=0)
+    >>> result.mean, round(result.error, 3)
+    (2.0, 0.577)
+    """
 
     returns: Floats  # (n,) the sum of the rewards of each episode
     steps: int  # in all episodes
@@ -37,7 +54,13 @@ class Evaluation(NamedTuple):
         return mean(self.returns)
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain numbers, with None for what a single episode cannot tell."""
+        """Return everything as plain numbers, with None for what a single episode cannot tell.
+
+        Returns
+        -------
+        dict
+            Numbers by name.
+        """
         _, low, high = (v if np.isfinite(v) else None for v in self.interval)
         return {
             "episodes": len(self.returns),
@@ -84,13 +107,33 @@ def evaluate(
 
     Parameters
     ----------
-    agent : anything with a `predict` method: an agent of this library or of stable-baselines3.
-    env : the environment.
-    episodes : the number of episodes.
-    seed : determines where each episode begins, and all other randomness of the environment.
-    deterministic : act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
-    limit : the maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    agent
+        Anything with a `predict` method: an agent of this library or of stable-baselines3.
+    env
+        The environment.
+    episodes
+        The number of episodes.
+    seed
+        Determines where each episode begins, and all other randomness of the environment.
+    deterministic
+        Act greedily on the posterior mean; otherwise as in learning, with one sample per episode.
+    limit
+        The maximum number of steps of an episode. A longer one is cut off there, and counts as it is.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+
+    Returns
+    -------
+    Evaluation
+        The returns of the episodes, with their mean and its error.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> env = gymnasium.make("rlsvi/DeepSea-v0", size=5)
+    >>> agent = rlsvi.RLSVI(seed=0).learn(env, 200)
+    >>> rlsvi.evaluate(agent, env, episodes=10).mean
+    0.99
     """
     check_player(agent)
     if not (callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))):

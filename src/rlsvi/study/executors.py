@@ -41,9 +41,28 @@ NAMES = ("processes", "serial", "ray", "gpu")
 def executor(name: str = "processes", workers: int | None = None, address: str | None = None) -> Executor:
     """Return an executor by name.
 
-    name : "processes" (on this machine), "gpu" (these and a graphics card), "serial" (in this process) or "ray".
-    workers : number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
-    address : address of a Ray cluster to join, as for ray.init. None starts one on this machine.
+    Parameters
+    ----------
+    name
+        "processes" (on this machine), "gpu" (these and a graphics card), "serial" (in this process) or "ray".
+    workers
+        Number of processes. If None, one per core. If a running Ray cluster is joined, the cluster decides.
+    address
+        Address of a Ray cluster to join, as for ray.init. None starts one on this machine.
+
+    Returns
+    -------
+    Executor
+        What `sweep` and `compare` take as `executor`.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from rlsvi.study.executors import executor
+    >>> agents = {"RLSVI": rlsvi.RLSVI()}
+    >>> serial = executor("serial")
+    >>> rlsvi.compare(agents, rlsvi.problems.chain(5), episodes=50, seeds=2, executor=serial)
+    Runs(chain of length 5, 50 episodes, 2 seeds: RLSVI)
     """
     if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"executor must be one of {', '.join(NAMES)}, got {shown(name)}{hint(name, NAMES)}")

@@ -27,7 +27,26 @@ BYTES = 32  # of the history of an episode
 
 
 class Play(NamedTuple):
-    """What an experiment asks for: `episodes` more episodes of an agent on a problem."""
+    """What an experiment asks for: `episodes` more episodes of an agent on a problem.
+
+    Attributes
+    ----------
+    agent
+        The agent, a template that is not changed.
+    problem
+        The problem.
+    episodes
+        The number of episodes.
+    regret
+        Whether to compute the regret of every episode.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from rlsvi.study.experiment import Play
+    >>> Play(rlsvi.RLSVI(seed=0), rlsvi.problems.chain(5), episodes=100).episodes
+    100
+    """
 
     agent: Agent
     problem: Problem
@@ -66,7 +85,30 @@ class Course:
 
 
 def experiment(steps: Callable[..., Playing]) -> Callable[..., Mapping[str, Any]]:
-    """Return the function that computes an experiment on this processor."""
+    """Return the function that computes an experiment, on this processor or, in a sweep, on a graphics card.
+
+    Parameters
+    ----------
+    steps
+        A generator that yields what is to be played, is sent the history, and returns the results by name. Use
+        `experiment` as its decorator.
+
+    Returns
+    -------
+    Callable
+        The function, which takes the settings by name.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> from rlsvi.study.experiment import Play, experiment
+    >>> @experiment
+    ... def total_reward(*, length, seed):
+    ...     history = yield Play(rlsvi.RLSVI(seed=seed), rlsvi.problems.chain(length), 100)
+    ...     return {"reward": history.reward.sum()}
+    >>> list(total_reward(length=5, seed=0))
+    ['reward']
+    """
 
     @wraps(steps)
     def computed(**settings: Any) -> Mapping[str, Any]:

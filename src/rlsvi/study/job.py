@@ -28,13 +28,26 @@ ABOVE = {"study", "paper", "theory", "shop", "cli", "html", "progress", "_lazy",
 class Job:
     """A function and its settings.
 
-    function : "module:name" of a function that can be imported wherever the job may run. It takes the settings
-        as keyword arguments and returns the columns of a table: arrays of one length, or single values.
-    settings : names and plain values (text, numbers, booleans, None).
-    cost : approximate duration in any unit; progress bars use it to estimate what is left.
-    folder : where `checkpoint()` lets the function store its progress; set by the sweep.
-    given : an object that the function takes before its settings, if not None. It travels as it is, and its pickle
-        is part of the name.
+    Parameters
+    ----------
+    function
+        "module:name" of a function that can be imported wherever the job may run. It takes the settings as keyword
+        arguments and returns the columns of a table: arrays of one length, or single values.
+    settings
+        Names and plain values (text, numbers, booleans, None).
+    cost
+        Approximate duration in any unit; progress bars use it to estimate what is left.
+    folder
+        Where `checkpoint()` lets the function store its progress; set by the sweep.
+    given
+        An object that the function takes before its settings, if not None. It travels as it is, and its pickle is
+        part of the name.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> print(rlsvi.Job("mine:area", {"side": 2}))
+    area(side=2)
     """
 
     function: str
@@ -68,7 +81,22 @@ class Job:
 
     @staticmethod
     def of(function: Callable[..., Mapping[str, Any]], cost: float = 1.0, **settings: Scalar) -> "Job":
-        """Return the job of calling `function` with `settings`."""
+        """Return the job of calling `function` with `settings`.
+
+        Parameters
+        ----------
+        function
+            A function at the top level of a module.
+        cost
+            As for `Job`.
+        **settings
+            The settings.
+
+        Returns
+        -------
+        Job
+            The job.
+        """
         if not callable(function):
             raise TypeError(f"function must be a function at the top level of a module, got {shown(function)}")
         name = getattr(function, "__qualname__", repr(function))  # a partial does not have one

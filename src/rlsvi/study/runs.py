@@ -65,7 +65,28 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Runs:
-    """The runs of several agents on one problem, one per seed."""
+    """The runs of several agents on one problem, one per seed, as `rlsvi.compare` returns them.
+
+    Parameters
+    ----------
+    problem
+        The name of the problem.
+    agents
+        The names of the agents.
+    seeds
+        The seeds.
+    runs
+        The runs by agent and seed.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> runs = rlsvi.compare({"RLSVI": rlsvi.RLSVI()}, rlsvi.problems.chain(5), episodes=50, seeds=3)
+    >>> runs
+    Runs(chain of length 5, 50 episodes, 3 seeds: RLSVI)
+    >>> runs.frame.shape
+    (150, 6)
+    """
 
     problem: str
     agents: tuple[str, ...]
@@ -86,8 +107,9 @@ class Runs:
     def loops(self) -> dict[str, str]:
         """The loop that computed the runs of each agent: "fused", "stepped" or, for different problems, both.
 
-        The regret of an episode is that of its policy in the fused loop, V*_0(s_0) - V^mu_0(s_0), and that of its
-        actions if the agent was stepped, the sum of V*_h(s_h) - Q*_h(s_h, a_h). The expectations are the same.
+        The regret of an episode is that of its policy in the fused loop, `V*_0(s_0) - V^mu_0(s_0)`, and that of
+        its actions if the agent was stepped, the sum of `V*_h(s_h) - Q*_h(s_h, a_h)`. The expectations are the
+        same.
         """
         return {agent: " and ".join(sorted({run.loop for run in self.of(agent)})) for agent in self.agents}
 
@@ -135,7 +157,18 @@ class Runs:
         return f"{self.problem}, {self.episodes} episodes, {many} seed{'s' * (many > 1)}"
 
     def of(self, agent: str) -> list[Run]:
-        """Return the runs of an agent, in the order of the seeds."""
+        """Return the runs of an agent, in the order of the seeds.
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+
+        Returns
+        -------
+        list
+            The runs.
+        """
         if not isinstance(agent, str) or agent not in self.agents:
             raise ValueError(f"there is no agent {shown(agent)}: there are {', '.join(self.agents)}")
         return [self.runs[agent, seed] for seed in self.seeds]
@@ -164,12 +197,34 @@ class Runs:
         )
 
     def cumulative(self, agent: str) -> Floats:
-        """Return the expected regret up to each episode, (seeds, episodes)."""
+        """Return the expected regret up to each episode, (seeds, episodes).
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+
+        Returns
+        -------
+        Floats
+            (seeds, episodes).
+        """
         self._check_exact()
         return np.stack([np.cumsum(run.history.regret) for run in self.of(agent)])
 
     def total_regret(self, agent: str) -> Floats:
-        """Return the total expected regret of all episodes, (seeds,)."""
+        """Return the total expected regret of all episodes, (seeds,).
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+
+        Returns
+        -------
+        Floats
+            (seeds,).
+        """
         self._check_exact()
         return np.array([run.history.regret.sum() for run in self.of(agent)])
 
@@ -178,13 +233,34 @@ class Runs:
             raise ValueError(f"regret is not known, as {self.problem} is not solved: use total_return or frame")
 
     def total_return(self, agent: str) -> Floats:
-        """Return the sum of the returns of all episodes, (seeds,)."""
+        """Return the sum of the returns of all episodes, (seeds,).
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+
+        Returns
+        -------
+        Floats
+            (seeds,).
+        """
         return np.array([run.history.reward.sum() for run in self.of(agent)])
 
     def improvement(self, agent: str, over: str) -> "Interval":
         """Return the probability that a run of `agent` has less regret than one of `over`; ties count half.
 
         If regret is not known: that it has a higher return.
+
+        Parameters
+        ----------
+        agent, over
+            The names of the two agents.
+
+        Returns
+        -------
+        Interval
+            The probability.
         """
         from rlsvi.study.statistics import probability_of_improvement
 
@@ -198,6 +274,18 @@ class Runs:
         """Return the episodes until the rewards sum to `rewards`, for every seed; infinite if they never do.
 
         On the chain, whose rewards are 0 or 1, this is the paper's proxy of the learning time.
+
+        Parameters
+        ----------
+        agent
+            The name of the agent.
+        rewards
+            The sum of rewards to wait for.
+
+        Returns
+        -------
+        Floats
+            (seeds,).
         """
         totals = np.stack([np.cumsum(run.history.reward) for run in self.of(agent)])
         reached = totals >= number("rewards", rewards)
@@ -206,17 +294,27 @@ class Runs:
     def summary(self) -> "pl.DataFrame":
         """Return one row per agent, with medians over the seeds.
 
-        regret, regret_low, regret_high : total expected regret of all episodes, and the 95% bootstrap interval of
-            its median; null with a single seed, which gives no bounds.
-        regret_iqm : the mean of the middle half of the seeds.
-        regret_left : expected regret per episode over the last tenth, as a fraction of that of random play.
-        reward : total reward of all episodes.
-        learned : number of seeds that learned, meaning that the regret from some episode on stays on average at
-            most 5% of that of random play; `after` : the episodes this took, null if half of them or more did not.
-        mean_return, return_low, return_high : the mean return of all episodes, and the interval of its median;
-            return_last : that of the last tenth.
-        loop : the loop that computed its runs, see `loops`.
+        The columns are
+
+        - `regret`, `regret_low`, `regret_high`: total expected regret of all episodes, and the 95% bootstrap
+          interval of its median; null with a single seed, which gives no bounds.
+        - `regret_iqm`: the mean of the middle half of the seeds.
+        - `regret_left`: expected regret per episode over the last tenth, as a fraction of that of random play.
+        - `reward`: total reward of all episodes.
+        - `learned`: number of seeds that learned, meaning that the regret from some episode on stays on average at
+          most 5% of that of random play.
+        - `after`: the episodes this took, null if half of them or more did not.
+        - `mean_return`, `return_low`, `return_high`: the mean return of all episodes, and the interval of its
+          median.
+        - `return_last`: the mean return of the last tenth.
+        - `loop`: the loop that computed its runs, see `loops`.
+
         If the solution of the problem is not known, all columns about regret and learning are null.
+
+        Returns
+        -------
+        pl.DataFrame
+            The table.
         """
         import polars as pl
 
@@ -276,10 +374,17 @@ class Runs:
 
         If regret is not known, the mean returns of each tenth of the episodes are drawn instead.
 
-        path : a file to save the figure to, if any; its suffix determines the format.
-        ax : matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
+        Parameters
+        ----------
+        path
+            A file to save the figure to, if any; its suffix determines the format.
+        ax
+            Matplotlib axes to draw on. If None, those of a new figure, which a notebook shows.
 
-        Returns the axes; their figure is `axes.figure`.
+        Returns
+        -------
+        Axes
+            The axes; their figure is `axes.figure`.
         """
         from matplotlib.axes import Axes
 

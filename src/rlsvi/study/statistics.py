@@ -46,14 +46,48 @@ def finished(name: str, values: Any, remedy: str = "use the median") -> Floats:
 
 
 def median(times: Any) -> float:
-    """Return the middle time, or the midpoint of the middle two; infinite if half the runs never finished."""
+    """Return the middle time, or the midpoint of the middle two; infinite if half the runs never finished.
+
+    Parameters
+    ----------
+    times
+        The time of each run, infinite for one that never finished.
+
+    Returns
+    -------
+    float
+        The median.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import median
+    >>> median([3, 1, float("inf")])
+    3.0
+    """
     values = np.sort(measured("times", times))
     low, high = float(values[(len(values) - 1) // 2]), float(values[len(values) // 2])
     return low if low == high else low + 0.5 * (high - low)  # infinity minus infinity is not a number
 
 
 def iqm(x: Any) -> float:
-    """Return the interquartile mean: the mean of the runs without the lowest and the highest quarter."""
+    """Return the interquartile mean: the mean of the runs without the lowest and the highest quarter.
+
+    Parameters
+    ----------
+    x
+        A number for each run.
+
+    Returns
+    -------
+    float
+        The mean of the middle half.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import iqm
+    >>> iqm([0, 1, 3, 100])
+    2.0
+    """
     return float(stats.trim_mean(finished("x", x), 0.25))
 
 
@@ -62,16 +96,37 @@ def bootstrap(
 ) -> Interval:
     """Return the percentile interval of a statistic under a stratified bootstrap over runs.
 
-    Parameters
-    ----------
-    statistic : a function that maps an argument like `strata` to a number, which may be infinite.
-    strata : the runs, an array; or a list of arrays, each with the runs of one setting. Runs are resampled with
-        replacement within each setting.
-
     A single run says nothing about the spread: if a setting has only one run, the ends are infinite. With few
     runs, intervals are too short, because no resample leaves the range of the runs: the nominal 95% interval of a
     median of one setting covers it in 50% of cases with two runs, 75% with three, 87% with four, and 92 to 94%
     with five to twenty. If all runs are equal, the interval has no width.
+
+    Parameters
+    ----------
+    statistic
+        A function that maps an argument like `strata` to a number, which may be infinite.
+    strata
+        The runs, an array; or a list of arrays, each with the runs of one setting. Runs are resampled with
+        replacement within each setting.
+    resamples
+        The number of resamples.
+    level
+        The probability of the interval.
+    seed
+        Determines the resamples.
+
+    Returns
+    -------
+    Interval
+        The statistic of the runs, and its interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.study.statistics import bootstrap
+    >>> interval = bootstrap(np.mean, np.arange(20.0))
+    >>> interval.value, interval.low < 9.5 < interval.high
+    (9.5, True)
     """
     check_bootstrap(resamples, level)
     single = is_one(strata)
@@ -134,6 +189,26 @@ def bootstrap_medians(
 
     If a median is infinite, the statistic is unknown and the result is Interval(inf, -inf, inf), undecided. A
     resample with an infinite median could have any value, and counts as beyond both ends.
+
+    Parameters
+    ----------
+    statistic
+        A function of the medians of all cells.
+    cells
+        The runs of each setting, a list of arrays.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    Interval
+        The statistic and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import bootstrap_medians
+    >>> bootstrap_medians(lambda medians: medians[1] / medians[0], [[1, 2, 3], [3, 4, 5]]).value
+    2.0
     """
     return _bootstrap_summaries(np.median, statistic, cells, resamples, level, seed)
 
@@ -141,7 +216,28 @@ def bootstrap_medians(
 def bootstrap_means(
     statistic: Callable[[Floats], float], cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
 ) -> Interval:
-    """Like `bootstrap_medians`, for a statistic of the means of cells."""
+    """Like `bootstrap_medians`, for a statistic of the means of cells.
+
+    Parameters
+    ----------
+    statistic
+        A function of the means of all cells.
+    cells
+        The runs of each setting, a list of arrays.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    Interval
+        The statistic and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import bootstrap_means
+    >>> bootstrap_means(lambda means: means[1] - means[0], [[1, 2, 3], [3, 4, 8]]).value
+    3.0
+    """
     return _bootstrap_summaries(np.mean, statistic, cells, resamples, level, seed)
 
 
@@ -188,6 +284,25 @@ def band(
 
     Whole runs are resampled. The band holds for each point separately, not for all points at once. With a single
     run the ends are infinite.
+
+    Parameters
+    ----------
+    curves
+        The curves, (runs, points).
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    tuple
+        The median, and the low and the high end of its interval, (points,) each.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import band
+    >>> middle, low, high = band([[0, 1, 2], [0, 2, 4], [0, 3, 6]])
+    >>> middle.tolist()
+    [0.0, 2.0, 4.0]
     """
     check_bootstrap(resamples, level)
     array = np.asarray(curves, dtype=np.float64)
@@ -341,7 +456,24 @@ MEDIANS = "give the medians of cells in which most runs finished"
 
 
 def line(x: Any, y: Any) -> tuple[float, float]:
-    """Return the slope and intercept of the least-squares line."""
+    """Return the slope and intercept of the least-squares line.
+
+    Parameters
+    ----------
+    x, y
+        The points.
+
+    Returns
+    -------
+    tuple
+        The slope and the intercept.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import line
+    >>> [round(number, 6) for number in line([0, 1, 2], [1, 3, 5])]
+    [2.0, 1.0]
+    """
     at, values = _pairs(x, y)
     if len(np.unique(at)) < 2:
         raise ValueError("x must hold at least two different numbers: a line needs two points")
@@ -351,7 +483,26 @@ def line(x: Any, y: Any) -> tuple[float, float]:
 
 
 def r_squared(y: Any, fitted: Any) -> float:
-    """Return the fraction of the variance of y that a fit explains; negative if it is worse than the mean."""
+    """Return the fraction of the variance of y that a fit explains; negative if it is worse than the mean.
+
+    Parameters
+    ----------
+    y
+        The numbers.
+    fitted
+        The fit to each.
+
+    Returns
+    -------
+    float
+        The fraction.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import r_squared
+    >>> r_squared([1, 2, 3], [1, 2, 3])
+    1.0
+    """
     values, guesses = _pairs(y, fitted, ("y", "fitted"))
     total = np.square(values - values.mean()).sum()
     if total == 0:
@@ -364,6 +515,30 @@ def local_polynomial(x: Any, y: Any, at: Any, *, span: float = 0.75, degree: int
 
     At each point a polynomial is fitted to the nearest fraction `span` of the data, by least squares with tricube
     weights (1 - (d / h)^3)^3, where d is the distance and h the largest of these. There are no robust iterations.
+
+    Parameters
+    ----------
+    x, y
+        The points.
+    at
+        Where to evaluate the fit.
+    span
+        The fraction of the data of each polynomial.
+    degree
+        The degree of each polynomial.
+
+    Returns
+    -------
+    Floats
+        The fit at every point of `at`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.study.statistics import local_polynomial
+    >>> x = np.arange(10.0)
+    >>> local_polynomial(x, x**2, [4.5]).round(6).tolist()
+    [20.25]
     """
     where, values = _pairs(x, y)
     points = finished("at", np.atleast_1d(at))
@@ -402,7 +577,30 @@ def _pairs(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[Floats,
 def proportion(
     successes: int, trials: int, *, level: float = 0.95, method: Literal["wilson", "exact"] = "wilson"
 ) -> Interval:
-    """Return a proportion with Wilson's interval, or with the exact, wider one of Clopper and Pearson."""
+    """Return a proportion with Wilson's interval, or with the exact, wider one of Clopper and Pearson.
+
+    Parameters
+    ----------
+    successes
+        The number of successes.
+    trials
+        The number of trials.
+    level
+        The probability of the interval.
+    method
+        "wilson", or "exact".
+
+    Returns
+    -------
+    Interval
+        The proportion and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import proportion
+    >>> [round(end, 3) for end in proportion(8, 10)]
+    [0.8, 0.49, 0.943]
+    """
     whole("trials", trials, 1)
     if whole("successes", successes, 0) > trials:
         raise ValueError(f"successes must be at most trials, got {successes} of {trials}")
@@ -413,7 +611,28 @@ def proportion(
 def difference(
     successes: int, trials: int, other_successes: int, other_trials: int, *, level: float = 0.95
 ) -> Interval:
-    """Return the difference of two proportions with Newcombe's interval, which combines the two of Wilson."""
+    """Return the difference of two proportions with Newcombe's interval, which combines the two of Wilson.
+
+    Parameters
+    ----------
+    successes, trials
+        The first proportion.
+    other_successes, other_trials
+        The second, which is subtracted.
+    level
+        The probability of the interval.
+
+    Returns
+    -------
+    Interval
+        The difference and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import difference
+    >>> round(difference(8, 10, 5, 10).value, 3)
+    0.3
+    """
     first = proportion(successes, trials, level=level)
     second = proportion(other_successes, other_trials, level=level)
     value = first.value - second.value
@@ -430,6 +649,24 @@ def probability_of_improvement(
     For regrets and times, smaller is better. Lists of arrays contain one array per setting, and the result is the
     mean over settings. Two infinite times are a tie. If all pairs have the same outcome, as when one side always
     wins, the bootstrap has no spread; Wilson's bound on other outcomes, with one pair per run, is then used.
+
+    Parameters
+    ----------
+    x, y
+        A number for each run of one side and of the other, or a list of such arrays.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    Interval
+        The probability and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import probability_of_improvement
+    >>> probability_of_improvement([1, 2, 3, 4], [3, 4, 5, 6]).value
+    0.875
     """
     if is_one(x) != is_one(y) or (not is_one(x) and len(x) != len(y)):
         raise ValueError("x and y must both be the runs of one setting, or lists of as many settings")
@@ -455,7 +692,28 @@ def _wins(x: Floats, y: Floats) -> float:
 
 
 def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> Interval:
-    """Fit the exponent b of T ~ x^b to the medians of the cells; see `power_laws`."""
+    """Fit the exponent b of T ~ x^b to the medians of the cells; see `power_laws`.
+
+    Parameters
+    ----------
+    x
+        The setting of each cell, (cells,), positive.
+    cells
+        The times of the runs of each setting, a list of arrays.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    Interval
+        The exponent and its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import power_law
+    >>> round(power_law([1, 2, 4], [[1, 1, 1], [4, 4, 4], [16, 16, 16]]).value, 6)
+    2.0
+    """
     at = measured("x", x)[:, None]
     return power_laws(at, cells, resamples=resamples, level=level, seed=seed)[0]
 
@@ -463,13 +721,29 @@ def power_law(x: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95,
 def power_laws(X: Any, cells: Any, *, resamples: int = 2000, level: float = 0.95, seed: int = 0) -> list[Interval]:
     """Fit the exponents b_j of T ~ prod_j x_j^b_j by least squares on the logarithms of the cells' median times.
 
-    Parameters
-    ----------
-    X : the settings, (cells, regressors), positive.
-    cells : a list of arrays, the times of the runs of each setting, positive or infinite.
-
     The intervals come from a stratified bootstrap. If a cell's median is infinite, there is no exponent and the
     result is Interval(inf, -inf, inf), undecided. A resample with such a cell counts as beyond both ends.
+
+    Parameters
+    ----------
+    X
+        The settings, (cells, regressors), positive.
+    cells
+        A list of arrays, the times of the runs of each setting, positive or infinite.
+    resamples, level, seed
+        As for `bootstrap`.
+
+    Returns
+    -------
+    list
+        The exponent of each column of X, with its interval.
+
+    Examples
+    --------
+    >>> from rlsvi.study.statistics import power_laws
+    >>> fits = power_laws([[1, 1], [2, 1], [1, 2], [2, 2]], [[1, 1], [4, 4], [2, 2], [8, 8]])
+    >>> [round(fit.value, 6) for fit in fits]
+    [2.0, 1.0]
     """
     check_bootstrap(resamples, level)
     runs = [measured(f"cells[{i}]", cell) for i, cell in enumerate(cells)]

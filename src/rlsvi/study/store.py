@@ -39,7 +39,22 @@ class DamagedFile(UserWarning):
 
 
 class Store:
-    """The results of finished jobs, in `folder`, which is created if necessary."""
+    """The results of finished jobs, in `folder`, which is created if necessary.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+
+    Examples
+    --------
+    >>> import pathlib, rlsvi
+    >>> _ = pathlib.Path("mine.py").write_text("def area(side): return {'area': side**2}")
+    >>> job = rlsvi.Job("mine:area", {"side": 2})
+    >>> store = rlsvi.Store("results")
+    >>> len(store.missing([job]))
+    1
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         if not isinstance(folder, str | os.PathLike):
@@ -99,6 +114,16 @@ class Store:
         """Return the table of `job` and the seconds it took, or None if there is none.
 
         A file with unexpected contents is renamed, with a warning, and counts as missing.
+
+        Parameters
+        ----------
+        job
+            The job.
+
+        Returns
+        -------
+        tuple or None
+            The table and the seconds.
         """
         path = self.path(job)
         try:
@@ -125,13 +150,35 @@ class Store:
         return None
 
     def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return those of `jobs` that have no results."""
+        """Return those of `jobs` that have no results.
+
+        Parameters
+        ----------
+        jobs
+            The jobs.
+
+        Returns
+        -------
+        list
+            Those without results.
+        """
         if not isinstance(jobs, Iterable):
             raise TypeError(f"jobs must be a list of Job, as Job.of makes them, got {shown(jobs)}")
         return [job for job in jobs if self.read(job) is None]
 
     def frame(self, jobs: Sequence[Job]) -> pl.DataFrame:
-        """Return all results of `jobs` in one table, in order: columns of settings, then of results."""
+        """Return all results of `jobs` in one table, in order: columns of settings, then of results.
+
+        Parameters
+        ----------
+        jobs
+            The jobs.
+
+        Returns
+        -------
+        pl.DataFrame
+            The table.
+        """
         return self.gather(jobs)[0]
 
     def gather(self, jobs: Sequence[Job]) -> tuple[pl.DataFrame, float]:

@@ -32,11 +32,32 @@ def sweep(
 
     Parameters
     ----------
-    store : a Store, or its folder.
-    executor : "processes" (one per core), "gpu" (these and a graphics card), "serial", "ray", or a result of
+    jobs
+        The jobs.
+    store
+        A Store, or its folder.
+    executor
+        "processes" (one per core), "gpu" (these and a graphics card), "serial", "ray", or a result of
         `executors.executor`.
-    redo : compute all jobs, including those with stored results.
-    advance : called with each finished job, and whether it was computed now.
+    redo
+        Compute all jobs, including those with stored results.
+    advance
+        Called with each finished job, and whether it was computed now.
+
+    Returns
+    -------
+    pl.DataFrame
+        The results of all jobs, in their order.
+
+    Examples
+    --------
+    Jobs call a function of a module, here that of a file `mine.py`:
+
+    >>> import pathlib, rlsvi
+    >>> _ = pathlib.Path("mine.py").write_text("def area(side): return {'area': side**2}")
+    >>> jobs = [rlsvi.Job("mine:area", {"side": side}) for side in (1, 2, 3)]
+    >>> rlsvi.sweep(jobs, "results", executor="serial")["area"].to_list()
+    [1, 4, 9]
     """
     try:
         jobs = list(jobs)

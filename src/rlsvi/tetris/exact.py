@@ -12,7 +12,23 @@ SWEEPS = 10_000
 
 
 class Exact(NamedTuple):
-    """The value of a game: expected rows of optimal play from an empty board, the reachable boards, the rule."""
+    """The value of a game.
+
+    Attributes
+    ----------
+    rows
+        The expected rows of optimal play from an empty board.
+    boards
+        The number of reachable boards.
+    game_over
+        The rule that ends a game.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.tetris.solve(rlsvi.tetris.rules(height=4, width=4, pieces="S")).game_over
+    'top row'
+    """
 
     rows: float
     boards: int
@@ -22,9 +38,29 @@ class Exact(NamedTuple):
 def solve(rules: Rules, *, most_boards: int = 1_000_000, tolerance: float = 1e-9) -> Exact:
     """Solve a game by dynamic programming over all reachable boards.
 
-    V(board) is the mean over the next piece of the maximum over its placements of rows removed + V(board
-    after), and 0 once the game is over. `tolerance` bounds the error of the result, estimated from the rate of
-    convergence.
+    V(board) is the mean over the next piece of the maximum over its placements of rows removed + V(board after),
+    and 0 once the game is over.
+
+    Parameters
+    ----------
+    rules
+        The rules of the game, on a small board.
+    most_boards
+        The largest number of boards to enumerate; more are refused.
+    tolerance
+        Bounds the error of the result, estimated from the rate of convergence.
+
+    Returns
+    -------
+    Exact
+        The value of the game.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> exact = rlsvi.tetris.solve(rlsvi.tetris.rules(height=4, width=4, pieces="S"))
+    >>> exact.boards > 0
+    True
     """
     check_rules(rules)
     if rules.usable * rules.width > 62:

@@ -94,7 +94,29 @@ WIDEST, HIGHEST = 32, 100
 
 
 class Rules(NamedTuple):
-    """A board, a set of pieces and the rule that ends a game, in the form that compiled code uses."""
+    """A board, a set of pieces and the rule that ends a game, in the form that compiled code uses.
+
+    Attributes
+    ----------
+    height, width
+        The size of the board.
+    usable
+        The game is over when a column is higher than this after the removal of full rows.
+    actions
+        The largest number of placements of a piece of the set.
+    full
+        The bits of a full row.
+    letters
+        The pieces drawn from, (P,).
+    placements
+        Where each piece can be placed.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rlsvi.tetris.rules(height=6, width=5).usable
+    5
+    """
 
     height: int
     width: int
@@ -131,11 +153,26 @@ def rules(height: int = 20, width: int = 10, pieces: str = LETTERS, game_over: G
 
     Parameters
     ----------
-    height, width : rows and columns of the board.
-    pieces : letters of IOTSZJL. Each is drawn with the same probability, independently.
-    game_over : "top row", as in the paper: a game ends if a square of the top row is filled after full rows are
-        removed, so that height - 1 rows are usable. "overflow": a game ends if a square above the top row is
-        filled after full rows are removed, so that all rows are usable.
+    height, width
+        Rows and columns of the board.
+    pieces
+        Letters of IOTSZJL. Each is drawn with the same probability, independently.
+    game_over
+        "top row", as in the paper: a game ends if a square of the top row is filled after full rows are removed,
+        so that height - 1 rows are usable. "overflow": a game ends if a square above the top row is filled after
+        full rows are removed, so that all rows are usable.
+
+    Returns
+    -------
+    Rules
+        The rules.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> rules.actions, rules.game_over
+    (7, 'top row')
     """
     if whole("height", height, 1) > HIGHEST:
         raise ValueError(f"height must be at most {HIGHEST}, got {shown(height)}")

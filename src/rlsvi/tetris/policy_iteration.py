@@ -34,7 +34,34 @@ from rlsvi.tetris.play import Scores, no_scores
 
 
 class Policies(NamedTuple):
-    """The players mu_0, mu_1, .., and the games of each, from which the next one was computed."""
+    """The players mu_0, mu_1, .., and the games of each, from which the next one was computed.
+
+    Attributes
+    ----------
+    weights
+        (players, d).
+    rows
+        The rows removed, (players, games).
+    pieces
+        The pieces placed, (players, games).
+    over
+        Whether the game was over, rather than stopped, (players, games).
+    rank
+        The rank of the normal equations for each next player, (players - 1,).
+    diverged
+        Whether the next weights were not finite, so that there is no next player.
+    game_over
+        The rule that ends a game.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = rlsvi.tetris.scoring_weights(rules)
+    >>> found = rlsvi.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> found.mean.shape
+    (3,)
+    """
 
     weights: Floats  # (players, d)
     rows: Longs  # (players, games)
@@ -66,7 +93,25 @@ class Sums(NamedTuple):
 
 
 def scoring_weights(rules: Rules) -> Floats:
-    """Return the first player of Bertsekas and Ioffe: -10 for the maximum height, -1 for a hole, 0 otherwise."""
+    """Return the first player of Bertsekas and Ioffe: -10 for the maximum height, -1 for a hole, 0 otherwise.
+
+    Parameters
+    ----------
+    rules
+        The rules of the game.
+
+    Returns
+    -------
+    Floats
+        One weight per feature.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> weights = rlsvi.tetris.scoring_weights(rlsvi.tetris.rules(height=6, width=5))
+    >>> len(weights), weights.min().item()
+    (12, -10.0)
+    """
     weights = np.zeros(2 * check_rules(rules).width + 2)
     weights[-3:-1] = -10.0, -1.0
     return weights
@@ -88,11 +133,36 @@ def policy_iteration(
 
     Parameters
     ----------
-    weights : w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
-    games : M, the number of games per iteration.
-    lam, gamma : lambda and the discount, both between 0 and 1.
-    max_pieces : the number of pieces after which a game is stopped.
-    progress : called with t and the scores of mu_t, once it has played.
+    rules
+        The rules of the game.
+    weights
+        w_0, such as `scoring_weights(rules)`, or zeros to learn from scratch.
+    iterations
+        The number of players to compute.
+    games
+        M, the number of games per iteration.
+    lam, gamma
+        lambda and the discount, both between 0 and 1.
+    max_pieces
+        The number of pieces after which a game is stopped.
+    seed
+        Determines the pieces.
+    progress
+        Called with t and the scores of mu_t, once it has played.
+
+    Returns
+    -------
+    Policies
+        The players and their games.
+
+    Examples
+    --------
+    >>> import rlsvi
+    >>> rules = rlsvi.tetris.rules(height=6, width=5, pieces="IO")
+    >>> weights = rlsvi.tetris.scoring_weights(rules)
+    >>> found = rlsvi.tetris.policy_iteration(rules, weights, iterations=2, games=5, max_pieces=50)
+    >>> found.rows.shape
+    (3, 5)
     """
     room, game = new_room(check_rules(rules), BERTSEKAS), new_game(rules)
     d = len(room.planes)

@@ -62,12 +62,23 @@ class BootstrapRLSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam : precision of the artificial targets, > 0, as of RLSVI's prior: they are N(prior_mean, 1 / lam).
-    prior_weight : the number of transitions that an artificial target counts for, at least 0.1. It corresponds to
-        RLSVI's lam sigma^2; larger values explore longer.
-    random_prior : draw artificial targets. False: all are the prior mean, and only the weights are random, so that
-        nothing is explored before targets differ.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    lam
+        Precision of the artificial targets, > 0, as of RLSVI's prior: they are N(prior_mean, 1 / lam).
+    prior_weight
+        The number of transitions that an artificial target counts for, at least 0.1. It corresponds to RLSVI's lam
+        sigma^2; larger values explore longer.
+    random_prior
+        Draw artificial targets. False: all are the prior mean, and only the weights are random, so that nothing is
+        explored before targets differ.
+    basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BootstrapRLSVI(prior_weight=1.0, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     prior_weight: float = 1.0

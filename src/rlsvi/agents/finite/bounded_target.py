@@ -27,13 +27,22 @@ class BoundedTargetRLSVI(RLSVI):
 
     Parameters
     ----------
-    bounds : the lowest and the highest sum of rewards from a period to the end of the episode, of all policies:
-        two numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
-        rewards are between low and high, and episodes may end early, the bounds of period h are
-        (H - h) min(low, 0) and (H - h) max(high, 0).
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI. The offset counts as reward.
+    bounds
+        The lowest and the highest sum of rewards from a period to the end of the episode, of all policies: two
+        numbers for all periods, or a pair for each, (H, 2). If None, nothing is clipped, as in RLSVI. If all
+        rewards are between low and high, and episodes may end early, the bounds of period h are (H - h) min(low,
+        0) and (H - h) max(high, 0).
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI. The offset counts as reward.
 
-    On the chain, which pays at most 1 in an episode, `bounds=(0, 1)`.
+    Examples
+    --------
+    The chain pays at most 1 in an episode:
+
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BoundedTargetRLSVI(bounds=(0, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50).predict(0, deterministic=True)
+    (1, 1)
     """
 
     bounds: tuple[float, float] | Floats | None = None

@@ -39,15 +39,31 @@ def learn_concurrently(
     The agent's seed determines everything, since it also seeds the environments. After an error or interrupt, the
     agent is as after its last complete round.
 
-    agent : has the data of all, and says what each acts on: RLSVI, BoundedTargetRLSVI, BootstrapRLSVI, LSVI, or
+    Parameters
+    ----------
+    agent
+        Has the data of all, and says what each acts on: RLSVI, BoundedTargetRLSVI, BootstrapRLSVI, LSVI, or
         EnsembleRLSVI with as many members as there are environments.
-    envs : copies of one environment, one for each agent.
-    shared : all agents of a round act on one sample.
-    progress : show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
+    envs
+        Copies of one environment, one for each agent.
+    rounds
+        The number of rounds. In each, every agent plays one episode.
+    shared
+        All agents of a round act on one sample.
+    progress
+        Show a bar on stderr. If None, only on a terminal or in a notebook, after two seconds.
 
     Returns
     -------
-    The sum of the rewards of every episode, (rounds, agents).
+    Floats
+        The sum of the rewards of every episode, (rounds, agents).
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> envs = [gymnasium.make("rlsvi/Chain-v0", length=5) for _ in range(3)]
+    >>> rlsvi.learn_concurrently(rlsvi.RLSVI(seed=0), envs, 20).shape
+    (20, 3)
     """
     places = list(envs) if isinstance(envs, Iterable) and not isinstance(envs, np.ndarray) else []
     if not places:

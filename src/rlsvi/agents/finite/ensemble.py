@@ -75,19 +75,31 @@ TARGETS, WEIGHTS = "targets", "weights"
 class EnsembleRLSVI(FiniteHorizonAgent):
     """RLSVI with a fixed number of value functions, one of which is picked uniformly for each episode.
 
+    The posterior mean, on which `predict(deterministic=True)` acts, has no noise and is that of RLSVI.
+
     Parameters
     ----------
-    lam, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    sigma : standard deviation of the noise of a target, a number > 0. If perturb="weights", it matters only
-        through lam sigma^2, the number of transitions that the prior counts for.
-    members : the number of value functions. More are closer to RLSVI, which samples a new one for each episode.
-    perturb : how members differ besides their priors. "targets": each adds its own normal noise to every target.
+    lam, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
+    sigma
+        Standard deviation of the noise of a target, a number > 0. If perturb="weights", it matters only through
+        lam sigma^2, the number of transitions that the prior counts for.
+    members
+        The number of value functions. More are closer to RLSVI, which samples a new one for each episode.
+    perturb
+        How members differ besides their priors. "targets": each adds its own normal noise to every target.
         "weights": each gives its own weight to every transition, drawn from Exp(1), as in BootstrapRLSVI. Nothing
         is then assumed about the noise, and the regression is computed anew in every episode.
-    prior_scale : standard deviation of the members' prior draws, in units of RLSVI's prior, >= 0. 0: all members
-        start from the prior mean, and differ only in what they make of the data.
+    prior_scale
+        Standard deviation of the members' prior draws, in units of RLSVI's prior, >= 0. 0: all members start from
+        the prior mean, and differ only in what they make of the data.
 
-    The posterior mean, on which `predict(deterministic=True)` acts, has no noise and is that of RLSVI.
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.EnsembleRLSVI(members=10, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: float = 0.1

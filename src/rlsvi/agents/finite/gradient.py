@@ -40,12 +40,24 @@ class GradientRLSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI; sigma is a number.
-    ensemble : the number of solutions. More are closer to independent samples, but learn more slowly.
-    updates : gradient steps per period and episode.
-    nu : how fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI; sigma is a number.
+    ensemble
+        The number of solutions. More are closer to independent samples, but learn more slowly.
+    updates
+        Gradient steps per period and episode.
+    nu
+        How fast a weight forgets the steps it has taken, in [0, 1). Targets change while later periods are
         learned; with fixed targets, 0 samples from the posterior.
-    memory : the number of most recent transitions kept for each period.
+    memory
+        The number of most recent transitions kept for each period.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.GradientRLSVI(ensemble=5, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).episodes
+    100
     """
 
     sigma: float = 0.1

@@ -59,10 +59,20 @@ class IncrementalRLSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam, sigma, basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
-    nu : the fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
+    lam, sigma, basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
+    nu
+        The fraction of the past that is forgotten per episode, in [0, 1): a number, or a function of the episode
         such as Linear or Exponential. 0 forgets nothing.
-    keep_prior : forget only the data. False: forget the prior too, as in the paper.
+    keep_prior
+        Forget only the data. False: forget the prior too, as in the paper.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.IncrementalRLSVI(nu=0.02, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: Noise = 0.1

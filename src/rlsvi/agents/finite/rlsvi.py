@@ -140,19 +140,35 @@ class FiniteHorizonAgent(Agent):
 class RLSVI(FiniteHorizonAgent):
     """Randomized least-squares value iteration: an episode acts greedily on a sampled value function.
 
+    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+
     Parameters
     ----------
-    lam : prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
-    sigma : standard deviation of the noise of a target r + V, > 0; larger values explore longer.
-        InverseGamma(shape, scale) is a prior over its square, one for each period; the prior of the weights is
-        then N(prior_mean, sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
-    basis : how states and actions map to weights. If None, the problem's own, or a table.
-    horizon : number of periods H. If None, that of the environment.
-    prior_mean : prior mean of the weights: a number, (weights,) or (H, weights).
-    reward_offset : added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
-    seed : determines all randomness, including the environment's.
+    lam
+        Prior precision of the weights, > 0. The prior is N(prior_mean, I / lam).
+    sigma
+        Standard deviation of the noise of a target r + V, > 0; larger values explore longer. InverseGamma(shape,
+        scale) is a prior over its square, one for each period; the prior of the weights is then N(prior_mean,
+        sigma^2 I / lam). ByEvidence() estimates lam and sigma from the data during learning.
+    basis
+        How states and actions map to weights. If None, the problem's own, or a table.
+    horizon
+        Number of periods H. If None, that of the environment.
+    prior_mean
+        Prior mean of the weights: a number, (weights,) or (H, weights).
+    reward_offset
+        Added to every reward before learning; -1 turns rewards {0, 1} into {-1, 0}.
+    seed
+        Determines all randomness, including the environment's.
 
-    In the first episode there are no data and the weights are the prior mean (the paper's footnote 1).
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.RLSVI(sigma=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=10), 100)
+    RLSVI(lam=1.0, basis=None, horizon=None, prior_mean=0.0, reward_offset=0.0, seed=0, sigma=0.1)
+    >>> agent.predict(0, deterministic=True)
+    (1, 1)
     """
 
     sigma: Noise | ByEvidence = 0.1
@@ -215,10 +231,20 @@ class LSVI(FiniteHorizonAgent):
 
     Parameters
     ----------
-    lam : the ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to
-        RLSVI's lam sigma^2.
-    explore : Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
-    basis, horizon, prior_mean, reward_offset, seed : as for RLSVI.
+    lam
+        The ridge, > 0: theta minimises |A theta - b|^2 + lam |theta - prior_mean|^2. It corresponds to RLSVI's lam
+        sigma^2.
+    explore
+        Greedy(), EpsilonGreedy(epsilon) or Boltzmann(eta); a parameter may be a function of the episode.
+    basis, horizon, prior_mean, reward_offset, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.LSVI(lam=0.01, explore=rlsvi.EpsilonGreedy(0.3), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=4), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     explore: Explore = Greedy()
@@ -881,11 +907,27 @@ class Data(NamedTuple):
 
 
 def evidence(agent: Any) -> Evidence:
-    """Return the lam and sigma with the largest evidence, given the experience of `agent`, which is not changed.
+    """Return the lam and sigma with the largest evidence, given the experience of an agent.
 
-    To use them: `agent.clone(lam=found.lam, sigma=found.sigma)`, or from the start `RLSVI(sigma=ByEvidence())`.
     For LSVI the ridge is lam sigma^2. If the data fit without error, sigma would be 0; the search is limited to
     ridges from 1e-8 times the average diagonal of A'A to 1e8 times it, where features have no effect at all.
+
+    Parameters
+    ----------
+    agent
+        An agent that has learned. It is not changed.
+
+    Returns
+    -------
+    Evidence
+        The two numbers, `lam` and `sigma`, and their log evidence.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.RLSVI(seed=0).learn(gymnasium.make("rlsvi/Chain-v0", length=5), 50)
+    >>> found = rlsvi.evidence(agent)
+    >>> better = agent.clone(lam=found.lam, sigma=found.sigma)
     """
     learner = getattr(agent, "_learner", None)
     if learner is None or agent.steps == 0:

@@ -92,12 +92,16 @@ class BoundedRLSVI(PracticeAgent):
 
     Parameters
     ----------
-    lam : the ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1
-        with features; with a table, the value that the cells tried so far support best.
-    sigma : standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square.
-        If None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
-    gamma : discount per decision, in [0, 1].
-    basis : bases.Fourier(), PixelPairs(..), Polynomial(), Radial(), Tiles() or Waves() for the measured part;
+    lam
+        The ridge if sigma is unknown; otherwise the prior precision, in N(prior_mean, I / lam). If None, 0.1 with
+        features; with a table, the value that the cells tried so far support best.
+    sigma
+        Standard deviation of the noise of a target, or InverseGamma(shape, scale), a prior over its square. If
+        None, InverseGamma(1, u^2), where u is the usual size of a reward, and with a table at least 1.
+    gamma
+        Discount per decision, in [0, 1].
+    basis
+        bases.Fourier(), PixelPairs(..), Polynomial(), Radial(), Tiles() or Waves() for the measured part;
         bases.of(env, ..) to specify bounds as well; or any basis with one block per action. If None, a table for
         at most 10,000 discrete observations; otherwise Radial() for one or two numbers, Fourier() for three or
         four, PixelPairs() for pictures (a Box of two or three dimensions whose numbers all have the same finite
@@ -105,32 +109,48 @@ class BoundedRLSVI(PracticeAgent):
         help to predict are then left out and do not count; `relevant` tells which are not. A basis that is given
         is used as it is, for all numbers. With parts, all numbers count, and waves are as few as plans need to be
         quick.
-    alike : prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in
-        a state carries over to the others. Ignored with a table. With parts, that of actions that have none in
+    alike
+        Prior correlation of the weights of two actions, in [0, 1): how far what is learned about one action in a
+        state carries over to the others. Ignored with a table. With parts, that of actions that have none in
         common.
-    bounds : the interval that the values behind targets are clipped to. "attainable": with features, the returns
+    bounds
+        The interval that the values behind targets are clipped to. "attainable": with features, the returns
         observed from any step on, a tenth of their span more, and at least one usual reward more; with a table,
         [r_min / (1 - gamma), r_max / (1 - gamma)] for the rewards seen and one usual reward. Or two numbers, or
-        None.
-        Without bounds, as in the paper, values of features can diverge. Values that do raise DivergenceWarning and
-        are planned again with ten times the ridge (`recoveries` counts this).
-    regressions : maximum number of sweeps of value iteration per episode, all with the same noise; ten times as
-        many for the posterior mean. If None, 20, or 200 if they begin at the upper bound, and 200 for the mean.
-    tolerance : sweeps end when Q changes by less than this fraction of its size.
-    trace : lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed
-        to the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
+        None. Without bounds, as in the paper, values of features can diverge. Values that do raise
+        DivergenceWarning and are planned again with ten times the ridge (`recoveries` counts this).
+    regressions
+        Maximum number of sweeps of value iteration per episode, all with the same noise; ten times as many for the
+        posterior mean. If None, 20, or 200 if they begin at the upper bound, and 200 for the mean.
+    tolerance
+        Sweeps end when Q changes by less than this fraction of its size.
+    trace
+        lambda of the returns that targets are made of, in [0, 1]. 0: the next value; 1: the rewards observed to
+        the end of the episode, or with few numbers (neither waves nor a picture), for as long as they are worth
         more than the next value in some plans, whose sweeps go on from the last plan, and always in others, whose
         sweeps begin at the upper bound: most plans are of the kind that has earned more lately. If None, 0.5, or
         0.8 with waves if actions are not held for several steps, since lambda is per decision, or 0.25 with parts
         of actions. Ignored with a table, which uses 0.
-    memory : the number of most recent steps to keep, with features; up to a quarter more before older ones are
-        dropped. If None, all.
-    repeat : for how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
+    memory
+        The number of most recent steps to keep, with features; up to a quarter more before older ones are dropped.
+        If None, all.
+    repeat
+        For how many steps an action is held; their rewards are summed. The agent learns, plans and counts its
         steps by decisions. If None, 1 in the first episode; then 4 if observations change slowly (learner.py) and
         there are features, otherwise 1. `held` tells. With parts it is always 1.
-    update_every : number of steps after which to learn and plan within an episode. If None, only at its end.
-    prior_mean : prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
-    seed : determines all randomness, including the environment's.
+    update_every
+        Number of steps after which to learn and plan within an episode. If None, only at its end.
+    prior_mean
+        Prior mean of the weights. If None, 0, or with a table and no `lam`, the mean of the cells tried.
+    seed
+        Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.BoundedRLSVI(basis=rlsvi.bases.Fourier(order=3), seed=0)
+    >>> agent.learn(gymnasium.make("CartPole-v1"), 5).episodes
+    5
     """
 
     lam: float | None = None

@@ -61,13 +61,25 @@ class DiscountedPSRL(Agent):
 
     Parameters
     ----------
-    gamma : discount, in [0, 1).
-    optimism : the value of an outcome not seen yet, as a multiple of the best discounted return from any step on
-        to the end of its episode, and of episodes that were cut off as if they were repeated for ever. As long as
-        no return was positive, that value is 1: scale rewards up if costs are far below 1.
-    sweeps : maximum number of updates of a state's value at the start of an episode.
-    backups : maximum number of updates of values after a step.
-    seed : determines all randomness, including the environment's.
+    gamma
+        Discount, in [0, 1).
+    optimism
+        The value of an outcome not seen yet, as a multiple of the best discounted return from any step on to the
+        end of its episode, and of episodes that were cut off as if they were repeated for ever. As long as no
+        return was positive, that value is 1: scale rewards up if costs are far below 1.
+    sweeps
+        Maximum number of updates of a state's value at the start of an episode.
+    backups
+        Maximum number of updates of values after a step.
+    seed
+        Determines all randomness, including the environment's.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.DiscountedPSRL(seed=0).learn(gymnasium.make("CliffWalking-v1", max_episode_steps=200), 50)
+    >>> agent.states
+    37
     """
 
     gamma: float = 0.99

@@ -38,8 +38,17 @@ class GaussianPSRL(TabularAgent):
 
     Parameters
     ----------
-    scale : factor of the standard deviation. The proof requires 1; smaller values work best.
-    alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
+    scale
+        Factor of the standard deviation. The proof requires 1; smaller values work best.
+    alpha_P, alpha_R, reward_range, horizon, seed
+        As for PSRL.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.GaussianPSRL(scale=0.3, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True

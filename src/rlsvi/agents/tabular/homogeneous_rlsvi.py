@@ -29,12 +29,21 @@ from rlsvi.core.random import normal
 class HomogeneousRLSVI(TabularAgent):
     """RLSVI with a table, for transitions, rewards and legal actions that do not depend on the period.
 
+    The last step must not pay an additional r_H. All this is checked where the problem is a FiniteMDP.
+
     Parameters
     ----------
-    lam, sigma, horizon, seed : as for RLSVI.
-    prior_mean : prior mean of all values, a number.
+    lam, sigma, horizon, seed
+        As for RLSVI.
+    prior_mean
+        Prior mean of all values, a number.
 
-    The last step must not pay an additional r_H. All this is checked where the problem is a FiniteMDP.
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.HomogeneousRLSVI(sigma=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/DeepSea-v0", size=5), 100).episodes
+    100
     """
 
     _samples = True

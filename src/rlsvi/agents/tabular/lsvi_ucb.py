@@ -45,13 +45,27 @@ class LSVIUCB(TabularAgent):
 
     Parameters
     ----------
-    lam : the ridge, > 0.
-    scale : the constant of beta, > 0, which the theory does not specify.
-    delta : the probability that values are not optimistic throughout is at most this.
-    planned : the number of episodes that will be played, for T = planned H in the logarithm.
-    basis : how states and actions map to weights, with 2-norm at most 1. If None, the problem's own, or a table.
-    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
-    horizon, seed : as for RLSVI.
+    lam
+        The ridge, > 0.
+    scale
+        The constant of beta, > 0, which the theory does not specify.
+    delta
+        The probability that values are not optimistic throughout is at most this.
+    planned
+        The number of episodes that will be played, for T = planned H in the logarithm.
+    basis
+        How states and actions map to weights, with 2-norm at most 1. If None, the problem's own, or a table.
+    reward_range
+        (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
+    horizon, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.LSVIUCB(scale=0.01, planned=100, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = False

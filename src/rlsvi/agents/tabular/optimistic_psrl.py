@@ -31,8 +31,17 @@ class OptimisticPSRL(TabularAgent):
 
     Parameters
     ----------
-    samples : J, the number of samples of every value. 1 is PSRL; more explore longer.
-    alpha_P, alpha_R, reward_range, horizon, seed : as for PSRL.
+    samples
+        J, the number of samples of every value. 1 is PSRL; more explore longer.
+    alpha_P, alpha_R, reward_range, horizon, seed
+        As for PSRL.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.OptimisticPSRL(samples=5, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True

@@ -32,15 +32,28 @@ class PSRL(TabularAgent):
 
     Parameters
     ----------
-    alpha_P : prior weight of every next state, or one weight for each, (S,). The end of an episode before its last
+    alpha_P
+        Prior weight of every next state, or one weight for each, (S,). The end of an episode before its last
         period has no prior weight, and counts once it has been seen.
-    alpha_R : prior weights of the rewards `low` and `high`: a number or a pair.
-    reward_range : (low, high). A reward in between counts partly as low and partly as high.
-    reward_noise : if None, as above. If a number, rewards are normal with this standard deviation, and their mean
-        is normal, centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
-    homogeneous : whether transitions, rewards and legal actions are known not to depend on the period. The last
-        step must then not pay an additional r_H. This is checked where the problem is a FiniteMDP.
-    horizon, seed : as for RLSVI.
+    alpha_R
+        Prior weights of the rewards `low` and `high`: a number or a pair.
+    reward_range
+        (low, high). A reward in between counts partly as low and partly as high.
+    reward_noise
+        If None, as above. If a number, rewards are normal with this standard deviation, and their mean is normal,
+        centred on `reward_range`, with half its width as standard deviation; rewards may lie outside.
+    homogeneous
+        Whether transitions, rewards and legal actions are known not to depend on the period. The last step must
+        then not pay an additional r_H. This is checked where the problem is a FiniteMDP.
+    horizon, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.PSRL(homogeneous=True, reward_range=(-1, 1), seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/RiverSwim-v0"), 50).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True

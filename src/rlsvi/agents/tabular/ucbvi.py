@@ -34,12 +34,25 @@ class UCBVI(TabularAgent):
 
     Parameters
     ----------
-    bonus : "hoeffding" (UCBVI-CH) or "bernstein" (UCBVI-BF).
-    delta : the probability that values are not optimistic throughout is at most this.
-    planned : K, the number of episodes that will be played.
-    scale : factor of the bonus. The theory requires 1; smaller values work best.
-    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
-    horizon, seed : as for RLSVI.
+    bonus
+        "hoeffding" (UCBVI-CH) or "bernstein" (UCBVI-BF).
+    delta
+        The probability that values are not optimistic throughout is at most this.
+    planned
+        K, the number of episodes that will be played.
+    scale
+        Factor of the bonus. The theory requires 1; smaller values work best.
+    reward_range
+        (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
+    horizon, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.UCBVI(scale=0.1, planned=100, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).episodes
+    100
     """
 
     _samples = False

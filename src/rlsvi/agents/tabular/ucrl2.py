@@ -44,15 +44,27 @@ from rlsvi.core.elementary import log
 class UCRL2(TabularAgent):
     """Optimism over L1 confidence sets of MDPs, with a table.
 
+    The end of an episode before its last period is a possible outcome once it has been seen.
+
     Parameters
     ----------
-    delta : the confidence sets fail with at most this probability.
-    scale : factor of both radii. The theory requires 1; smaller values work best.
-    reward_range : (low, high), the bounds of all rewards.
-    homogeneous : as for PSRL.
-    horizon, seed : as for RLSVI.
+    delta
+        The confidence sets fail with at most this probability.
+    scale
+        Factor of both radii. The theory requires 1; smaller values work best.
+    reward_range
+        (low, high), the bounds of all rewards.
+    homogeneous
+        As for PSRL.
+    horizon, seed
+        As for RLSVI.
 
-    The end of an episode before its last period is a possible outcome once it has been seen.
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.UCRL2(scale=0.1, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = False

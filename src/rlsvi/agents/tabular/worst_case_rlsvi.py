@@ -42,12 +42,25 @@ class WorstCaseRLSVI(TabularAgent):
 
     Parameters
     ----------
-    scale : factor of the standard deviation of the noise. The theory requires 1; much smaller values work best.
-    clip : give pairs that were rarely tried the largest return instead of noise.
-    delta : with `clip`, the probability that the regret exceeds its bound is at most this.
-    planned : with `clip`, the number of episodes that will be played, for T = planned H in the logarithm.
-    reward_range : (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
-    horizon, seed : as for RLSVI.
+    scale
+        Factor of the standard deviation of the noise. The theory requires 1; much smaller values work best.
+    clip
+        Give pairs that were rarely tried the largest return instead of noise.
+    delta
+        With `clip`, the probability that the regret exceeds its bound is at most this.
+    planned
+        With `clip`, the number of episodes that will be played, for T = planned H in the logarithm.
+    reward_range
+        (low, high), the bounds of all rewards. As episodes may end early, it is extended to contain 0.
+    horizon, seed
+        As for RLSVI.
+
+    Examples
+    --------
+    >>> import gymnasium, rlsvi
+    >>> agent = rlsvi.WorstCaseRLSVI(scale=0.02, seed=0)
+    >>> agent.learn(gymnasium.make("rlsvi/Chain-v0", length=5), 100).predict(0, deterministic=True)
+    (1, 1)
     """
 
     _samples = True

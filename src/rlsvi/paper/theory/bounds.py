@@ -22,7 +22,29 @@ def theorem_parameters(
     """Return the smallest lambda and sigma that Theorem 1 allows, for MDPs from the prior of `mdp.dirichlet`.
 
     lambda = max over (s, a, h) of 1'alpha_R + 1'alpha_P, sigma = sqrt(H^2 + 1).
-    alpha_P : a number, or weights (.., S) with any leading axes. alpha_R : a number, or weights (.., 2).
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    horizon
+        H, the number of periods.
+    alpha_P
+        Weights of next states: a number, or (.., S) with any leading axes.
+    alpha_R
+        Weights of rewards: a number, or (.., 2).
+
+    Returns
+    -------
+    tuple
+        lambda and sigma.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import theorem_parameters
+    >>> lam, sigma = theorem_parameters(states=5, horizon=3)
+    >>> lam, round(sigma, 3)
+    (7.0, 3.162)
     """
     total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
     try:
@@ -39,6 +61,26 @@ def optimistic_parameters(
 
     sigma^2 = pi / 8 (1 + (H - 1)^2), and lambda sigma^2, the number of observations that the prior is worth, is
     the larger one of 1'alpha_R and 1'alpha_P, over all (s, a, h). The weights are as for `theorem_parameters`.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    horizon
+        H, the number of periods.
+    alpha_P, alpha_R
+        The prior, as for `theorem_parameters`.
+
+    Returns
+    -------
+    tuple
+        lambda and sigma.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import optimistic_parameters
+    >>> [round(number, 3) for number in optimistic_parameters(states=5, horizon=3)]
+    [2.546, 1.401]
     """
     total = _sums("alpha_P", alpha_P, whole("states", states, 1, MOST)), _sums("alpha_R", alpha_R, 2)
     variance = STEP * (1 + (whole("horizon", horizon, 1, MOST) - 1) ** 2)
@@ -48,13 +90,59 @@ def optimistic_parameters(
 def theorem_agent(
     states: int, horizon: int, *, alpha_P: ArrayLike = 1.0, alpha_R: ArrayLike = 1.0, **options: Any
 ) -> RLSVI:
-    """Return RLSVI with a table and the theorem's parameters; `options` are other arguments, such as `seed`."""
+    """Return RLSVI with a table and the theorem's parameters.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    horizon
+        H, the number of periods.
+    alpha_P, alpha_R
+        The prior, as for `theorem_parameters`.
+    **options
+        Other arguments of RLSVI, such as `seed`.
+
+    Returns
+    -------
+    RLSVI
+        The agent.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import theorem_agent
+    >>> theorem_agent(states=5, horizon=3, seed=0).lam
+    7.0
+    """
     lam, sigma = theorem_parameters(states, horizon, alpha_P=alpha_P, alpha_R=alpha_R)
     return RLSVI(lam=lam, sigma=sigma, basis=Tabular(), **options)
 
 
 def regret_shape(states: int, actions: int, horizon: int, steps: ArrayLike) -> Floats:
-    """Return sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms; T = episodes times H."""
+    """Return sqrt(H^3 S A T), the bound of Theorem 1 without its constant and logarithms.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    actions
+        A, the number of actions.
+    horizon
+        H, the number of periods.
+    steps
+        T, the number of episodes times H: a number or an array.
+
+    Returns
+    -------
+    Floats
+        The bound for every T.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import regret_shape
+    >>> regret_shape(states=4, actions=1, horizon=1, steps=[100, 400]).tolist()
+    [20.0, 40.0]
+    """
     sizes = (("states", states), ("actions", actions), ("horizon", horizon))
     S, A, H = (float(whole(name, n, 1, MOST)) for name, n in sizes)
     return np.sqrt(H**3 * S * A * _steps(steps))
@@ -72,6 +160,30 @@ def proof_bound(
     """Return the bound that the proof of Theorem 1 derives, with constant 1 for O(.) and one prior everywhere.
 
     2 S A H + sum over (s, a, h) of K log(T + K) + H sqrt(S A H T log T), where K = alpha_R[0] + H 1'alpha_P.
+
+    Parameters
+    ----------
+    states
+        S, the number of states.
+    actions
+        A, the number of actions.
+    horizon
+        H, the number of periods.
+    steps
+        T, the number of episodes times H: a number or an array.
+    alpha_P, alpha_R
+        The prior, as for `theorem_parameters`.
+
+    Returns
+    -------
+    Floats
+        The bound for every T.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import proof_bound
+    >>> proof_bound(states=5, actions=2, horizon=3, steps=[1000, 4000]).round().tolist()
+    [4749.0, 7036.0]
     """
     sizes = (("states", states), ("actions", actions), ("horizon", horizon))
     pairs = math.prod(whole(name, n, 1, MOST) for name, n in sizes)
@@ -110,7 +222,24 @@ def _steps(steps: ArrayLike) -> Floats:
 
 
 def dithering_chance(length: int) -> float:
-    """Return p, the probability that uniform actions reach the end of a chain of `length` states in an episode."""
+    """Return p, the probability that uniform actions reach the end of a chain of `length` states in an episode.
+
+    Parameters
+    ----------
+    length
+        The number of states.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import dithering_chance
+    >>> dithering_chance(2)
+    0.25
+    """
     N = whole("length", length, 2, 1000)
     return float((0.5 * (1 - 1 / N)) ** (N - 1))
 
@@ -119,6 +248,24 @@ def dithering_regret(length: int, episodes: ArrayLike = np.inf) -> Floats:
     """Return a lower bound on the expected regret of dithering in `episodes` episodes; 2^(N-1) - 1 in the limit.
 
     It is the exact regret up to the first reward: (2^(N-1) - 1) (1 - (1 - p)^episodes).
+
+    Parameters
+    ----------
+    length
+        N, the number of states.
+    episodes
+        A number or an array.
+
+    Returns
+    -------
+    Floats
+        The bound for every number of episodes.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import dithering_regret
+    >>> float(dithering_regret(10))
+    511.0
     """
     p = dithering_chance(length)
     try:

@@ -26,9 +26,24 @@ ROUNDING = 1e-14  # of the closed forms
 
 
 class Gap(NamedTuple):
-    """The least E[(X - t)+] - E[(Y - t)+] over t, its error bound and the t where it occurs. >= 0: optimistic.
+    """The least `E[(X - t)+] - E[(Y - t)+]` over t. If it is not negative, X is stochastically optimistic for Y.
 
     The minimum over all t, not only those evaluated, lies within `gap` +- `error`.
+
+    Attributes
+    ----------
+    gap
+        The minimum.
+    error
+        Its error bound.
+    t
+        Where it occurs.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import Gap
+    >>> Gap(gap=0.01, error=1e-9, t=0.5).t
+    0.5
     """
 
     gap: float
@@ -46,11 +61,35 @@ def least_gap(
     points: int = 9,
     most: int = 4000,
 ) -> Gap:
-    """Return the minimum of `optimist` - `other` over [low, high], both convex.
+    """Return the minimum of the difference of two convex functions over an interval.
 
-    optimist : maps t to values and slopes. other : maps t to values and error bounds.
-    tolerance : how far the bound may be below the least value seen. points, most : initial and maximum number
-    of evaluations; if `most` are not enough, the reported error is larger than the tolerance.
+    Parameters
+    ----------
+    optimist
+        Maps t to values and slopes.
+    other
+        Maps t to values and error bounds; it is subtracted.
+    low, high
+        The ends of the interval.
+    tolerance
+        How far the bound may be below the least value seen.
+    points
+        The initial number of evaluations.
+    most
+        The maximum number of evaluations. If it is not enough, the reported error is larger than the tolerance.
+
+    Returns
+    -------
+    Gap
+        The minimum, its error and where it occurs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.theory import least_gap
+    >>> found = least_gap(lambda t: (t**2, 2 * t), lambda t: (0 * t, 0 * t), -1.0, 2.0)
+    >>> abs(found.gap) < 1e-6
+    True
     """
     positive("tolerance", tolerance)
     whole("most", most, whole("points", points, 2, 10**6))
@@ -130,9 +169,29 @@ def lemma_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-9, nodes:
     """Return the smallest margin by which the normal of Lemma 1 exceeds P'V; by the lemma it is never below 0.
 
     This is the minimum over all t in the range of V, up to the error; see `least_gap`. Outside of that range, P'V
-    is deterministic and E[(X - t)+] >= (E[X] - t)+ suffices.
-    alpha : weights, whose sum must be at least 2 for the lemma to apply; V : values in [0, 1].
-    nodes : number of nodes of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
+    is deterministic and `E[(X - t)+] >= (E[X] - t)+` suffices.
+
+    Parameters
+    ----------
+    alpha
+        Weights, whose sum must be at least 2 for the lemma to apply.
+    V
+        Values in [0, 1].
+    tolerance
+        As for `least_gap`.
+    nodes
+        The number of nodes of the integrals, as for `dirichlet_excess`; small weights need more for a small error.
+
+    Returns
+    -------
+    Gap
+        The margin, its error and where it occurs.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import lemma_gap
+    >>> lemma_gap([1, 1, 1], [0, 0.5, 1]).gap > 0
+    True
     """
     weights, values = check_weights(alpha, V)
     if values.min() < 0 or values.max() > 1:
@@ -147,6 +206,22 @@ def optimistic_variance(total: float) -> float:
 
     It is pi / 8 times the sum of 1 / (total + k)^2 over k = 1, 2, .., which is below pi / (8 total + 4), and below
     the 1 / total of Lemma 1 for any positive sum. The proof is in docs/errata.md.
+
+    Parameters
+    ----------
+    total
+        The sum of the weights.
+
+    Returns
+    -------
+    float
+        The variance.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import optimistic_variance
+    >>> round(optimistic_variance(2.0), 4)
+    0.1551
     """
     from scipy.special import polygamma
 
@@ -154,7 +229,26 @@ def optimistic_variance(total: float) -> float:
 
 
 def matched_beta(alpha: ArrayLike, V: ArrayLike) -> tuple[float, float]:
-    """Return the Beta with the same mean and sum on the ends of V, optimistic for P'V (appendix G)."""
+    """Return the Beta with the same mean and sum on the ends of V, optimistic for P'V (appendix G).
+
+    Parameters
+    ----------
+    alpha
+        The weights, (d,).
+    V
+        The values, (d,).
+
+    Returns
+    -------
+    tuple
+        The two weights of the Beta.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import matched_beta
+    >>> matched_beta([1, 1, 2], [0, 0.5, 1])
+    (2.5, 1.5)
+    """
     weights, values = check_weights(alpha, V)
     low, high = float(values.min()), float(values.max())
     if not low < high:
@@ -167,6 +261,29 @@ def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, node
 
     Both are deterministic at the ends of V, and nearly equal if V has about two distinct values. The tolerance is
     wider than for the normal, since many points would be needed.
+
+    Parameters
+    ----------
+    alpha
+        The weights, (d,).
+    V
+        The values, (d,).
+    tolerance
+        As for `least_gap`.
+    nodes
+        As for `dirichlet_excess`.
+
+    Returns
+    -------
+    Gap
+        The margin, its error and where it occurs.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import matched_gap
+    >>> found = matched_gap([1, 1, 2], [0, 0.5, 1])
+    >>> found.gap > -found.error
+    True
     """
     weights, values = check_weights(alpha, V)
     low, high = float(values.min()), float(values.max())
@@ -175,7 +292,26 @@ def matched_gap(alpha: ArrayLike, V: ArrayLike, *, tolerance: float = 1e-6, node
 
 
 def beta_gap(alpha: float, beta: float, *, tolerance: float = 1e-9) -> Gap:
-    """Return the smallest margin by which N(a / (a + b), 1 / (a + b)) exceeds Beta(a, b); a, b = alpha, beta."""
+    """Return the smallest margin by which N(a / (a + b), 1 / (a + b)) exceeds Beta(a, b).
+
+    Parameters
+    ----------
+    alpha, beta
+        a and b.
+    tolerance
+        As for `least_gap`.
+
+    Returns
+    -------
+    Gap
+        The margin, its error and where it occurs.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import beta_gap
+    >>> beta_gap(1, 2).gap > 0
+    True
+    """
     a, b = positive("alpha", alpha), positive("beta", beta)
     normal, other = normal_curve(a / (a + b), 1 / math.sqrt(a + b)), with_rounding(beta_curve(a, b))
     return least_gap(normal, other, 0.0, 1.0, tolerance=tolerance)
@@ -202,9 +338,23 @@ def _dirichlet(weights: Floats, values: Floats, nodes: int) -> Callable[[Floats]
 class QGap(NamedTuple):
     """Estimated difference between the samples of Algorithm 1 and the posterior, with standard errors.
 
-    gap, error, t : E[(Q~ - t)+] - E[(Q* - t)+] for every pair and t, (H, S, A, points). >= 0: optimistic.
-    mean, mean_error : E[Q~] - E[Q*] for every pair, (H, S, A).
-    value, value_error : E[V~_0] - E[V*_0] for every first state, (S,): -E[Delta_opt].
+    Attributes
+    ----------
+    gap, error, t
+        `E[(Q~ - t)+] - E[(Q* - t)+]` for every pair and t, (H, S, A, points), its standard error, and t. >= 0:
+        optimistic.
+    mean, mean_error
+        `E[Q~] - E[Q*]` for every pair, (H, S, A), and its standard error.
+    value, value_error
+        `E[V~_0] - E[V*_0]` for every first state, (S,), which is -E[Delta_opt], and its standard error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.theory import q_gap
+    >>> found = q_gap(np.ones((2, 2, 1, 2)), np.ones((2, 2, 1)), lam=4.0, sigma=2.3, draws=1000)
+    >>> found.value.shape
+    (2,)
     """
 
     gap: Floats
@@ -217,10 +367,32 @@ class QGap(NamedTuple):
 
 
 def last_period_gap(n: int, lows: int, lam: float, sigma: float, *, alpha_R: ArrayLike = 1.0) -> Gap:
-    """Check Lemma 2 in period H - 1 exactly, for a pair tried n times of which `lows` paid -1.
+    """Check Lemma 2 in period H - 1 exactly, for a pair that was tried n times.
 
-    The minimum is over all t: within [-1, 0] by `least_gap`. Below, E[max(X, t)] only decreases with t, to the
-    difference of the means; above, Q* has no excess.
+    The minimum is over all t: within [-1, 0] by `least_gap`. Below, `E[max(X, t)]` only decreases with t, to the
+    difference of the means; above, `Q*` has no excess.
+
+    Parameters
+    ----------
+    n
+        How often the pair was tried.
+    lows
+        How often it paid -1.
+    lam, sigma
+        The parameters of RLSVI.
+    alpha_R
+        The prior weights of the rewards -1 and 0.
+
+    Returns
+    -------
+    Gap
+        The margin, its error and where it occurs.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import last_period_gap
+    >>> last_period_gap(n=5, lows=2, lam=7.0, sigma=3.2).gap > 0
+    True
     """
     whole("lows", lows, 0, whole("n", n, 0, 2**53))
     ridge, (low, high) = ridge_of(lam, sigma), weights_of("alpha_R", alpha_R, 2)
@@ -243,7 +415,38 @@ def q_gap(
     draws: int = 100_000,
     seed: Seed = 0,
 ) -> QGap:
-    """Check Lemma 2 for all periods, states and actions of a small case, by sampling both sides."""
+    """Check Lemma 2 for all periods, states and actions of a small case, by sampling both sides.
+
+    Parameters
+    ----------
+    into
+        How often each transition was seen, (H, S, A, S).
+    lows
+        How often each pair paid -1, (H, S, A).
+    lam, sigma
+        The parameters of RLSVI.
+    alpha_P, alpha_R
+        The prior weights of next states, and of the rewards -1 and 0.
+    points
+        The number of values of t for each pair.
+    draws
+        The number of samples.
+    seed
+        Determines the samples.
+
+    Returns
+    -------
+    QGap
+        The differences, with standard errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rlsvi.theory import q_gap
+    >>> found = q_gap(np.ones((2, 2, 1, 2)), np.ones((2, 2, 1)), lam=4.0, sigma=2.3, draws=1000)
+    >>> found.gap.shape
+    (2, 2, 1, 9)
+    """
     counts, paid = _check_counts(into, lows)
     H, S, A, _ = counts.shape
     ridge = ridge_of(lam, sigma)
@@ -294,7 +497,21 @@ LEAST = 1e-3  # the smallest sum of weights considered
 
 
 class Crossings(NamedTuple):
-    """Where F_normal - F_beta changes sign on [0, 1], and whether it does so once, as the lemma says."""
+    """Where F_normal - F_beta changes sign on [0, 1].
+
+    Attributes
+    ----------
+    places
+        The points.
+    single
+        Whether there is one, as the lemma says.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import crossings
+    >>> [round(place, 3) for place in crossings(3.0, 3.0).places]
+    [0.5]
+    """
 
     places: tuple[float, ...]
     single: bool
@@ -306,6 +523,24 @@ def crossings(alpha: float, beta: float, *, points: int = 4001) -> Crossings:
     These are sign changes on a grid, refined by bisection. The grid is wide in log(x / (1 - x)), because a
     Beta of small weights has its mass next to 0 and 1, and dense around x = 1/2. Crossings closer to 0 or 1 than
     float64 resolves are returned as 0 or 1. Pairs between grid points, and differences below 1e-13, are missed.
+
+    Parameters
+    ----------
+    alpha, beta
+        The weights of the Beta distribution.
+    points
+        The number of points of the grid.
+
+    Returns
+    -------
+    Crossings
+        Where they cross.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import crossings
+    >>> crossings(3.0, 3.0).single
+    True
     """
     a, b = positive("alpha", alpha), positive("beta", beta)
     changes = _changes(a, b, whole("points", points, 3, 10**6))
@@ -318,6 +553,24 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
     """Return the number of crossings of the densities of the same two distributions on (0, 1).
 
     These are sign changes on a grid in log(x / (1 - x)); a pair between two neighbouring points would be missed.
+
+    Parameters
+    ----------
+    alpha, beta
+        The weights of the Beta distribution.
+    points
+        The number of points of the grid.
+
+    Returns
+    -------
+    int
+        The number of crossings.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import density_crossings
+    >>> density_crossings(3.0, 3.0)
+    2
     """
     from scipy.special import betaln, log_expit
 
@@ -330,10 +583,29 @@ def density_crossings(alpha: float, beta: float, *, points: int = 4001) -> int:
 
 
 def failing_sums(mean: float = 0.5, *, tolerance: float = 1e-6) -> tuple[float, float] | None:
-    """Return the range of alpha + beta in which the CDFs cross more than once, for a given `mean`; or None.
+    """Return the range of alpha + beta in which the CDFs cross more than once, for a given mean.
 
     Here mean = alpha / (alpha + beta). The lemma, stated for any alpha, beta > 0, fails there. Sums from LEAST to
     4 are tried in steps of 3% and refined at the ends; if it fails from LEAST on, the lower end is returned as 0.
+
+    Parameters
+    ----------
+    mean
+        The mean.
+    tolerance
+        How accurate the ends are.
+
+    Returns
+    -------
+    tuple or None
+        The range, or None if there is none.
+
+    Examples
+    --------
+    >>> from rlsvi.theory import failing_sums
+    >>> low, high = failing_sums(0.5)
+    >>> low < high
+    True
     """
     if not 0 < positive("mean", mean) < 1:
         raise ValueError(f"mean must lie strictly between 0 and 1, got {shown(mean)}")

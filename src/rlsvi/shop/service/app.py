@@ -52,12 +52,16 @@ def create_app(
 
     Parameters
     ----------
-    recommender : what answers; its owner closes it after the application.
-    token : what requests must show in the header `Authorization: Bearer`: printable ASCII without spaces;
-        None: nothing, and requests are refused whose header Host is not localhost or a loopback address, or whose
-        Origin is another one.
-    metrics : the numbers for Prometheus; None: new ones.
-    most : how many requests are answered at once; the others are refused with 503.
+    recommender
+        What answers; its owner closes it after the application.
+    token
+        What requests must show in the header `Authorization: Bearer`: printable ASCII without spaces; None:
+        nothing, and requests are refused whose header Host is not localhost or a loopback address, or whose Origin
+        is another one.
+    metrics
+        The numbers for Prometheus; None: new ones.
+    most
+        How many requests are answered at once; the others are refused with 503.
     """
     app = FastAPI(
         title="A shop that learns",
@@ -233,8 +237,10 @@ class Batcher(Generic[Asked]):
 
     Parameters
     ----------
-    handle : returns the result of every request of a list, or the exception that it raises.
-    waiting : the most requests that may wait; another one raises a BusyError.
+    handle
+        Returns the result of every request of a list, or the exception that it raises.
+    waiting
+        The most requests that may wait; another one raises a BusyError.
     """
 
     def __init__(self, handle: Callable[[list[Asked]], Sequence[Any]], waiting: int = 4096) -> None:

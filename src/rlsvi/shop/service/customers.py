@@ -65,11 +65,16 @@ class Customers:
 
     Parameters
     ----------
-    url, token : where the shop is, and what it must be shown.
-    slots : how many products each customer sees.
-    visits, seconds : the most visits, and the time after which no other begins.
-    clients : how many customers are there at once.
-    seed : of the taste, which is drawn by the names of products: those that come and go change no other.
+    url, token
+        Where the shop is, and what it must be shown.
+    slots
+        How many products each customer sees.
+    visits, seconds
+        The most visits, and the time after which no other begins.
+    clients
+        How many customers are there at once.
+    seed
+        Of the taste, which is drawn by the names of products: those that come and go change no other.
     """
 
     url: str

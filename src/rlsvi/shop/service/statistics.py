@@ -51,11 +51,16 @@ class Bucket:
 
     Attributes
     ----------
-    visits : how many visits ended.
-    mean, squares : the mean of their rewards, and the sum of squared differences from it.
-    recommended : how many products were recommended.
-    chosen, explored : for how many of them it is known whether they explored, and how many did.
-    begin, end : the least and the greatest time of an event of a visit.
+    visits
+        How many visits ended.
+    mean, squares
+        The mean of their rewards, and the sum of squared differences from it.
+    recommended
+        How many products were recommended.
+    chosen, explored
+        For how many of them it is known whether they explored, and how many did.
+    begin, end
+        The least and the greatest time of an event of a visit.
     """
 
     visits: int = 0
@@ -121,10 +126,14 @@ class Period:
 
     Attributes
     ----------
-    bucket : sums over the events.
-    rewards : for every product the number of its rewards, their sum, and the sum of their squares.
-    best : the rewards of products that the mean of the model preferred, weighted by the odds of exploring there.
-    explored : the rewards of the other products.
+    bucket
+        Sums over the events.
+    rewards
+        For every product the number of its rewards, their sum, and the sum of their squares.
+    best
+        The rewards of products that the mean of the model preferred, weighted by the odds of exploring there.
+    explored
+        The rewards of the other products.
     """
 
     bucket: Bucket = Bucket()
@@ -169,10 +178,14 @@ class ShopStatistics:
 
     Parameters
     ----------
-    settings : the settings of the shop.
-    events : its events.
-    newest : returns the newest samples of the posterior, None as long as there are none.
-    learner : returns how the learner does, as `Recommender.learner_state`; None: what the database says.
+    settings
+        The settings of the shop.
+    events
+        Its events.
+    newest
+        Returns the newest samples of the posterior, None as long as there are none.
+    learner
+        Returns how the learner does, as `Recommender.learner_state`; None: what the database says.
     """
 
     def __init__(
@@ -437,10 +450,14 @@ class EventCounts:
 
     Attributes
     ----------
-    unanswered : the reward of a product that has no answer when its visit is closed; None: it has none.
-    served : the first recommendation that the shop itself made, None if there is none; before, all is imported.
-    buckets : sums by number of the bucket and by whether its events come after that.
-    periods : what the shop itself did in the latest buckets, which have at most `WIDEST` events each.
+    unanswered
+        The reward of a product that has no answer when its visit is closed; None: it has none.
+    served
+        The first recommendation that the shop itself made, None if there is none; before, all is imported.
+    buckets
+        Sums by number of the bucket and by whether its events come after that.
+    periods
+        What the shop itself did in the latest buckets, which have at most `WIDEST` events each.
     """
 
     def __init__(self, slots: int, unanswered: float | None = None) -> None:

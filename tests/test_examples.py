@@ -1,0 +1,86 @@
+"""The reference: each class and function describes its parameters, and has an example that prints what it says."""
+
+import doctest
+import inspect
+import re
+from importlib.util import find_spec
+
+import pytest
+
+from test_docs import ENTRIES, REFERENCE, described
+
+OBJECTS = {name: described(name) for name in ENTRIES}
+OBJECTS = {name: value for name, value in OBJECTS.items() if callable(value)}
+MEMBERS = re.findall(r"^::: (\S+)\n    options:\n      members: \[(.*)\]$", REFERENCE, flags=re.MULTILINE)
+METHODS = {f"{name}.{it}": getattr(OBJECTS[name], it) for name, members in MEMBERS for it in members.split(", ")}
+METHODS = {name: value for name, value in METHODS.items() if callable(value)}
+ALL = OBJECTS | METHODS
+NEEDS = {"rlsvi.callbacks.TensorBoard": "tensorboard"}
+SLOW = {  # much to compile, which no other test of the first suite needs
+    "rlsvi.BootstrapRLSVI",
+    "rlsvi.BoundedTargetRLSVI",
+    "rlsvi.ContextualBandit",
+    "rlsvi.ContinualLSVI",
+    "rlsvi.ContinualRLSVI",
+    "rlsvi.GaussianPSRL",
+    "rlsvi.HomogeneousRLSVI",
+    "rlsvi.IncrementalRLSVI",
+    "rlsvi.LSVIUCB",
+    "rlsvi.OptimisticPSRL",
+    "rlsvi.UCBVI",
+    "rlsvi.UCRL2",
+    "rlsvi.WorstCaseRLSVI",
+    "rlsvi.bases.Tetris",
+    "rlsvi.evidence",
+    "rlsvi.learn_concurrently",
+    "rlsvi.shop.judge",
+    "rlsvi.simulate.play_mean",
+    "rlsvi.simulate.simulate_concurrent",
+    "rlsvi.simulate.simulate_continual",
+    "rlsvi.simulate.simulate_tetris",
+    "rlsvi.tetris.Policies",
+    "rlsvi.tetris.play.play",
+    "rlsvi.tetris.policy_iteration.policy_iteration",
+}
+
+
+def is_exception(value):
+    """Whether it is a class of exceptions or warnings, which take a message."""
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def sections(name):
+    """The sections of a docstring, by heading."""
+    _, *parts = re.split(r"^(\w+)\n-{3,}\n", inspect.cleandoc(ALL[name].__doc__), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.mark.parametrize("name", [pytest.param(it, marks=[pytest.mark.slow] * (it in SLOW)) for it in OBJECTS])
+def test_the_example_prints_what_it_says(name, tmp_path, monkeypatch):
+    if name in NEEDS and find_spec(NEEDS[name]) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    example = doctest.DocTestParser().get_doctest(sections(name).get("Examples", ""), {}, name, name, 0)
+    assert example.examples, f"{name} has no example"
+    failures = []
+    doctest.DocTestRunner(verbose=False).run(example, out=failures.append)
+    assert not failures, "".join(failures)
+
+
+@pytest.mark.parametrize("name", [name for name, value in ALL.items() if not is_exception(value)])
+def test_parameters_and_results_are_described(name):
+    found, value = sections(name), ALL[name]
+    entries = re.findall(r"^\S.*$", found.get("Parameters", "") + found.get("Attributes", ""), flags=re.MULTILINE)
+    known = {part.strip("* ") for entry in entries for part in entry.split(",")}
+    signature = inspect.signature(value)
+    missing = signature.parameters.keys() - known - {"self", "args", "kwargs"}
+    assert not missing, f"{name} does not describe {sorted(missing)}"
+    assert inspect.isclass(value) or signature.return_annotation in (None, "None") or "Returns" in found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_formulas_are_code(name):
+    text = inspect.cleandoc(ALL[name].__doc__).partition("\nExamples\n---")[0]
+    text = re.sub(r"`[^`]*`|^\*\*\w+$", "", text, flags=re.MULTILINE)
+    assert "*" not in text, "Markdown would read * as emphasis: write `V*`"
