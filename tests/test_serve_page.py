@@ -196,13 +196,13 @@ def test_it_shows_the_numbers(served, tmp_path):
     found, trouble = served.seen(tmp_path, WINDOW, *steps)
     state, visits, explored, learner, products, shown, points, latest, paths = found
     assert trouble == []
-    assert state == f"Live, up to event {numbers['events']}"
+    assert state == "Live"
     assert visits.startswith(f"{numbers['visits']} visits ended; {numbers['recommended']} products shown")
     assert float(explored[:-1]) == pytest.approx(100 * numbers["lately"]["explored"], abs=0.06)
-    assert learner.endswith(f"know all but the last {numbers['events'] - 100} events.")
+    assert learner.endswith(" old and does not cover the latest answers yet.")
     assert products.startswith("13 offered, 1 removed.")
-    assert "the doubt of the model about the first recommendation alone" in products
-    assert "95%" not in products
+    assert "The longer the line, the less is known about the product." in products
+    assert not re.search("95%|standard deviation|model", products)
     assert list(map(int, shown)) == [row["shown"] for row in numbers["products"]["rows"]]
     assert list(map(int, points)) == [point["visits"] for point in numbers["points"]]
     assert latest == [it["visit"] for it in numbers["latest"]]
@@ -330,7 +330,7 @@ def test_it_says_where_serving_began_and_what_was_before(imported, tmp_path):
     steps += ["(d) => [...d.querySelectorAll('figure svg')].map((it) => it.querySelectorAll('.began').length)"]
     (learner, reward, names, began), trouble = imported.seen(tmp_path, WINDOW, *steps)
     assert trouble == []
-    assert learner.endswith(" and know all but the last 1 event.")
+    assert learner.endswith(" old and does not cover the latest answers yet.")
     gain = numbers["lately"]["gain"]
     ends = f"{gain['low']:#.2g} to {gain['high']:#.2g}"
     assert f", {gain['mean']:#.2g} more than before serving began ({ends})" in reward
@@ -346,7 +346,7 @@ def test_an_empty_shop_is_shown_too(tmp_path):
         steps = [TEXT.format("#state"), TEXT.format("#reward"), TEXT.format("#rewards svg"), WIDTH]
         (state, reward, chart, width), trouble = served.seen(tmp_path, PHONE, *steps)
     assert trouble == []
-    assert state == "Live, up to event 0"
+    assert state == "Live"
     assert reward == "–"
     assert "No visit has ended yet." in chart
     assert width[0] == width[1]
@@ -410,9 +410,95 @@ def test_the_owner_is_told_in_sentences(owned, tmp_path):
     assert changes.endswith("earns less per showing than in the period before.")
     assert learner == "alive"
     age = r"\d+ (s|min)"
-    words = f"The learner worked {age} ago; products are chosen with samples that are {age} old"
-    assert re.fullmatch(rf"{words} and know all but the last 40 events\.", samples)
-    assert "posterior" not in whole.lower()
+    words = f"The learner worked {age} ago; what it learned last is {age} old"
+    assert re.fullmatch(rf"{words} and does not cover the latest answers yet\.", samples)
+    assert not re.search("posterior|sample|event|standard deviation", whole.lower())
+
+
+def visits(rewards, **choice):
+    """Events of closed visits that were shown one product each; a reward None is no answer."""
+    rows, start = [Event("added", "", product) for product in NAMES], time.time() - 60 * len(rewards)
+    for i, reward in enumerate(rewards):
+        at, product = start + 60 * i, NAMES[i % len(NAMES)]
+        rows.append(Event("recommended", f"v{i}", product, 0, at=at, **choice))
+        rows += [Event("answered", f"v{i}", product, reward=reward, at=at + 1)] * (reward is not None)
+        rows.append(Event("closed", f"v{i}", at=at + 2))
+    return rows
+
+
+def told(tmp_path, rows, *steps, behind=0.0, size=PHONE):
+    """What the page says of a shop with these events, all of which were learned from."""
+    place = f"sqlite:///{tmp_path}/shop.db"
+    with Events(place) as found:
+        written(found, rows)
+        found.note_learner()
+        last = found.last()
+    with application(place, reference={"my old list": 0.04}) as app, Served(app) as served:
+        app.state.recommender.sample = newest(last, NAMES, at=time.time())._replace(behind=behind)
+        found, trouble = served.seen(tmp_path, size, *steps, WIDTH)
+        if folder := os.environ.get("RLSVI_PICTURES"):
+            for width, theme in ((390, "light"), (1280, "dark")):
+                taken(
+                    served, Path(folder) / f"{tmp_path.name}-{width}-{theme}.png", (width, 1700), theme, tmp_path
+                )
+    assert trouble == []
+    *said, width = found
+    assert width[0] == width[1]
+    return said
+
+
+SENTENCES = [TEXT.format(f"#{name}-of") for name in ("reward", "explored", "trends", "learner")]
+MISSING = "(d) => [d.querySelector('#missing').hidden, d.querySelector('#missing').textContent]"
+
+
+@marked
+def test_a_shop_in_which_all_earned_nothing_claims_no_certainty(tmp_path):
+    rows = visits([0.0] * 60, sample=0, propensity=1 / 65)  # without a best guess: all products are alike
+    chart = TEXT.format("#exploration svg")
+    earned, shown, _, learner, chart, missing = told(tmp_path, rows, *SENTENCES, chart, MISSING)
+    assert re.search(r"^The \d+ visits since .* earned 0.00 each, 0.040 less than “my old list”\. ", earned)
+    assert earned.endswith(" All of them earned the same, so it is too early to tell how sure this is.")
+    assert shown == "Nothing is known yet, so products are shown at random."
+    assert "There is no best guess yet." in chart
+    assert learner.endswith(" s old and covers everything so far.")
+    assert missing == [True, ""]
+
+
+@marked
+def test_a_shop_with_an_import_alone_says_so(tmp_path):
+    charts = [TEXT.format(f"#{name} svg") for name in ("rewards", "exploration")]
+    found = told(tmp_path, visits([0.0, 1.0] * 200), *SENTENCES, *charts, TEXT.format("#visits"))
+    earned, shown, _, _, rewards, exploration, ended = found
+    assert earned == "All 400 visits so far were imported, not served; a visit earned 0.500."
+    assert shown == "No product has been shown since the import."
+    assert "serving began" not in rewards
+    assert "All visits were imported, not served." in exploration
+    assert ended.startswith("400 visits ended, 400 of them imported; ")
+
+
+@marked
+def test_a_learner_that_is_too_slow_is_called_so(tmp_path):
+    rows = visits([0.0, 1.0, 1.0] * 40, sample=0, propensity=1.0, explored=False)
+    state = "(d) => [d.querySelector('#learner').textContent, d.querySelector('#learner').className]"
+    _, shown, _, learner, slow = told(tmp_path, rows, *SENTENCES, state, behind=1e4, size=WINDOW)
+    assert slow == ["too slow", "bad"]
+    assert learner.startswith("The learner works, but visits come faster than it learns from them; ")
+    assert re.fullmatch(r"Of \d+ products shown lately, none was shown to learn\.", shown)
+
+
+@marked
+def test_the_owner_is_told_of_products_without_an_answer(tmp_path):
+    rows = visits([1.0, None, None] * 40, sample=0, propensity=1.0, explored=False)
+    (hidden, words), value = told(
+        tmp_path, rows, MISSING, "(d) => d.querySelector('#products .value').getBoundingClientRect().width"
+    )
+    assert not hidden
+    number, shown = map(
+        int, re.match(r"(\d+) of (\d+) products shown lately have no answer, and ", words).groups()
+    )
+    assert number == pytest.approx(2 / 3 * shown, abs=2)
+    assert words.endswith("send a reward of 0 for them, or set reward.unanswered.")
+    assert value > 10  # the number beside the line, on a phone too
 
 
 @marked
@@ -421,18 +507,23 @@ def test_the_owner_is_told_in_sentences(owned, tmp_path):
 def test_it_has_a_picture_in_both_widths_and_themes(owned, tmp_path, size, theme):
     """The pictures are for people to look at: RLSVI_PICTURES names a folder to keep them in."""
     folder = Path(os.environ.get("RLSVI_PICTURES", tmp_path))
-    folder.mkdir(parents=True, exist_ok=True)
-    picture = folder / f"shop-{size[0]}-{theme}.png"
-    owned.app.state.steps = ""
-    address = f"{owned.address}/frame?width={size[0]}&height={size[1]}"
+    picture = taken(owned, folder / f"shop-{size[0]}-{theme}.png", size, theme, tmp_path)
+    pixels = image.imread(picture)[40 : size[1] - 40, 20 : size[0] - 10, :3]
+    assert (np.median(pixels) < 0.2) == (theme == "dark")
+    assert np.ptp(pixels[size[1] // 4 :], axis=(0, 2)).max() > 0.5  # something is drawn below the sentences
+
+
+def taken(served, picture, size, theme, profile):
+    """Take a picture of the page, and return its path."""
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    served.app.state.steps = ""
+    address = f"{served.address}/frame?width={size[0]}&height={size[1]}"
     flags = [
         f"--window-size={max(500, size[0] + 20)},{size[1] + 20}",
         f"--screenshot={picture}",
         "--hide-scrollbars",
     ]
     flags += [f"--blink-settings=preferredColorScheme={0 if theme == 'dark' else 1}"]
-    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={tmp_path}", address]
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={profile}", address]
     subprocess.run(command, capture_output=True, timeout=300, check=True)
-    pixels = image.imread(picture)[40 : size[1] - 40, 20 : size[0] - 10, :3]
-    assert (np.median(pixels) < 0.2) == (theme == "dark")
-    assert np.ptp(pixels[size[1] // 4 :], axis=(0, 2)).max() > 0.5  # something is drawn below the sentences
+    return picture

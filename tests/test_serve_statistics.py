@@ -122,8 +122,8 @@ def expected(bucket):
 
 def lately(buckets):
     found = joined(buckets[-4:])
-    begin = {"from": min(found["at"]), "gain": None, "cost": None}
-    return {**expected(found), **begin, "chosen": len(found["explored"])}
+    begin = {"from": min(found["at"]), "gain": None, "cost": None, "missing": None}
+    return {**expected(found), **begin, **dict.fromkeys(("chosen", "served"), len(found["explored"]))}
 
 
 def check(found, rows, slots=SLOTS):
@@ -191,7 +191,7 @@ def test_buckets_stay_few(events, monkeypatch):
 def test_an_empty_shop(events):
     found = statistics(events).current()
     nothing = {"number": 0, "mean": None, "low": None, "high": None, "from": None, "gain": None}
-    nothing |= {"chosen": 0, "explored": None, "cost": None}
+    nothing |= {"served": 0, "chosen": 0, "explored": None, "cost": None, "missing": None}
     trend = {"count": 0, "rows": []}
     unknown = dict.fromkeys(("worked", "failure", "included", "behind", "age"))
     assert found.pop("now") > 1e9
@@ -223,8 +223,8 @@ def test_one_visit(events):
     page = statistics(events, newest(2, ["tea", "mate"]), **settings)
     found = page.current()
     assert found["points"] == []  # it goes on
-    one = {"number": 0, "mean": None, "low": None, "high": None, "chosen": 1, "explored": 1.0}
-    one |= {"from": None, "gain": None, "cost": None}
+    one = {"number": 0, "mean": None, "low": None, "high": None, "served": 1, "chosen": 1, "explored": 1.0}
+    one |= {"from": None, "gain": None, "cost": None, "missing": None}
     assert found["lately"] == one
     shown = [{"product": "tea", "reward": None, "explored": True}]
     ann = {"visit": "ann", "at": 5.0, "context": {"age": "3"}, "ended": False, "reward": 0.0, "shown": shown}
@@ -382,7 +382,7 @@ def test_no_request_looks_at_all_events(events, reward):
     statements = []
     sa.event.listen(events._database.engine, "before_execute", lambda *args: statements.append(args[1]))
     statistics(events, reward=reward).current()
-    assert len(statements) == (11 if reward else 8)
+    assert len(statements) == (11 if reward else 9)
     with events._database.engine.connect() as connection:
         for statement in statements:
             text = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
@@ -591,6 +591,86 @@ def test_what_is_earned_more_than_before_serving(events):
     half = stats.t.ppf(0.975, len(own) - 1) * math.hypot(stats.sem(own), stats.sem(rewards["old"]))
     gain = np.mean(own) - np.mean(rewards["old"])
     assert found["gain"] == {k: pytest.approx(gain + i * half) for k, i in (("mean", 0), ("low", -1), ("high", 1))}
+
+
+def all_the_same(own, before):
+    """Events of visits with one slot, which earned `own` each, after imported ones that earned `before`."""
+    rows = [Event("added", "", product) for product in PRODUCTS]
+    for i, reward in enumerate((*before, *own)):
+        choice = {} if i < len(before) else {"sample": 0, "propensity": 0.5, "explored": i % 2 == 0}
+        shown = Event("recommended", f"v{i}", PRODUCTS[i % 5], 0, at=1.0 + i, **choice)
+        answer = Event("answered", shown.visit, shown.product, reward=reward, at=1.0 + i)
+        rows += [shown, answer, Event("closed", shown.visit, at=1.0 + i)]
+    return rows
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_visits_that_earned_the_same_have_no_interval(events, reward):
+    written(events, all_the_same([reward] * 200, [0.0, 1.0] * 50))
+    found = statistics(events).current()
+    unsure = {"mean": reward, "low": None, "high": None}
+    assert found["lately"] | unsure == found["lately"]
+    assert found["lately"]["gain"] == unsure | {"mean": reward - 0.5}
+    assert found["lately"]["cost"] is None
+    assert found["lately"]["chosen"] > 60
+    assert found["before"]["low"] < 0.5 < found["before"]["high"]
+    assert all(point | unsure == point for point in found["points"] if point["visits"] > 100)
+
+
+def test_products_shown_without_a_best_guess_count_neither_as_it_nor_as_exploration(events):
+    """They are served, but not in the share of exploration, nor in what it costs."""
+
+    def told():
+        page = statistics(events)
+        page._counts.width = 2**13  # all are the latest events
+        return page.current()["lately"]
+
+    written(events, busy_days(3, 600))
+    alone = told()
+    assert alone["cost"] is not None
+    written(events, [Event("recommended", f"w{i}", "tea", 0, propensity=1 / 65, sample=0) for i in range(10)])
+    written(events, [Event("answered", f"w{i}", "tea", reward=1000.0) for i in range(10)])
+    assert told() == alone | {"served": alone["served"] + 10}
+
+
+@pytest.mark.parametrize("step", [20_000, 97], ids=["in one step", "in many"])
+def test_products_that_stay_without_an_answer_are_noticed(events, monkeypatch, step):
+    monkeypatch.setattr(page_statistics, "STEP", step)
+    rows, missing, shown = [Event("added", "", product) for product in PRODUCTS], 0, 0
+    for i in range(120):  # a third of the products has an answer; some visits are complete, some go on
+        names, ends = PRODUCTS[:SLOTS], i % 5 < 4
+        clicked = names if i % 10 == 0 else names[: i % 3]
+        rows += [
+            Event("recommended", f"v{i}", it, slot, explored=False, sample=0) for slot, it in enumerate(names)
+        ]
+        rows += [Event("answered", f"v{i}", it, reward=1.0) for it in clicked]
+        rows += [Event("closed", f"v{i}")] * (ends and len(clicked) < SLOTS)
+        if ends:
+            missing, shown = missing + SLOTS - len(clicked), shown + SLOTS
+    written(events, rows)
+
+    def told(**settings):
+        page = statistics(events, **settings)
+        page._counts.width = 2**13  # all are the latest events
+        while (found := page.current())["read"] < found["events"]:
+            pass
+        return found["lately"]["missing"]
+
+    assert told() == {"number": missing, "of": shown}
+    assert 2 * missing > shown
+    assert told(reward={"unanswered": 0.0}) is None
+    answers = [Event("answered", f"w{i}", "tea", reward=0.0) for i in range(missing)]
+    written(events, [Event("recommended", it.visit, "tea", 0, sample=0) for it in answers])
+    written(events, [*answers, *(Event("closed", it.visit) for it in answers)])
+    assert told() is None  # now it is less than half of them
+
+
+def test_few_products_without_an_answer_are_not_worth_a_word(events):
+    for i in range(29):
+        written(events, [Event("recommended", f"v{i}", "tea", 0, sample=0), Event("closed", f"v{i}")])
+    assert statistics(events).current()["lately"]["missing"] is None
+    written(events, [Event("recommended", "last", "tea", 0, sample=0), Event("closed", "last")])
+    assert statistics(events).current()["lately"]["missing"] == {"number": 30, "of": 30}
 
 
 def test_it_is_told_how_the_learner_does(events):

@@ -48,11 +48,25 @@ def test_choices(q, m):
             assert found.explored == (best[draw] != best[0])
 
 
-def test_ties_differ_between_samples_and_are_no_exploration():
+def test_ties_differ_between_samples_and_are_neither_the_best_guess_nor_exploration():
     draws = made()._replace(weight=np.zeros((S + 1, 1 + Q + D + M, N)))
     found = [choose(draws, draw, [0.0] * Q, [], []) for draw in range(S + 1)]
     assert len({choice.product for choice in found}) > 3
-    assert not any(choice.explored for choice in found)
+    assert {choice.explored for choice in found} == {None}
+
+
+def test_without_a_best_guess_no_choice_is_called_one():
+    """Two products are the best of the mean, and a third one the best of a sample: the odds are not those of q."""
+    draws = made(q=0, m=0)._replace(weight=np.zeros((S + 1, 1 + D, N)))
+    draws.weight[0, 0, [2, 7]] = 1.0
+    draws.weight[1:, 0, [2, 2, 7, 5, 5]] = 2.0
+    assert [choose(draws, draw, [], [], []).explored for draw in range(S + 1)] == [None] * (S + 1)
+    draws.weight[0, 0, 2] = 1.5
+    draws.weight[1:, 0] = np.eye(N)[[2, 2, 7, 5, 5]]
+    found = [choose(draws, draw, [], [], []).explored for draw in range(S + 1)]
+    assert found == [False, False, False, True, True, True]
+    alone = np.arange(N) == 7
+    assert choose(draws, 1, [], [], [], alone).explored is False
 
 
 def test_a_visit_keeps_its_sample_and_visits_share_them_evenly():

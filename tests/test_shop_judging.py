@@ -163,7 +163,9 @@ def test_without_propensities_and_with_approximate_ones_nothing_is_judged():
     for slots, told in ((1, False), (2, True)):
         events = uniform_events(draw_taste(3, seed=3), 40, slots, np.random.default_rng(0), sample=1)
         events += [Event("closed", f"v{v}", id=len(events) + v + 1) for v in range(40)]
-        assert ("samples of this service" in judge(settings, events).why) == told
+        why = judge(settings, events).why
+        assert ("samples of this service" in why) == ("Run a trial instead" in why) == told
+        assert not told or "log the probability" not in why  # this service cannot show products at random
     wrong = [event._replace(propensity=event.propensity and 0.0) for event in events]
     with pytest.raises(ValueError, match="propensities above 0"):
         judge(settings, wrong)

@@ -39,11 +39,14 @@ class Draws(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A product, the share of samples that choose it here, and whether the posterior mean prefers another."""
+    """A product, the share of samples that choose it here, and whether the posterior mean prefers another.
+
+    `explored` is None if the mean prefers no product to all others, as long as nothing is known of them.
+    """
 
     product: int
     propensity: float
-    explored: bool
+    explored: bool | None
 
 
 def with_products(draws: Draws, z: Floats) -> Draws:
@@ -108,8 +111,10 @@ def customer_row(draws: Draws, c: Any, known: Any, x: Any) -> Floats:
     return u
 
 
-def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> tuple[Longs, bool]:
+def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> tuple[Longs, bool | None]:
     """Return the product that each sample prefers, (S + 1,), and whether the mean disagrees with one of them.
+
+    The latter is None if several products are the best of the mean.
 
     u : what is known, from `customer_row`.
     """
@@ -121,10 +126,10 @@ def best_by_sample(draws: Draws, u: Floats, draw: int, allowed: Any = None) -> t
     if not mask.any():
         raise LookupError("no product is left that may be shown")
     index, values, best = np.empty(e, np.int64), np.empty(N), np.empty(S, np.int64)
-    explored = best_products(draws.weight, u, mask, draw, index, values, best)
-    if explored < 0:
+    preferred = best_products(draws.weight, u, mask, index, values, best)
+    if not preferred:
         raise FactorError("a value is not finite: refresh the draws")
-    return best, explored == 1
+    return best, bool(best[draw] != best[0]) if preferred == 1 else None
 
 
 @compiled
@@ -135,13 +140,11 @@ def add_answers(u: Floats, z: Floats, known: Longs, x: Floats, q: int, D: int) -
 
 
 @compiled
-def best_products(
-    weight: Floats, u: Floats, allowed: Bools, draw: int, index: Longs, values: Floats, best: Longs
-) -> int:
+def best_products(weight: Floats, u: Floats, allowed: Bools, index: Longs, values: Floats, best: Longs) -> int:
     """Set best[s] to the best allowed product under every sample s.
 
-    Returns 1 if the mean values the choice of `draw` less than its own, otherwise 0, or -1 if values are not
-    finite. Ties go to the first product from a place that differs between samples.
+    Returns how many products are the best of the mean, or 0 if values are not finite. Ties go to the first product
+    from a place that differs between samples.
     """
     S, N, count = weight.shape[0], values.size, not_zero(u, index)
     for s in range(S - 1, -1, -1):
@@ -150,12 +153,15 @@ def best_products(
         add_rows(weight[s], u, index, count, 0, values)
         top = largest(values)
         if not abs(top) < np.inf:
-            return -1
+            return 0
         a = (s * N) // S
         while values[a] != top:
             a = a + 1 if a + 1 < N else 0
         best[s] = a
-    return 1 if values[best[draw]] < values[best[0]] else 0
+    equal = 0
+    for a in range(N):
+        equal += values[a] == values[best[0]]
+    return equal
 
 
 # ---- the file of samples, which serving processes map into memory -------------------------------------------

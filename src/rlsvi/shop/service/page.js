@@ -67,8 +67,9 @@
     return [low - room, high + room];
   }
 
-  // points: {x, y, low, high, words}; lines: {name, value}; began: the visits before the shop served, 0 if none.
-  function draw(figure, points, lines, format, [low, high], began) {
+  // points: {x, y, low, high, words}; lines: {name, value}; began: the visits before the shop served, 0 if none;
+  // empty: what to say without points.
+  function draw(figure, points, lines, format, [low, high], began, empty) {
     const picture = figure.querySelector("svg"), { width, height } = picture.getBoundingClientRect();
     const left = 44, right = width - 8, top = 8, bottom = height - 34;
     const end = points.length ? points.at(-1).x : 1;
@@ -93,13 +94,13 @@
       parts.push(svg("line", { class: "reference", x1: left, x2: right, y1: y(it.value), y2: y(it.value) }));
     for (const side of sides.filter((it) => it.length > 1))
       parts.push(svg("path", { class: "curve", d: `M${path(side, (it) => it.y)}` }));
-    if (began && began <= end) {
+    if (began && began < end) {
       const words = x(began) > (left + right) / 2 ? { x: x(began) - 6, "text-anchor": "end" } : { x: x(began) + 6 };
       parts.push(svg("line", { class: "began", x1: x(began), x2: x(began), y1: top, y2: bottom }),
         text("serving began", { ...words, y: bottom - 6 }, "name"));
     }
     if (points.length) parts.push(svg("circle", { class: "dot", r: 4, cx: x(end), cy: y(points.at(-1).y) }));
-    else parts.push(text("No visit has ended yet.", { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }));
+    else parts.push(text(empty, { x: (left + right) / 2, y: (top + bottom) / 2, "text-anchor": "middle" }));
     const ends = points.length ? [points[0], points.at(-1)].map((it) => it.y) : [0, 1];
     for (const [i, it] of lines.entries()) {
       const below = lines.some((other, j) => j !== i && other.value >= it.value && y(it.value) - y(other.value) < 16);
@@ -127,7 +128,7 @@
     say(figure.querySelector("output"), it ? it.words : "");
   }
 
-  function charts({ points, references, before }) {
+  function charts({ points, references, before, lately }) {
     const ended = points.filter((it) => !absent(it.mean)), began = before?.number ?? 0;
     const lines = before ? [...references, { name: "before serving", value: before.mean }] : references;
     const words = (it) => `After ${many(it.visits, "visit")}, ${clock(it.to)}: `;
@@ -140,10 +141,13 @@
     const usual = rewards.flatMap((it) => (absent(it.low) ? [] : [it.high - it.y])).sort((a, b) => a - b);
     const half = usual[Math.floor(usual.length / 2)] ?? 0;
     const seen = means.length ? means.flatMap((it, i) => (i < rewards.length ? [it - half, it + half] : [it])) : [0, 1];
-    draw($("rewards"), rewards, lines, tick, limits(seen, 0.06), began);
+    const none = "No visit has ended yet.";
+    draw($("rewards"), rewards, lines, tick, limits(seen, 0.06), began, none);
     const shares = ended.filter((it) => !absent(it.explored))
       .map((it) => ({ x: it.visits, y: it.explored, words: `${words(it)}${percent(it.explored)}` }));
-    draw($("exploration"), shares, [], percent, [0, Math.min(1, 1.1 * Math.max(0.05, ...shares.map((it) => it.y)))], began);
+    const most = Math.min(1, 1.1 * Math.max(0.05, ...shares.map((it) => it.y)));
+    const empty = !ended.length ? none : lately.served ? "There is no best guess yet." : "All visits were imported, not served.";
+    draw($("exploration"), shares, [], percent, [0, most], began, empty);
     replace($("points").tBodies[0], ended.map((it) => html("tr", {},
       ...[whole(it.visits), clock(it.from), clock(it.to), number(it.mean), range(it.low, it.high), percent(it.explored)]
         .map((cell) => html("td", {}, cell)))));
@@ -159,26 +163,36 @@
     return `${words} (${mean < 0 ? between(-high, -low) : between(low, high)})`;
   }
 
+  const imported = ({ number: visits }) =>
+    visits === 1 ? "The only visit so far was imported, not served" : `All ${whole(visits)} visits so far were imported, not served`;
+
   function earned({ lately, before, references }) {
-    if (!lately.number) return before ? `No visit has ended since serving began; before, a visit earned ${number(before.mean)}.`
-      : "No visit has ended yet.";
+    if (!lately.number && before) return lately.served
+      ? `No visit has ended since serving began; before, a visit earned ${number(before.mean)}.`
+      : `${imported(before)}; a visit earned ${number(before.mean)}.`;
+    if (!lately.number) return "No visit has ended yet.";
     const gains = before && lately.gain ? [against(lately.gain, "before serving began")] : [];
     for (const { name, value } of references.slice(0, MOST_REFERENCES)) {
       const [low, high] = [lately.low, lately.high].map((end) => (absent(end) ? null : end - value));
       gains.push(against({ mean: lately.mean - value, low, high }, `“${short(name)}”`));
     }
-    const sure = absent(lately.low) ? "" : ` (95% sure: ${range(lately.low, lately.high)})`;
-    return `The ${many(lately.number, "visit")} since ${day(lately.from)} earned ${number(lately.mean)} each${sure}`
-      + `${gains.length ? `, ${list(gains)}` : ""}.`;
+    const one = lately.number === 1, sure = absent(lately.low) ? "" : ` (95% sure: ${range(lately.low, lately.high)})`;
+    const early = !absent(lately.low) ? "" : one ? " It is too early to tell how sure this is."
+      : " All of them earned the same, so it is too early to tell how sure this is.";
+    return `The ${one ? "only visit" : many(lately.number, "visit")} since ${day(lately.from)} earned ${number(lately.mean)}`
+      + `${one ? "" : " each"}${sure}${gains.length ? `, ${list(gains)}` : ""}.${early}`;
   }
 
-  function exploration({ explored, chosen, cost }) {
-    if (absent(explored)) return "Nothing has been shown yet.";
-    const share = `${percent(explored)} of the ${many(chosen, "product")} shown lately were not the best guess but shown to learn`;
-    if (!explored) return `All of the ${many(chosen, "product")} shown lately were the best guess.`;
-    if (!cost) return `${share}; there are too few answers to tell what that costs.`;
+  function exploration({ explored, served, chosen, cost }, before) {
+    if (absent(explored)) return served ? "Nothing is known yet, so products are shown at random."
+      : before ? "No product has been shown since the import." : "Nothing has been shown yet.";
+    const all = chosen < served ? `For ${whole(chosen)} of the ${many(served, "product")} shown lately there was a best guess; of these, `
+      : `Of ${many(chosen, "product")} shown lately, `;
+    if (!explored) return `${all}none was shown to learn.`;
+    const share = `${all}${percent(explored)} were not the best guess but shown to learn`;
+    if (!cost) return `${share}; too little is known to tell what that costs.`;
     const { mean, low, high } = cost;
-    if (low <= 0 && high >= 0) return `${share}; what that costs is too little to tell, ${between(low, high)} per visit.`;
+    if (low <= 0 && high >= 0) return `${share}; what that costs is too little to tell, at most ${rough(high)} per visit.`;
     return `${share}, which ${mean < 0 ? "earned" : "cost"} about ${rough(Math.abs(mean))} per visit `
       + `(${mean < 0 ? between(-high, -low) : between(low, high)}).`;
   }
@@ -191,32 +205,42 @@
       return count ? [`${list(named)} ${count === 1 ? "earns" : "earn"} ${how}`] : [];
     };
     const parts = [...part(rising, "more"), ...part(falling, "less")];
+    const none = compared === 1 ? "The one product that can be compared does not earn"
+      : `None of the ${whole(compared)} products that can be compared earns`;
     return parts.length ? `${parts.join("; ")} per showing than in the period before.`
-      : `None of the ${many(compared, "product")} that can be compared earns clearly more or less per showing than in the period before.`;
+      : `${none} clearly more or less per showing than in the period before.`;
   }
 
   function learning({ state, worked, failure, behind, age }) {
-    const samples = absent(age) ? "there are no samples yet, so that nothing can be recommended"
-      : `products are chosen with samples that are ${span(age)} old and know all but the last ${many(behind, "event")}`;
-    if (state === "ok") return `The learner worked ${span(worked)} ago; ${samples}.`;
-    if (state === "behind") return `The learner works, but visits come faster than it learns from them; ${samples}.`;
-    if (state === "failing") return `The learner fails (${failure}), and its log says why; ${samples}.`;
-    return `${absent(worked) ? "The learner has not worked yet" : `The learner has not worked for ${span(worked)}`}; ${samples}.`;
+    const known = absent(age) ? "it has learned nothing that products could be chosen with yet"
+      : `what it learned last is ${span(age)} old and ${behind ? "does not cover the latest answers yet" : "covers everything so far"}`;
+    if (state === "ok") return `The learner worked ${span(worked)} ago; ${known}.`;
+    if (state === "behind") return `The learner works, but visits come faster than it learns from them; ${known}.`;
+    if (state === "failing") return `The learner fails (${failure}), and its log says why; ${known}.`;
+    return `${absent(worked) ? "The learner has not worked yet" : `The learner has not worked for ${span(worked)}`}; ${known}.`;
+  }
+
+  // A fifth one, only if it is needed.
+  function unanswered(missing) {
+    return missing ? `${whole(missing.number)} of ${many(missing.of, "product")} shown lately have no answer, and the shop learns `
+      + "nothing from them: send a reward of 0 for them, or set reward.unanswered." : "";
   }
 
   // ---- tiles, products, visits ----------------------------------------------------------------------------
   function tiles(all) {
-    const { lately, trends, learner, visits, recommended } = all;
+    const { lately, before, trends, learner, visits, recommended } = all;
     say($("reward"), number(lately.mean));
     say($("reward-of"), earned(all));
     say($("explored"), percent(lately.explored));
-    say($("explored-of"), exploration(lately));
+    say($("explored-of"), exploration(lately, before));
     say($("trends"), trends.compared ? `${whole(trends.rising.count)} rise, ${whole(trends.falling.count)} fall` : "–");
     say($("trends-of"), trend(trends));
     say($("learner"), { ok: "alive", behind: "too slow", late: "stopped", failing: "failing" }[learner.state]);
     $("learner").className = learner.state === "ok" ? "good" : "bad";
     say($("learner-of"), learning(learner));
-    say($("visits"), `${many(visits, "visit")} ended; ${many(recommended, "product")} shown, also in visits that go on`);
+    say($("missing"), unanswered(lately.missing));
+    $("missing").hidden = !lately.missing;
+    say($("visits"), `${many(visits, "visit")} ended${before ? `, ${whole(before.number)} of them imported` : ""}; ${many(recommended, "product")} shown, also in visits that go on`);
   }
 
   function interval(it, low, high) {
@@ -225,7 +249,7 @@
     const picture = svg("svg", { "aria-hidden": "true" },
       svg("line", { class: "interval", x1: x(it.low), x2: x(it.high), y1: 8, y2: 8 }),
       svg("circle", { class: "expected", r: 4, cx: x(it.value), cy: 8 }));
-    const words = `${number(it.value)} (doubt of the model about the first recommendation alone: ${range(it.low, it.high)})`;
+    const words = `${number(it.value)} (if only the product itself were in doubt: ${range(it.low, it.high)})`;
     return html("td", { title: words }, html("span", { class: "value", "aria-hidden": "true" }, number(it.value)), picture,
       html("span", { class: "offscreen" }, words));
   }
@@ -234,9 +258,9 @@
     say($("products-of"), `${whole(offered)} offered${count > offered ? `, ${whole(count - offered)} removed` : ""}. `
       + `Earned: per showing, the mean of all answers to the product${absent(unanswered) ? ""
         : `, and ${minus(PLAIN.format(unanswered))} for each that was missing when its visit was closed`}. `
-      + "Value if shown first: what a whole visit that begins with the product earns, for the average customer, by the "
-      + "model. The line, two standard deviations to each side, is the doubt of the model about the first recommendation "
-      + "alone; the doubt about the whole visit is larger.");
+      + "Value if shown first: what the shop expects a whole visit to earn that begins with the product, for the average "
+      + "customer. The longer the line, the less is known about the product. How the rest of the visit goes is in doubt "
+      + "as well, and the line does not show that.");
     replace(document.querySelector("#products tbody"), rows.map((it) => html("tr", it.offered ? {} : { class: "removed" },
       html("td", { title: it.product }, String(it.product)), html("td", {}, whole(it.shown)),
       html("td", {}, number(it.mean)), interval(it, low, high), html("td", {}, it.offered ? "offered" : "removed"))));
@@ -293,9 +317,9 @@
       $("ask").hidden = true;
       $("shop").hidden = false;
       if (shown.read < shown.events) {
-        state("live", `Counting past events: ${percent(shown.read / shown.events)}`);
+        state("live", `Counting what happened so far: ${percent(shown.read / shown.events)}`);
         wait = 100;
-      } else state("live", `Live, up to event ${whole(shown.events)}`);
+      } else state("live", "Live");
       show();
     } catch (error) {
       if (mine !== asking) return; // a newer question is on its way

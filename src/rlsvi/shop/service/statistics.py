@@ -58,9 +58,14 @@ class Bucket:
     recommended
         How many products were recommended.
     chosen, explored
-        For how many of them it is known whether they explored, and how many did.
+        For how many of them there was a best guess, and how many were another product.
     begin, end
         The least and the greatest time of an event of a visit.
+    served
+        How many of the recommended products the shop itself chose.
+    settled, missing
+        How many of these were shown in visits that ended, and how many of them have no answer. They are counted only
+        if the settings do not say what a missing answer is worth.
     """
 
     visits: int = 0
@@ -71,6 +76,9 @@ class Bucket:
     explored: int = 0
     begin: float = math.inf
     end: float = -math.inf
+    served: int = 0
+    settled: int = 0
+    missing: int = 0
 
     def merged(self, other: "Bucket") -> "Bucket":
         """Return the sums over the events of both."""
@@ -85,6 +93,9 @@ class Bucket:
             explored=self.explored + other.explored,
             begin=min(self.begin, other.begin),
             end=max(self.end, other.end),
+            served=self.served + other.served,
+            settled=self.settled + other.settled,
+            missing=self.missing + other.missing,
         )
 
 
@@ -243,9 +254,11 @@ class ShopStatistics:
                 **_interval(lately),
                 "from": lately.begin if lately.visits else None,
                 "gain": _gain(lately, before),
+                "served": lately.served,
                 "chosen": lately.chosen,
                 "explored": _explored(lately),
                 "cost": _cost(latest),
+                "missing": _missing(lately),
             },
             "trends": _trends(earlier, latest, self._counts.products),
             "points": [*_points(imported), *_points(own, before.visits)],
@@ -296,8 +309,11 @@ def _points(buckets: Iterable[Bucket], visits: int = 0) -> Iterator[dict[str, An
 
 
 def _interval(it: Bucket) -> dict[str, float | None]:
-    """Return the mean reward of visits with Student's 95% interval, as far as they are known."""
-    if it.visits < 2:
+    """Return the mean reward of visits with Student's 95% interval, as far as they are known.
+
+    If all visits earned the same, how much others would differ is not known, and there is no interval.
+    """
+    if it.visits < 2 or not it.squares:
         return {"mean": it.mean if it.visits else None, "low": None, "high": None}
     half = float(stdtrit(it.visits - 1, 0.975)) * math.sqrt(it.squares / (it.visits - 1) / it.visits)
     return {"mean": it.mean, "low": it.mean - half, "high": it.mean + half}
@@ -307,31 +323,45 @@ def _explored(it: Bucket) -> float | None:
     return it.explored / it.chosen if it.chosen else None
 
 
-def _gain(lately: Bucket, before: Bucket) -> dict[str, float] | None:
-    """Return how much more visits earn lately than before the shop served, with a 95% interval (Welch's error)."""
+def _missing(it: Bucket) -> dict[str, int] | None:
+    """Return how many products have no answer, of those shown in visits that ended, if at least half of them."""
+    few = it.settled < ENOUGH or 2 * it.missing < it.settled
+    return None if few else {"number": it.missing, "of": it.settled}
+
+
+def _gain(lately: Bucket, before: Bucket) -> dict[str, float | None] | None:
+    """Return how much more visits earn lately than before the shop served, with a 95% interval (Welch's error).
+
+    There is no interval if all visits of one of the two earned the same, see `_interval`.
+    """
     fewest = min(lately.visits, before.visits)
     if fewest < 2:
         return None
+    if not lately.squares or not before.squares:
+        return {"mean": lately.mean - before.mean, "low": None, "high": None}
     error = math.sqrt(sum(it.squares / (it.visits - 1) / it.visits for it in (lately, before)))
     return _around(lately.mean - before.mean, float(stdtrit(fewest - 1, 0.975)) * error)
 
 
-def _cost(it: Period) -> dict[str, float] | None:
+def _cost(it: Period) -> dict[str, float | None] | None:
     """Return what exploration costs per visit, with a 95% interval; None if too little is known.
 
     Which sample chooses for a visit is decided by chance. So where a share q of the samples prefers the product
     that the mean prefers, the odds of exploring are (1 - q) / q. With these as weights, the rewards of products
     that the mean preferred tell what would have been earned in place of the explored ones. The difference counts
-    for every explored product. What it changes later in the visit does not count.
+    for every explored product. What it changes later in the visit does not count. Where several products are the
+    best of the mean, neither they nor the others count.
     """
     if not it.bucket.visits or min(it.explored.number, it.best.number) < ENOUGH:
+        return None
+    if not it.explored.variance or not it.best.variance:  # all earned the same
         return None
     a_visit = it.bucket.explored / it.bucket.visits
     error = math.sqrt(it.explored.variance + it.best.variance)
     return _around(a_visit * (it.best.mean - it.explored.mean), 1.96 * a_visit * error)
 
 
-def _around(value: float, half: float) -> dict[str, float]:
+def _around(value: float, half: float) -> dict[str, float | None]:
     return {"mean": value, "low": value - half, "high": value + half}
 
 
@@ -487,8 +517,13 @@ class EventCounts:
         statements += [_explored_rewards(new, fine, kept)] if kept is not None and kept <= until else []
         sums, products, ends, *compared = (reading.execute(it).all() for it in statements)
         by_product, by_end, by_choice = self._unanswered(reading, ended, fine, served)
+        noticed = self.unanswered is None and served is not None
+        settled = reading.execute(_settled(ended, fine, served)).all() if noticed else []
         for number, later, *rest in sums:
             self._add(number, bool(later), Bucket(0, 0.0, 0.0, *rest))
+        for number, later, shown, missing in settled:
+            if later:
+                self._add(number, True, Bucket(settled=shown, missing=missing))
         for number, later, product, shown, answers, total, squares in products:
             count = self._product(product)
             count.shown += shown
@@ -593,10 +628,11 @@ def _bucket(event: sa.ColumnElement[int], width: int, served: int | None) -> tup
 
 
 def _sums(new: sa.ColumnElement[bool], width: int, served: int | None) -> sa.Executable:
-    """Return the statement for the sums of every bucket: recommended, chosen, explored, and when."""
+    """Return the statement for the sums of every bucket: recommended, chosen, explored, when, served."""
     numbers = events.c.kind == "recommended", events.c.explored.is_not(None), events.c.explored
     times = sa.func.min(events.c.at), sa.func.max(events.c.at)
-    sums = sa.select(*_bucket(events.c.id, width, served), *map(_number, numbers), *times)
+    own = _number(events.c.sample.is_not(None))
+    sums = sa.select(*_bucket(events.c.id, width, served), *map(_number, numbers), *times, own)
     return sums.where(new, events.c.visit != "").group_by(*BUCKET)
 
 
@@ -629,14 +665,8 @@ def _without_answer(ended: sa.Subquery, width: int, served: int | None) -> Itera
     The first one counts them by bucket and product, the second one by the event that closed the visit. The third
     one has the sums of their weights, see `_weight`, and of their squares, by bucket and by whether they explored.
     """
-    seen, answer = events.alias("seen"), events.alias("answer")
-    named: list[sa.ColumnElement[bool]] = [sa.literal_column(f"{it}.{OF_VISITS}") for it in ("seen", "answer")]
-    same = answer.c.visit == seen.c.visit, answer.c.kind == "answered", answer.c.product == seen.c.product
-    answered = (
-        sa.select(answer.c.id).where(named[1], *same, answer.c.id < ended.c.end).correlate(seen, ended).exists()
-    )
-    shown = sa.and_(seen.c.visit == ended.c.visit, seen.c.kind == "recommended", seen.c.id < ended.c.end)
-    where = ended.c.closed == 1, named[0], shown, sa.not_(answered)
+    seen, named, shown, answered = _shown(ended)
+    where = ended.c.closed == 1, named, shown, sa.not_(answered)
     number, both = sa.func.count().label("number"), ended.join(seen, shown)
     bucket, later = _bucket(ended.c.end, width, served)
     by_product = sa.select(bucket, later, seen.c.product, number).select_from(both).where(*where)
@@ -647,6 +677,30 @@ def _without_answer(ended: sa.Subquery, width: int, served: int | None) -> Itera
         sums = sa.select(bucket, seen.c.explored, sa.func.sum(w), sa.func.sum(w * w)).select_from(both)
         sums = sums.where(*where, ended.c.end >= served, seen.c.propensity > 0, seen.c.explored.is_not(None))
         yield sums.group_by(BUCKET[0], seen.c.explored)
+
+
+def _settled(ended: sa.Subquery, width: int, served: int | None) -> sa.Executable:
+    """Return the statement for how many products were shown in visits that ended, and how many have no answer."""
+    seen, named, shown, answered = _shown(ended)
+    # A visit that ends with its last answer has an answer to all that it was shown.
+    missing = _number(sa.and_(ended.c.closed == 1, sa.not_(answered)))
+    sums = sa.select(*_bucket(ended.c.end, width, served), sa.func.count(), missing)
+    return sums.select_from(ended.join(seen, shown)).where(named, shown).group_by(*BUCKET)
+
+
+def _shown(ended: sa.Subquery) -> tuple[Any, sa.ColumnElement[bool], sa.ColumnElement[bool], sa.Exists]:
+    """Return an alias of events with the conditions for those that showed something in visits that ended.
+
+    The conditions are the one that an index needs, the one that joins, and whether the product has an answer.
+    """
+    seen, answer = events.alias("seen"), events.alias("answer")
+    named: list[sa.ColumnElement[bool]] = [sa.literal_column(f"{it}.{OF_VISITS}") for it in ("seen", "answer")]
+    same = answer.c.visit == seen.c.visit, answer.c.kind == "answered", answer.c.product == seen.c.product
+    answered = (
+        sa.select(answer.c.id).where(named[1], *same, answer.c.id < ended.c.end).correlate(seen, ended).exists()
+    )
+    shown = sa.and_(seen.c.visit == ended.c.visit, seen.c.kind == "recommended", seen.c.id < ended.c.end)
+    return seen, named[0], shown, answered
 
 
 def _weight(seen: Any) -> sa.ColumnElement[float]:
