@@ -310,8 +310,8 @@ def value_of_samples(steps: LoggedSteps, level: float) -> SampleValue:
     if steps.approximate:
         why = (
             "its later slots were filled by samples of this service, whose propensities are exact in the first "
-            "slot of a visit alone. Run a trial instead: let your old rule serve some of the visits, chosen at random, "
-            "and compare the mean reward of a visit with each"
+            "slot of a visit alone. Run a trial instead: let your old rule serve some of the visits, "
+            "chosen at random, and compare the mean reward of a visit with each"
         )
         return SampleValue({}, effective, why)
     if effective < LEAST_VISITS:
