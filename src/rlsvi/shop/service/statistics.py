@@ -64,8 +64,8 @@ class Bucket:
     served
         How many of the recommended products the shop itself chose.
     settled, missing
-        How many of these were shown in visits that ended, and how many of them have no answer. They are counted only
-        if the settings do not say what a missing answer is worth.
+        How many of these were shown in visits that ended, and how many of them have no answer. They are counted
+        only if the settings do not say what a missing answer is worth.
     """
 
     visits: int = 0
