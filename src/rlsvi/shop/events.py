@@ -43,7 +43,7 @@ class Event(NamedTuple):
     propensity
         Recommended: the share of posterior draws that choose this product here.
     explored
-        Recommended: whether the posterior mean would have chosen another product.
+        Recommended: whether the posterior mean would have chosen another product; None if several are its best.
     sample
         Recommended: the last event that the draws had learned from.
     features
