@@ -1,10 +1,11 @@
 """Run all blocks of a page in their order, in the current folder: `python -c "$(cat run_page.py)" PAGE MISSING`.
 
 Python is run in one interpreter, as a reader would type it, and commands in a shell. A block whose first line is
-the name of a file, such as `# shop.toml`, is written to that file. A service goes on in the background, until the
-first line of a block says `# Ctrl-C`; it is asked at the port PORT, or 8000. MISSING are modules, separated by
-commas, that the page says have to be installed and that are not there: a block that imports one is left out, and
-reported.
+the name of a file, such as `# shop.toml`, is written to that file. A block of text is what the block before it
+prints; `...` stands for anything, as in doctest, and what goes to stderr (progress bars) is not compared. A
+service goes on in the background, until the first line of a block says `# Ctrl-C`; it is asked at the port PORT,
+or 8000. MISSING are modules, separated by commas, that the page says have to be installed and that are not
+there: a block that imports one is left out, and reported.
 """
 
 import os
@@ -12,7 +13,11 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import tomllib
+from contextlib import contextmanager
+from doctest import ELLIPSIS, OutputChecker
+from itertools import pairwise
 from pathlib import Path
 
 page, missing = Path(sys.argv[1]), set(sys.argv[2].split(","))
@@ -69,7 +74,27 @@ def run(kind, code, line):
     elif kind == "toml":
         tomllib.loads(code)
     else:
-        sys.exit(f"{page}:{line}: a block of {kind or 'no kind'}: it must be python, bash or toml")
+        sys.exit(f"{page}:{line}: a block of {kind or 'no kind'}: it must be python, bash, toml or text")
+
+
+@contextmanager
+def must_print(expected, line):
+    """Check what is printed to stdout meanwhile, by commands too; `line` is where the page says what that is."""
+    sys.stdout.flush()
+    stdout = os.dup(1)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file:
+        os.dup2(file.fileno(), 1)
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            os.dup2(stdout, 1)
+            os.close(stdout)
+            file.seek(0)
+            lines = [line.rstrip() for line in file]
+            print(*lines, sep="\n", flush=True)
+    if not OutputChecker().check_output(expected, "\n".join([*lines, ""]), ELLIPSIS):
+        sys.exit(f"{page}:{line}: the page says that the block before prints\n{expected}")
 
 
 def cause(error):
@@ -80,11 +105,16 @@ def cause(error):
 
 
 text = page.read_text()
-for block in re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
-    line = text.count("\n", 0, block.start()) + 2
+found = re.finditer(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+blocks = [(it[1], it[2], text.count("\n", 0, it.start()) + 2) for it in found]
+for (kind, code, line), (following, output, below) in pairwise([*blocks, ("", "", 0)]):
     print(f"---- {page}:{line}", flush=True)
     try:
-        run(block[1], block[2], line)
+        if following == "text":
+            with must_print(output, below):
+                run(kind, code, line)
+        elif kind != "text":
+            run(kind, code, line)
     except ImportError as error:
         if cause(error) not in missing:
             raise

@@ -287,6 +287,15 @@ def test_a_block_that_fails_or_has_no_kind_is_found(block, tmp_path):
     assert read(f"```{block}```\n", tmp_path)[0] == 1
 
 
+@pytest.mark.parametrize(("printed", "code"), [("1\n\n42\n", 0), ("1\n...\n", 0), ("1\n\n41\n", 1), ("42\n", 1)])
+@pytest.mark.parametrize("block", ["python\nprint('1 \\n\\n42')\n", "bash\necho 1; echo; echo 42; echo 7 >&2\n"])
+def test_what_a_page_says_is_printed_is_compared(block, printed, code, tmp_path):
+    text = f"```{block}```\nThis prints\n```text\n{printed}```\n```python\nprint('the end')\n```\n"
+    exit_code, found = read(text, tmp_path)
+    assert exit_code == code, found
+    assert ("the end" in found) == (code == 0)
+
+
 def test_a_block_that_needs_what_is_not_installed_is_reported(tmp_path):
     text = "Say `pip install not-a-package`.\n```python\nimport not_a_package\n```\n```python\nprint(6 * 7)\n```\n"
     code, printed = read(text, tmp_path)
