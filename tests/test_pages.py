@@ -94,6 +94,10 @@ assert shop.products == ["kind of blue", "harvest"]  # and none of the first sho
     "docs/studies.md": """
 assert len(list(Path("results").glob("*.parquet"))) == 20
 """,
+    **{  # the picture that the page shows
+        f"docs/gallery/{path.stem}.md": f'assert Path("{path.name}").stat().st_size > 5_000\n'
+        for path in (HOUSE / "docs" / "images" / "gallery").glob("*.png")
+    },
 }
 
 
