@@ -1,7 +1,7 @@
 """The gallery: eight pages of one form, with a card for each. Their programs are run in test_pages.py.
 
-`PYTHONPATH=src python tests/test_gallery.py docs/gallery/NAME.md` runs the program of a page, stores its picture with
-a palette of 256 colours, and prints what it prints.
+`PYTHONPATH=src python tests/test_gallery.py docs/gallery/NAME.md` runs the program of a page, stores its picture
+with a palette of 256 colours, and prints what it prints.
 """
 
 import re
@@ -38,7 +38,8 @@ def test_a_page_is_one_short_program_that_ends_with_the_picture_shown(path):
     assert max(map(len, program.splitlines())) <= 119
     assert printed
     assert program.splitlines()[-1] == f'figure.savefig("{path.stem}.png", dpi=120)'
-    assert len(re.findall(rf"^!\[.{{40,}}\]\(\.\./images/gallery/{path.stem}\.png\)$", text, flags=re.MULTILINE)) == 1
+    shown = rf"^!\[.{{40,}}\]\(\.\./images/gallery/{path.stem}\.png\)$"
+    assert len(re.findall(shown, text, flags=re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("path", sorted(PICTURES.iterdir()), ids=lambda path: path.stem)
@@ -52,7 +53,8 @@ def store(page):
     """Run the program of a page; store its picture, and return what it prints."""
     (program,) = blocks(page)
     with TemporaryDirectory() as folder:
-        done = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
         with Image.open(Path(folder) / f"{page.stem}.png") as picture:
             few = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     file = BytesIO()

