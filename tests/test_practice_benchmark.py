@@ -187,29 +187,29 @@ def test_the_table_says_what_was_asked_and_what_came_out():
     earning = [1.0] * 10 + [2.0] * 20
     seeds = {0: made_up(0, [1, 9, 2], training=earning), 1: made_up(1, [1, 7, 0], training=[0.0] * 30)}
     (row,) = cells(task, {(task.name, "ours"): seeds}, {})
-    assert row[:5] == ["MountainCar-v0", "-200.0", "RLSVI (ours)", "8.000", "20"]
-    assert row[5:] == ["**8.000** (7.000)", "1 of 2", "0.750 (0.000)", "1 of 2", "-", "-"]
+    assert row[:5] == ["MountainCar-v0", "-200.0", "rlsvi", "8.000", "20"]
+    assert row[5:] == ["**8.000** (7.000), 1/2", "0.750 (0.000)", "1/2", "-", "-"]
     (row,) = cells(task, {(task.name, "ours"): {0: seeds[0]}}, {})
-    assert row[5] == "**9.000** (**9.000**)", "the worst seed is at what is asked of it, too"
+    assert row[5] == "**9.000** (**9.000**), 1/1", "the worst seed is at what is asked of it, too"
     rival = {(task.name, "ppo-tuned"): {0: made_up(0, [1, 6], training=[4.0] * 20)}}
     missing, row = cells(task, rival, {})
     assert missing[3] == "not measured"
-    assert row[2:6] == ["PPO, tuned", "5.000", "end", "**6.000** (6.000)"]
-    assert row[7:] == ["4.000 (4.000)", "1 of 1", "20", "2"]
+    assert row[2:6] == ["PPO, tuned", "5.000", "end", "**6.000** (6.000), 1/1"]
+    assert row[6:] == ["4.000 (4.000)", "1/1", "20", "2"]
     (row,) = cells(dataclasses.replace(task, asked=()), {(task.name, "ours"): {0: seeds[0]}}, {})
-    assert row[3:6] == ["5.000", "(100)", "2.000 (2.000)"], "without an aim, the first threshold at the end"
-    assert row[7] == "-", "thirty episodes are not the hundred of the task"
+    assert row[3:6] == ["5.000", "(100)", "2.000 (2.000), 0/1"], "without an aim, the first threshold at the end"
+    assert row[6] == "-", "thirty episodes are not the hundred of the task"
 
 
 def test_a_task_without_results_is_not_left_out():
-    notes = {"Catch": {"failed: KeyError"}}
+    notes = {"Catch": {"failed: KeyError"}, "Taxi-v4": {"DiscountedPSRL", "failed: KeyError"}}
     results = {("MountainCar-v0", "ours"): {0: made_up(0, [-90.0])}}
     page = table(results, notes)
-    assert page.count("not measured") == len(TASKS) - 2
-    assert page.count("failed") == 1
-    assert "A picture that recurs. failed: KeyError." in details(notes)
+    assert page.count("not measured") == len(TASKS) - 3
+    assert page.count("failed") == 2
+    assert details(notes) == "- DiscountedPSRL (Taxi-v4)\n- failed: KeyError (Taxi-v4, Catch)\n"
     shown = text(results, notes)
-    assert shown.count("RLSVI (ours)") == 2, "a terminal shows what there is: MountainCar, and the failure"
+    assert shown.count("  rlsvi  ") == 3, "a terminal shows what there is: MountainCar, and the failures"
     assert "**" not in shown
 
 
@@ -219,12 +219,12 @@ def test_the_picture_of_the_readme_finds_its_numbers_in_the_table():
         ("CartPole-v1", "ppo-tuned"): {0: made_up(0, [1.0, 480.0]), 1: made_up(1, [1.0, 1.0])},
     }
     found = episodes_in(table(results, {}))["CartPole-v1"]
-    assert found == {"rlsvi, one default for all tasks": ("1 of 1", "10"), "PPO, tuned": ("1 of 2", "-")}
-    old = "| task | threshold | learner | reached | episodes |\n|---|\n| Pong | 1 | rlsvi | 2 of 3 | 7 |"
-    assert episodes_in(old) == {"Pong": {"rlsvi, one default for all tasks": ("2 of 3", "7")}}
+    assert found == {"rlsvi, one default for all tasks": ("1/1", "10"), "PPO, tuned": ("1/2", "-")}
+    old = "| task | threshold | learner | reached | episodes |\n|---|\n| Pong | 1 | rlsvi | 2/3 | 7 |"
+    assert episodes_in(old) == {"Pong": {"rlsvi, one default for all tasks": ("2/3", "7")}}
     page = episodes_in((HOUSE / "docs" / "practice-evidence.md").read_text())
     assert all(set(page[task]) == set(DRAWN.values()) for task in HEADLINE)
-    assert page["Acrobot-v1"]["rlsvi, one default for all tasks"] == ("10 of 10", "25")
+    assert page["Acrobot-v1"]["rlsvi, one default for all tasks"] == ("10/10", "25")
 
 
 def test_the_page_of_evidence_and_the_plots_of_practice_can_be_written_again(tmp_path):
@@ -234,7 +234,7 @@ def test_the_page_of_evidence_and_the_plots_of_practice_can_be_written_again(tmp
     results = {("CartPole-v1", "ours"): {0: made_up(0, [500.0, 500.0])}}
     command.write(results, {"Catch": {"warned with 1 of 1 seeds: slow; try this"}}, tmp_path, docs)
     page = (docs / "practice-evidence.md").read_text()
-    assert "| Catch | A picture that recurs. warned with 1 of 1 seeds: slow. |" in page
+    assert "\n- warned with 1 of 1 seeds: slow (Catch)\n" in page
     shown = set(re.findall(r'src="(images/[^"]+)"', (HOUSE / "docs" / "practice.md").read_text()))
     assert shown == {path.relative_to(docs).as_posix() for path in (docs / "images").iterdir()}
     assert all((HOUSE / "docs" / image).exists() for image in shown)
@@ -458,7 +458,7 @@ def test_results_from_before_training_was_recorded_are_shown_without_it(tmp_path
     (tmp_path / "CartPole-v1.ours.0.json").write_text(json.dumps({"rows": rows, "agent": "TableOrFeatures"}))
     found = results.read(tmp_path)
     assert found["CartPole-v1", "ours"][0] == Run(rows, None)
-    assert [row[7] for row in cells(TASKS["CartPole-v1"], found, {})] == ["-", "-"]
+    assert [row[6] for row in cells(TASKS["CartPole-v1"], found, {})] == ["-", "-"]
     figures(found)
 
 

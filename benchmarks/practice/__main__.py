@@ -3,7 +3,7 @@
     python -m benchmarks.practice choose     tasks on which defaults are chosen, all learners: hours on one core
     python -m benchmarks.practice box        tasks whose actions are real numbers, all learners: hours on one core
     python -m benchmarks.practice report     tasks on which our agent is only reported
-    python -m benchmarks.practice summary    the tables and the plots of what is there; --into docs
+    python -m benchmarks.practice summary    the table and the plots of what is there; --into docs
     python -m benchmarks.practice random     what random play brings, and the optimum where it is known
     python -m benchmarks.practice choose --learners ours --tasks CartPole-v1 --seeds 2     a part of it
 
@@ -14,7 +14,7 @@ is a file in the folder: an interrupted benchmark goes on where it was, and resu
 measured --again. All learners use one thread, training alone is timed. Seeds come one after the other, each with
 all tasks and learners. --quick tries the benchmark itself, with two episodes each, in a folder of its own.
 
-DIR then holds the results, practice.md (the tables) and practice-TASK.png (a plot of each of six tasks). DQN, PPO,
+DIR then holds the results, practice.md (the table) and practice-TASK.png (a plot of each of six tasks). DQN, PPO,
 SAC, TD3 and the packages of the tasks: pip install ".[bench]".
 """
 
@@ -115,7 +115,7 @@ def run(left, options):
 
 
 def write(results, told, out, docs):
-    """The tables and the plots, and both into the documentation where its folder is given."""
+    """The table and the plots, and both into the documentation where its folder is given."""
     from benchmarks.practice.drawing import figures
 
     found = f"{table(results, told)}\n{details(told)}"

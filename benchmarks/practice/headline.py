@@ -16,7 +16,6 @@ from rlsvi.study.plot import COLOURS, INK, styled
 TASKS = ("CartPole-v1", "MountainCar-v0", "Acrobot-v1")
 LEARNERS = {
     "rlsvi": "rlsvi, one default for all tasks",
-    "RLSVI (ours)": "rlsvi, one default for all tasks",
     "PPO, tuned": "PPO, tuned",
     "DQN, tuned": "DQN, tuned",
 }
@@ -49,7 +48,7 @@ def drawn(found: dict[str, dict[str, tuple[str, str]]]) -> Figure:
             width, y = float(number.replace(",", "")) if known else 1000.0, j + 0.27 * (i - 1)
             label = name if j == 0 else None
             axes.barh(y, width, 0.24, color=COLOURS[i], alpha=1.0 if known else 0.25, label=label)
-            words = f"{width:g}" if known else f"not reached by half of the seeds ({reached})"
+            words = f"{width:g}" if known else f"not reached by half of the seeds ({reached.replace('/', ' of ')})"
             axes.text(width * 1.06 if known else 1.2, y, words, va="center", fontsize=9, color=INK)
     axes.set_xscale("log")
     axes.set_xlim(1, 2000)

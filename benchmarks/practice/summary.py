@@ -1,8 +1,9 @@
 """One table: what every learner reached on every task, and when, and what it earned while learning.
 
-The table of details says why each task is there, which agent of ours was chosen, and what it warned of or failed.
+A list below it has the agents of ours that were chosen, their warnings and what failed.
 """
 
+import re
 from itertools import zip_longest
 
 import numpy as np
@@ -20,18 +21,18 @@ LISTS = {
     "Only reported": REPORTED,
 }
 COLUMNS = [
-    *("task", "random play", "learner", "threshold", "asked by", "then: median (worst)", "seeds at it"),
-    *("while learning: median (worst)", "reached", "episodes", "cpu s"),
+    *("task", "random play", "learner", "threshold", "asked by", "then: median (worst), seeds at it"),
+    *("while learning", "reached", "episodes", "cpu s"),
 ]
 NOTE = """\
-Asked by: episodes of training by which the median over seeds should be at the threshold; in brackets the last
-evaluation, where nothing is asked. Then: median and worst seed of the greedy policy there, bold where they are at
-what is asked of them, and how many seeds are at the threshold. While learning: median and worst seed of the mean
-return of all episodes of training until then, with the number of seeds where only some played as many episodes.
-Reached: seeds at the threshold at some evaluation. Episodes and processor seconds of training: the median over all
-seeds of when that was first; a dash where too few of them got there. Other learners are evaluated ten times within
-a budget of steps and stop after the first evaluation at the threshold: `then` is their end, and `while learning`
-is over as many episodes as ours is asked for."""
+"Asked by" is the number of training episodes after which the median over seeds should be at the threshold;
+brackets mean that nothing is asked, and that the last evaluation is shown. "Then" has the median and the worst
+seed of the greedy policy at that point, bold where they are as good as asked, and how many seeds are at the
+threshold. "While learning" has the median and the worst seed of the mean return of all training episodes until
+then, and how many seeds played that many where not all did. "Reached" counts the seeds that were at the threshold
+in some evaluation. "Episodes" and "cpu s" (of training) are the medians over all seeds of when that was first,
+with a dash where too few got there. Other learners are evaluated ten times within a budget of steps: "then" is
+their end, and "while learning" covers as many episodes as ours is asked for."""
 
 
 def reached(run, threshold):
@@ -95,7 +96,7 @@ def cells(task, results, notes):
     found = lines(task, results)
     if not any(learner == "ours" for learner, *_ in found):
         missing = "failed" if "failed: " in " ".join(notes.get(task.name, ())) else "not measured"
-        yield [task.name, value(task.random), name_of("ours"), missing, *"-------"]
+        yield [task.name, value(task.random), name_of("ours"), missing, *"------"]
     for learner, level, by, least, row in found:
         yield [
             task.name,
@@ -103,11 +104,10 @@ def cells(task, results, notes):
             name_of(learner),
             value(level),
             number(by) if by else f"({number(task.points[-1])})" if learner == "ours" else "end",
-            spread(row["then"], level, least),
-            f"{row['met']} of {len(row['then'])}",
+            f"{spread(row['then'], level, least)}, {row['met']}/{len(row['then'])}",
             spread(row["earned"])
             + ("" if len(row["earned"]) in (0, row["seeds"]) else f", {len(row['earned'])} seeds"),
-            f"{row['reached']} of {row['seeds']}",
+            f"{row['reached']}/{row['seeds']}",
             number(row["episodes"]),
             number(row["cpu_s"]),
         ]
@@ -139,7 +139,9 @@ def value(x):
 def name_of(learner):
     """What a learner is called, with its setting where it has several."""
     name, setting = LEARNERS[learner]
-    return f"{name}, {setting}" if setting in ("default", "tuned") and learner != "ours" else name
+    if learner == "ours":
+        return "rlsvi"
+    return f"{name}, {setting}" if setting in ("default", "tuned") else name
 
 
 def table(results, notes):
@@ -170,12 +172,12 @@ def text(results, notes):
 
 
 def details(notes):
-    """Why the tasks are there, and what our agent was and said on each of them."""
-    rows = ["| task | why it is there, the agent that was chosen, and its warnings |", "|---|---|"]
-    for name, task in {name: task for tasks in LISTS.values() for name, task in tasks.items()}.items():
-        told = "".join(f" {text.partition(';')[0]}." for text in sorted(notes.get(name, ())))  # not what to try
-        rows.append(f"| {name} | {task.why}{told} |")
-    return "\n".join(rows) + "\n"
+    """The tasks by what our agent was on them, what it warned of and what failed, without what to try."""
+    tasks = {}
+    for name in (name for each in LISTS.values() for name in each):
+        for told in sorted(notes.get(name, ())):
+            tasks.setdefault(re.split(";|: try ", told)[0], []).append(name)
+    return "".join(f"- {told} ({', '.join(names)})\n" for told, names in tasks.items())
 
 
 def put_into(page, text):
