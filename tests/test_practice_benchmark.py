@@ -189,15 +189,15 @@ def test_the_table_says_what_was_asked_and_what_came_out():
     (row,) = cells(task, {(task.name, "ours"): seeds}, {})
     assert row[:5] == ["MountainCar-v0", "-200.0", "rlsvi", "8.000", "20"]
     assert row[5:] == ["**8.000** (7.000), 1/2", "0.750 (0.000)", "1/2", "-", "-"]
-    (row,) = cells(task, {(task.name, "ours"): {0: seeds[0]}}, {})
-    assert row[5] == "**9.000** (**9.000**), 1/1", "the worst seed is at what is asked of it, too"
+    (row,) = cells(task, {(task.name, "ours"): {0: seeds[0], 1: seeds[0]}}, {})
+    assert row[5] == "**9.000** (**9.000**), 2/2", "the worst seed is at what is asked of it, too"
     rival = {(task.name, "ppo-tuned"): {0: made_up(0, [1, 6], training=[4.0] * 20)}}
     missing, row = cells(task, rival, {})
     assert missing[3] == "not measured"
-    assert row[2:6] == ["PPO, tuned", "5.000", "end", "**6.000** (6.000), 1/1"]
-    assert row[6:] == ["4.000 (4.000)", "1/1", "20", "2"]
+    assert row[2:6] == ["PPO, tuned", "5.000", "end", "**6.000**, 1/1"]
+    assert row[6:] == ["4.000", "1/1", "20", "2"]
     (row,) = cells(dataclasses.replace(task, asked=()), {(task.name, "ours"): {0: seeds[0]}}, {})
-    assert row[3:6] == ["5.000", "(100)", "2.000 (2.000), 0/1"], "without an aim, the first threshold at the end"
+    assert row[3:6] == ["5.000", "(100)", "2.000, 0/1"], "without an aim, the first threshold at the end"
     assert row[6] == "-", "thirty episodes are not the hundred of the task"
 
 

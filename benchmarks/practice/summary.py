@@ -25,14 +25,13 @@ COLUMNS = [
     *("while learning", "reached", "episodes", "cpu s"),
 ]
 NOTE = """\
-"Asked by" is the number of training episodes after which the median over seeds should be at the threshold;
-brackets mean that nothing is asked, and that the last evaluation is shown. "Then" has the median and the worst
-seed of the greedy policy at that point, bold where they are as good as asked, and how many seeds are at the
-threshold. "While learning" has the median and the worst seed of the mean return of all training episodes until
-then, and how many seeds played that many where not all did. "Reached" counts the seeds that were at the threshold
-in some evaluation. "Episodes" and "cpu s" (of training) are the medians over all seeds of when that was first,
-with a dash where too few got there. Other learners are evaluated ten times within a budget of steps: "then" is
-their end, and "while learning" covers as many episodes as ours is asked for."""
+"Asked by" is the number of training episodes after which the median over seeds should be at the threshold; in
+brackets, nothing is asked and the last evaluation is shown. "Then" is the greedy policy at that point: median and
+worst seed, bold where they are as good as asked, and how many seeds are at the threshold. "While learning" is the
+mean return of all training episodes until then, median and worst seed, with the number of seeds where some played
+fewer. "Reached" counts the seeds that were at the threshold in some evaluation; "episodes" and "cpu s" of training
+are the medians over all seeds of when that was first, with a dash where too few got there. For other learners,
+"then" is their end, and "while learning" covers as many episodes as ours is asked for."""
 
 
 def reached(run, threshold):
@@ -114,9 +113,11 @@ def cells(task, results, notes):
 
 
 def spread(values, level=np.inf, least=None):
-    """Median and worst, bold where they are at the levels that are asked of them; a dash: nothing is known."""
+    """Median and worst, bold where they are at the levels that are asked of them; one alone; "-" for none."""
     if not values:
         return "-"
+    if len(values) == 1:
+        return bold(values[0], level)
     median, worst = float(np.median(values)), min(values)
     return f"{bold(median, level)} ({bold(worst, np.inf if least is None else least)})"
 
