@@ -6,7 +6,7 @@ of their own, on the same cores as the server. Latencies are those that the clie
 the same past visits, which its learner has learned from. In every run the learner works and is stopped in turn,
 two seconds each, so that noise of the machine meets both alike.
 
-    python -m benchmarks.shop_load --out out/bench     # a table as in docs/shop-quality.md, in 8 minutes at most
+    python -m benchmarks.shop_load --out out/bench     # in 8 minutes at most
     python -m benchmarks.shop_load --clients 8 --workers 1 --products 500 --seconds 8 --visits 1000
 """
 
