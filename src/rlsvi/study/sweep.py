@@ -51,11 +51,11 @@ def sweep(
 
     Examples
     --------
-    Jobs call a function of a module, here that of a file `mine.py`:
+    Jobs call a function of a module, here that of a file `squares.py`:
 
     >>> import pathlib, rlsvi
-    >>> _ = pathlib.Path("mine.py").write_text("def area(side): return {'area': side**2}")
-    >>> jobs = [rlsvi.Job("mine:area", {"side": side}) for side in (1, 2, 3)]
+    >>> _ = pathlib.Path("squares.py").write_text("def area(side): return {'area': side**2}")
+    >>> jobs = [rlsvi.Job("squares:area", {"side": side}) for side in (1, 2, 3)]
     >>> rlsvi.sweep(jobs, "results", executor="serial")["area"].to_list()
     [1, 4, 9]
     """
